@@ -1,4 +1,7 @@
-/** Returns the index of the closing quote of the JSON string that begins at `start`, or the end of the text. */
+/**
+ * Returns the index of the closing quote of the JSON string that begins at `start`, or the length of the text if the
+ * string is not closed.
+ */
 export function endOfString(text: string, start: number): number {
   let at = text.indexOf('"', start + 1);
   while (at !== -1 && isEscaped(text, at)) at = text.indexOf('"', at + 1);

@@ -9,12 +9,12 @@ export interface LogDestination {
   flush?(): void;
 }
 
-/** Maximum number of characters to collect. */
+/** Maximum number of characters to buffer. */
 const maxGathered = 64 * 1024;
 
 /**
- * Collects lines and writes them together at the end of the event-loop turn, because a system call costs more than a
- * line. Call `flush` before the process exits.
+ * Buffers lines and writes them together at the end of the event-loop turn, because a system call costs more than
+ * formatting a line. Call `flush` before the process exits.
  */
 export function gatheringLines(destination: LogDestination): Required<LogDestination> {
   let gathered = '';
@@ -50,7 +50,7 @@ export function logTo(
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'part,event',
     singleLine: true,
-    // Writes fields as JSON, which has no newlines. pino-pretty would write fields with these names unescaped.
+    // Writes fields as JSON, which contains no newlines. pino-pretty would write fields with these names unescaped.
     messageFormat: (line, key) => asLine(line[key]),
     customPrettifiers: { name: asLine, hostname: asLine, caller: asLine, pid: asLine },
   });

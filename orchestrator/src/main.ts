@@ -148,7 +148,7 @@ function handleSignals(running: Running, manager: ServiceManager | null, log: Lo
   process.on('SIGINT', () => stop('SIGINT'));
 }
 
-/** Reloads the configuration, and logs errors. Invalid configuration is ignored. */
+/** Reloads the configuration, and logs errors. An invalid configuration is ignored. */
 async function reload(running: Running, log: Logger): Promise<void> {
   try {
     const next = readInvocation(process.argv.slice(2), process.env, defaultDataDir);

@@ -1,4 +1,4 @@
 import packageJson from '../package.json' with { type: 'json' };
 
-/** The version of this release. */
+/** The version of this Muster release. */
 export const version = packageJson.version;

@@ -5,7 +5,10 @@ import { type AppOptions, createApp } from '../src/http/app.ts';
 import { hashToken } from '../src/http/server/authentication.ts';
 import { type Handlers, type Session, Stream } from '../src/http/server/handlers.ts';
 
-/** Tokens of two sessions. The app is real except for its handlers, which return each route's example. */
+/**
+ * Session tokens for each role. The app in this file is real except for its handlers, which return each route's
+ * example.
+ */
 export const tokens = { admin: 'admin-token', operator: 'operator-token' } as const;
 
 const sessionOf = (role: Session['role']): Session => ({
@@ -20,7 +23,7 @@ export const sessions = { find: (tokenHash: string) => live.get(tokenHash) ?? nu
 export const exampleHandlers = (): Handlers =>
   Object.fromEntries(routes.map((route) => [route.id, () => exampleAnswer(route)])) as unknown as Handlers;
 
-/** A route's example response, as a handler returns it. */
+/** A route's example response, in the form in which a handler returns it. */
 export function exampleAnswer(route: Route): unknown {
   const defaultStatus = Math.min(...Object.keys(route.answers).map(Number));
   return route.media?.[defaultStatus] === undefined
@@ -32,7 +35,7 @@ async function* once(text: string): AsyncGenerator<string> {
   yield text;
 }
 
-/** @param handlers override the default handlers, which return examples */
+/** @param handlers replace the default handlers, which return examples */
 export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOptions> = {}): FastifyInstance {
   return createApp({
     handlers: { ...exampleHandlers(), ...handlers },
@@ -45,7 +48,7 @@ export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOp
   });
 }
 
-/** Returns the URL of a route, with the parameters of its example. */
+/** Returns the URL of a route with the parameters from the route's example. */
 export const addressOf = (route: Route): string =>
   apiPrefix +
   route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(route.example.params?.[name] ?? 'x'));

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { type Headers, pack } from 'tar-stream';
 
-/** Packs entries as an archive, including entries that no honest client sends. */
+/** Packs entries as an archive, including entries that only a malicious client sends. */
 export async function archiveOf(
   entries: readonly (Partial<Headers> & { name: string; text?: string; pax?: Record<string, string> })[],
 ): Promise<Buffer> {
@@ -13,7 +13,7 @@ export async function archiveOf(
   return gzipSync(Buffer.concat(pieces));
 }
 
-/** Delivers bytes in small pieces, as a network does. */
+/** Delivers bytes in small chunks, as a network does. */
 export async function* inPieces(bytes: Uint8Array, size = 10_000): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }

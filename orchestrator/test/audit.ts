@@ -4,13 +4,13 @@ import type { EventConsumer } from '../src/domain/audit/placed-event.ts';
 import type { Statement } from '../src/store/transaction.ts';
 import type { Domain } from './domain.ts';
 
-/** Adds every committed event to the chain, as the schedule does. */
+/** Adds every committed event to the chain, as the scheduled task does. */
 export async function placeAll({ context }: Domain, consumers: readonly EventConsumer[] = []): Promise<void> {
   const sequencer = createSequencer(context, { consumers });
   while (await sequencer.place([]));
 }
 
-/** Records events, many in one transaction. */
+/** Records many events per transaction. */
 export async function happen({ context }: Domain, count: number, type = 'test.happened', load = ''): Promise<void> {
   // `test.happened` is not a declared event type.
   const record = audited as (context: Domain['context'], happening: object) => Statement;

@@ -9,11 +9,13 @@ export interface BadRequest {
   /** The error in the request. */
   readonly why: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** The query as it appears in the URL. If undefined, the query of the example is sent. */
+  /** The query as it appears in the URL. If undefined, the example's query is sent. */
   readonly query?: string;
   readonly payload?: string | Buffer;
   readonly type?: string;
-  /** The required status. If undefined, any 4xx is accepted, or success if the route allows the text. */
+  /**
+   * The expected status. If undefined, any 4xx status is accepted, or a success status if the route allows the text.
+   */
   readonly status?: number;
   /** The expected JSON pointer of the error. */
   readonly path?: string;
@@ -30,7 +32,7 @@ interface Shape {
 const shapeOf = (schema: z.ZodType): Shape =>
   z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', target: 'draft-2020-12' }) as Shape;
 
-/** Returns the minimum of a number, or 0, because most numbers are counts. */
+/** Returns the minimum of a number. The default is 0, because most numbers are counts. */
 const minimumOf = ({ minimum, anyOf = [] }: Shape): number => Math.min(0, minimum ?? 0, ...anyOf.map(minimumOf));
 
 function typesOf({ type, anyOf = [] }: Shape): string[] {
@@ -46,12 +48,12 @@ const wrongTypes: Readonly<Record<string, unknown>> = {
 };
 const deep = (levels: number) => `${'{"x":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
-/** A time in the year 10,000. Read as a number, it also exceeds the maximum of every numeric field. */
+/** A time in the year 10,000. As a number, it also exceeds the maximum of every numeric field. */
 const farOut = '253402300800000';
 /** Routes that accept numbers of any size. */
 const farTaken = new Set(['setAuditRetention']);
 
-/** Returns invalid bodies, which cover every field of every kind. */
+/** Returns invalid bodies. Together, they cover every field of every kind. */
 export function* badBodies(route: Route): Generator<BadRequest> {
   if (route.method === 'GET') return;
   const example = (route.example.body ?? {}) as Record<string, unknown>;
@@ -150,7 +152,7 @@ const oddValue = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** Generates requests to a route: the example with some parts replaced, or an entirely different request. */
+/** Generates requests to a route: either the example with some parts replaced, or an entirely different request. */
 export function anyRequest(route: Route) {
   const example = (route.example.body ?? {}) as Record<string, unknown>;
   const fields = [...Object.keys(route.body ? (shapeOf(route.body).properties ?? {}) : {}), 'x', 'constructor'];
@@ -170,7 +172,7 @@ export function anyRequest(route: Route) {
       query.map((values) => new URLSearchParams(values).toString()),
       { nil: undefined },
     ),
-    /** Replaces a path parameter with the id of an existing record. */
+    /** Replaces a path parameter with the ID of an existing record. */
     param: fc.option(oddText, { nil: undefined }),
   });
 }

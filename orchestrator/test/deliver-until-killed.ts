@@ -24,7 +24,7 @@ const context = {
   incarnation: 'the one that is killed',
   bus: createInProcessBus(silent),
   log: { debug: silent, info: silent, warn: silent, error: silent },
-  // The same key as that of the test domain.
+  // The same key as in the test domain.
   secretKeys: new SecretKeys([Buffer.alloc(32, 7)]),
   now: () => Date.now(),
   newId: () => ulid(),

@@ -21,16 +21,16 @@ import { rawPublicKey } from '../src/identity/ed25519-key.ts';
 import { SecretKeys } from '../src/identity/secret-keys.ts';
 import type { DatabaseFixture } from './databases/databases.ts';
 
-/** The server name that sign-ins in the domain may be bound to. */
+/** The server name to which sign-ins in the domain may be bound. */
 export const ownServer = 'origin:https://muster.example:4748';
 
 /** The key with which the domain issues sign-in challenges. */
 export const challengeKey = Buffer.alloc(32, 9);
 
 /**
- * The domain with a database. The test controls time, randomness, and agent links.
- * @param options.comparesSent whether results must match the resources of the operation, as in production; otherwise,
- *   tests may report any results
+ * Opens the domain with a database. The test controls time, randomness, and agent links.
+ * @param options.comparesSent whether results must match the operation's resources, as in production; otherwise, tests
+ *   may report any results
  */
 export async function openDomain(
   fixture: DatabaseFixture,
@@ -63,7 +63,7 @@ export async function openDomain(
     now: () => clock.now(),
     steadyNow: () => clock.monotonic(),
     ...createIds(() => clock.now()),
-    // Returns different bytes on each call, but the same sequence in every test run.
+    // Returns different bytes on each call, but the sequence is the same in every test run.
     randomBytes: (length) =>
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
     documents: createModuleDocuments(db),
@@ -101,7 +101,7 @@ export async function openDomain(
     clockAheadSecs,
     links,
     pending,
-    /** Report limits. Tests may change them. */
+    /** Limits for reports. Tests may change them. */
     rules,
     liveOutput,
     refusals,
@@ -194,7 +194,7 @@ export function resultOf(more: Partial<ResourceResult> = {}): ResourceResult {
   };
 }
 
-/** Returns an agent's reports for a whole operation. */
+/** Returns an agent's reports for an entire operation. */
 export function reportsOf(
   operationId: string,
   results: ResourceResult[],

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** A request as the server received it. */
+/** A request that the server received. */
 export interface Arrived {
   method: string;
   path: string;
@@ -10,10 +10,10 @@ export interface Arrived {
   bytes: Buffer;
 }
 
-/** The response of the server: a status, or a function. */
+/** The server's response: a status, or a function that sends the response. */
 export type Behaviour = number | ((response: ServerResponse, arrived: Arrived, socket: Socket) => void);
 
-/** A real server on the loopback interface that records requests and responds as the test specifies. */
+/** A real server on the loopback interface that records requests and sends the responses that the test specifies. */
 export async function farEnd(behaviour: Behaviour = 200) {
   const arrived: Arrived[] = [];
   const sockets = new Set<Socket>();

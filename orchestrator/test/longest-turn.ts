@@ -2,7 +2,7 @@ const everyMs = 5;
 
 /**
  * Measures how long the event loop of this thread is blocked, in CPU time, so that other load on the machine does not
- * count.
+ * affect the result.
  */
 export function watchTurns(): { stop(): number } {
   let longest = 0;

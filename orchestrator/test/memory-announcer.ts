@@ -3,7 +3,7 @@ import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } fro
 /** Records datagrams instead of sending them. Simulates a machine with two networks. */
 export class MemoryAnnouncer implements Announcer {
   readonly sent: { to: string; datagram: Uint8Array }[] = [];
-  /** Send errors by address. */
+  /** Errors to simulate when sending, by address. */
   readonly failing = new Map<string, string>();
   networks = ['192.0.2.255', '198.51.100.255'];
 

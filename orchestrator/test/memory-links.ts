@@ -15,15 +15,15 @@ interface Row {
   cancellations: string[];
 }
 
-/** An in-memory domain for the gateway, with only those rules that gateway tests need. */
+/** An in-memory domain for the gateway, with only the rules that gateway tests need. */
 export class MemoryLinks implements AgentLinks {
   readonly rows = new Map<string, Row>();
   readonly calls: string[] = [];
   readonly refusals: { refusal: Refusal; node_id: string | null }[] = [];
-  /** Operations by id, with their agents. */
+  /** The agent ID of each operation, by operation ID. */
   readonly owners = new Map<string, string>();
   newStatus: Standing['status'] = 'approved';
-  /** A promise for which each commit waits. */
+  /** A promise that each commit awaits. */
   gate: Promise<void> = Promise.resolve();
   failing = false;
   /** Contents that operations reference, by operation and hash. */
@@ -52,7 +52,7 @@ export class MemoryLinks implements AgentLinks {
     this.owners.set(operation.operation_id, nodeId);
   }
 
-  /** Owners by key in hex, for keys other than the owner's first key. The hash of the first key is the owner's ID. */
+  /** Owners by key in hex, for keys other than an owner's first key. The hash of the first key is the owner's ID. */
   readonly keys = new Map<string, KeyOf | { refusal: Refusal; node_id: string }>();
 
   async keyOf(hello: Hello) {

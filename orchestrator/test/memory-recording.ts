@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Recording, TranscriptDigest } from '../src/store/transcripts/transcript-writer.ts';
 
-/** A recording in memory that writes on request or immediately. */
+/** A recording in memory that writes immediately or when the test requests it. */
 export class MemoryRecording implements Recording {
   text = '';
   finished = false;

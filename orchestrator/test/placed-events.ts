@@ -2,7 +2,7 @@ import type { AuditEvent } from '@muster/protocol/http';
 import type { EventConsumer, PlacedEvent } from '../src/domain/audit/placed-event.ts';
 import type { Domain } from './domain.ts';
 
-/** Builds a placed event for event consumers. */
+/** Builds an event with a position in the chain, for event consumers. */
 export function placedEvent({ context }: Domain, place: number, more: Partial<PlacedEvent> = {}): PlacedEvent {
   const event_type = more.event_type ?? 'agent.lost';
   return {

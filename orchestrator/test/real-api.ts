@@ -114,7 +114,7 @@ export function realApiFixture() {
       else if (hint.type === 'session_ended') app.sessionEnded(hint.token_hash, hint.renewed_as);
     });
     const token = await tokenOf(domain, key);
-    /** Effects outside the database. */
+    /** Effects that occur outside the database. */
     const outside = { shells: shells.opened, announced: announcer.sent, sentTo };
     return { domain, app, actor, agent, key, token, terminals, transcripts: directory, metrics, outside };
   };

@@ -5,7 +5,9 @@ import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import { say } from './say.ts';
 import { defaultRules, MemoryShell } from './terminals.ts';
 
-/** Records a shell that never stops. For each shown chunk, prints the length and the hash of all output so far. */
+/**
+ * Records a shell that never stops. For each chunk that is shown, prints the length and the hash of all output so far.
+ */
 const [directory, sessionId] = process.argv.slice(2) as [string, string];
 const transcripts = await openTranscripts(directory, systemClock);
 const recording = await transcripts.create(sessionId, (reason) => {

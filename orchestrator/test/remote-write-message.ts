@@ -27,7 +27,7 @@ export function readWriteRequest(body: Uint8Array): WrittenSeries[] {
   return type.toObject(message, { longs: Number, defaults: true, arrays: true }).timeseries as WrittenSeries[];
 }
 
-/** Returns the series by name and labels in Prometheus notation, each with its points. */
+/** Returns the series by name and labels in Prometheus notation, each with its data points. */
 export const pointsOf = (body: Uint8Array): Record<string, [at: number, value: number][]> =>
   Object.fromEntries(
     readWriteRequest(body).map(({ labels, samples }) => {

@@ -46,7 +46,7 @@ export function samplesFixture(fixture: DatabaseFixture) {
   };
 }
 
-/** Returns a sample with only the given measures. */
+/** Returns a sample that contains only the given measures. */
 export const sampleAt = (collected_at: number, more: Partial<Sample> = {}): Sample => ({
   collected_at,
   cpu_usage: null,

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 
 /**
- * Prints a line to the parent process. Synchronous, so that the line is not lost if this process is killed. Waits while
- * the pipe is full.
+ * Prints a line to the parent process. Writes synchronously, so that the line is not lost if this process is killed.
+ * Waits while the pipe is full.
  */
 export function say(line: string): void {
   for (;;)

@@ -2,12 +2,12 @@ import { mkdtempSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** `npm test` sets this variable to a folder that it removes afterward. */
+/** `npm test` sets this environment variable to a directory that it removes afterward. */
 const memory = process.env.MUSTER_TEST_MEMORY ?? '/dev/shm';
 
 /**
  * Creates a directory for one suite, in memory if there is enough space, so that hundreds of small databases do not
- * wait for a shared disk. The caller must delete it.
+ * wait for a shared disk. The caller must delete the directory.
  */
 export function scratchDirectory(prefix: string): string {
   return mkdtempSync(join(hasFreeMemory() ? memory : tmpdir(), prefix));

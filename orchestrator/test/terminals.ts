@@ -19,10 +19,10 @@ export class MemoryShell implements Shell {
   readonly events: ShellEvents;
   typed = '';
   sizes: string[] = [];
-  /** Bytes that were released to the shell's flow-control window. */
+  /** Number of bytes released to the shell's flow-control window. */
   given = 0;
   closed: string | null = null;
-  /** The result of `write`. */
+  /** The value that `write` returns. */
   roomy = true;
 
   constructor(options: ShellOptions, events: ShellEvents) {
@@ -56,7 +56,7 @@ export class MemoryShell implements Shell {
 /** In-memory shells. Every agent offers terminals. */
 export class MemoryShells implements Shells {
   readonly opened: MemoryShell[] = [];
-  /** A function that runs while a shell is being started. */
+  /** A function to run while a shell is being started. */
   starting: (shell: MemoryShell) => Promise<void> = async () => {};
 
   async open(options: ShellOptions, events: ShellEvents): Promise<MemoryShell> {
@@ -75,12 +75,12 @@ export class MemoryShells implements Shells {
 
 /** A client whose network accepts all data immediately, unless `stuck` is set. */
 export class MemoryClient implements TerminalClient {
-  /** Received output as text and notices, in order. */
+  /** Received output, as text, and received notices, in order. */
   readonly seen: (string | TerminalNotice)[] = [];
   readonly bytes: Uint8Array[] = [];
   paused = false;
   over: 'closed' | 'cut' | null = null;
-  /** Whether the network accepts no data. */
+  /** Whether the simulated network accepts no data. */
   stuck = false;
   readonly #untaken: (() => void)[] = [];
 
@@ -114,7 +114,7 @@ export class MemoryClient implements TerminalClient {
     this.over ??= 'cut';
   }
 
-  /** Accepts the queued frames. */
+  /** Lets the network accept the queued frames. */
   take(): void {
     for (const sent of this.#untaken.splice(0)) sent();
   }

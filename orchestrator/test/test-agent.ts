@@ -35,10 +35,10 @@ export class TestAgent {
   readonly key: AgentKey;
   readonly closed: Promise<{ code: number; reason: string }>;
   private readonly inbox: OrchestratorMessage[] = [];
-  /** Input received by each channel, and its longest chunk. */
+  /** Input received on each channel. */
   readonly typed = new Map<number, Buffer>();
   longestPiece = 0;
-  /** Content received by request. */
+  /** Content received, by request. */
   readonly contents = new Map<number, Buffer>();
   private readonly waiting = new Set<() => void>();
   private over = false;
@@ -78,7 +78,7 @@ export class TestAgent {
     }
   }
 
-  /** Number of messages with this type in the inbox. */
+  /** Number of messages of this type in the inbox. */
   count(type: OrchestratorMessage['type']): number {
     return this.inbox.filter((message) => message.type === type).length;
   }
@@ -115,7 +115,7 @@ export class TestAgent {
     this.ws.send(JSON.stringify(message));
   }
 
-  /** Builds a valid hello. The test may change it before or after it is signed. */
+  /** Builds a valid hello. The test may change it before or after signing. */
   async hello(changes: Partial<Hello> = {}, signedVersions = changes.versions ?? [1]): Promise<Hello> {
     const challenge = await this.next('challenge');
     const bytes = handshakeBytes({
@@ -152,7 +152,7 @@ export class TestAgent {
   }
 }
 
-/** Connects without checking the orchestrator's key. */
+/** Connects without verifying the orchestrator's key. */
 export async function dialAsAgent(
   port: number,
   key?: AgentKey,

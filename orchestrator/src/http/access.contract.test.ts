@@ -8,16 +8,16 @@ import { addOperator, removeOperator } from '../domain/operators/operators.ts';
 import { hashOfToken } from '../domain/operators/sessions.ts';
 
 /**
- * Tests the permissions of every route, including streams, for all kinds of callers, and the order in which errors of
- * one request are reported. Uses the real domain.
+ * Tests the permissions of every route, including streams, for every kind of caller, and which error the orchestrator
+ * reports if a request has several. Uses the real domain.
  */
 
-/** Routes that end the session of the request. */
+/** Routes that end the request's own session. */
 const endsSession: readonly string[] = ['logout', 'renew', 'openConsoleSession', 'endSessions'];
 
 const openApi = realApiFixture();
 
-/** Routes for admins only. A change to this list changes what operators are permitted to do. */
+/** Admin-only routes. A change to this list changes what operators are permitted to do. */
 const forAdmins = [
   'POST /operators',
   'DELETE /operators/{operator_id}',
@@ -99,8 +99,8 @@ function ask({ app }: RealApi, route: Route, authorization: string | undefined, 
 }
 
 /**
- * Yields faulty requests for a route, with the expected statuses. The orchestrator checks for these errors after it
- * checks the caller's permissions.
+ * Yields invalid requests for a route, with the expected statuses. The orchestrator checks for these errors only after
+ * it checks the caller's permissions.
  */
 function* faultsOf(route: Route): Generator<[why: string, asked: RequestParts, status: number]> {
   yield ['a parameter nobody knows', { query: { qwxyz: '1' } }, 400];

@@ -348,14 +348,14 @@ describe('all responses', () => {
     await testApp(handlers).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['10.0.0.1'] }).inject({ url: agent, headers });
-    // Sends the request from a local client, and from a remote client that claims to be local.
+    // Sends the request from a local client, and from a remote client that sends a loopback `X-Forwarded-For`.
     const here = { ...admin, 'x-forwarded-for': '127.0.0.1' };
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers: here });
     await testApp(handlers).inject({ url: agent, headers: here });
     await testApp(handlers).inject({ url: agent, headers: { ...admin, forwarded: 'for=203.0.113.5' } });
     await testApp(handlers).inject({ url: agent, headers: admin });
     expect(seen).toEqual([
-      // The header is not trusted, but shows that a proxy forwards the request.
+      // The header is not trusted, but its presence shows that a proxy forwarded the request.
       { ip: '127.0.0.1', secure: false, loopback: false },
       { ip: '203.0.113.5', secure: true, loopback: false },
       { ip: '127.0.0.1', secure: false, loopback: false },

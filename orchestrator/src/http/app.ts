@@ -29,24 +29,24 @@ import { isTerminalUpgrade, registerTerminalSockets } from './terminal/terminal-
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The sign-in session; null until the lookup, and on public routes. */
+    /** The sign-in session; null before the session lookup and on public routes. */
     session: Session | null;
   }
   interface FastifyInstance {
     /**
      * Begins the shutdown. New requests, including requests to `/readyz`, receive a 503 response. Aborts the signals of
-     * waiting handlers, and completes requests in progress. `close` calls `drain` and waits for these requests.
+     * waiting handlers, and lets requests in progress finish. `close` calls `drain` and waits for these requests.
      */
     drain(): void;
-    /** Closes open responses to a removed operator. */
+    /** Closes a removed operator's open responses. */
     cutOff(operatorId: string): void;
     /**
-     * Closes open responses of a sign-in session that has ended.
+     * Closes the open responses of a sign-in session that has ended.
      * @param renewedAs token hash of the session that replaces the ended one and takes over its responses; null if
      *   there is none
      */
     sessionEnded(tokenHash: string, renewedAs: string | null): void;
-    /** Connections to the API port, for counts and protection. */
+    /** Connections to the API port, for metrics and overload protection. */
     readonly connections: FairConnections;
     setRates(rates: Rates): void;
   }
@@ -56,20 +56,20 @@ export interface Limits {
   readonly rates: Rates;
   /** Maximum size of the request line and headers, in bytes. */
   readonly headerBytes: number;
-  /** Milliseconds until the headers must be complete. */
+  /** Time limit for receiving the headers, in milliseconds. */
   readonly headersTimeout: number;
-  /** Milliseconds until the whole request must be complete. */
+  /** Time limit for receiving the whole request, in milliseconds. */
   readonly requestTimeout: number;
   /** Milliseconds after which an idle connection is closed. */
   readonly keepAliveTimeout: number;
-  /** Maximum duration of a TLS handshake, and maximum time until it starts, in milliseconds. */
+  /** Maximum duration of a TLS handshake, and maximum wait before it starts, in milliseconds. */
   readonly handshakeTimeout: number;
   /**
-   * Maximum number of connections. A connection above the maximum replaces an existing connection without a sign-in,
-   * preferably a silent one.
+   * Maximum number of connections. A connection above the maximum replaces an existing unauthenticated connection,
+   * preferably one that has not sent a request.
    */
   readonly connections: number;
-  /** Maximum number of connections without a sign-in from one IPv4 address or IPv6 /64. Trusted proxies are exempt. */
+  /** Maximum number of unauthenticated connections from one IPv4 address or IPv6 /64. Trusted proxies are exempt. */
   readonly connectionsOfNetwork: number;
 }
 
@@ -87,14 +87,14 @@ const defaultLimits: Limits = {
 export interface AppOptions extends OpenRoutesOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
-  /** The cookie of console sessions, under this orchestrator's cookie name. */
+  /** The cookie for console sessions. Its name is specific to this orchestrator. */
   readonly cookie?: SessionCookie;
   /** Handles terminal WebSockets. If omitted, there are no terminal routes. */
   readonly terminals?: TerminalConnections;
   readonly clock?: Clock;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
-  /** Certificate and key in PEM. If omitted, the API is plain HTTP. */
+  /** Certificate and key in PEM. If omitted, the API uses plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. Empty by default. */
   readonly trustedProxies?: readonly string[];
@@ -112,17 +112,17 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly console?: ConsoleFiles | null;
   /** Called before a request is refused for a missing role or a rate limit. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
-  /** Whether to validate every response against its schema, in tests. */
+  /** Whether to validate every response against its schema. Enabled only in tests. */
   readonly validateAnswers?: boolean;
 }
 
-/** State and services that several functions in this file use. */
+/** State and services that several functions in this file share. */
 interface Shared {
   readonly app: FastifyInstance;
   readonly options: AppOptions;
   readonly clock: Clock;
   readonly limits: Limits;
-  /** Headers of every response. */
+  /** Headers that every response contains. */
   readonly headers: Readonly<Record<string, string>>;
   readonly connections: FairConnections;
   readonly admission: RequestAdmission;
@@ -133,8 +133,8 @@ interface Shared {
 }
 
 /**
- * Creates the orchestrator's HTTP server with all routes and hooks. The server is not listening yet, so that the caller
- * can register more routes.
+ * Creates the orchestrator's HTTP server with all routes and hooks. The server is not listening yet, so the caller can
+ * register more routes.
  * @throws Error if a route has no handler
  */
 export function createApp(options: AppOptions): FastifyInstance {
@@ -154,7 +154,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestId: requestIds(),
     badAddress: (error, request, reply) => {
       reply.headers(headers).header('x-request-id', request.id);
-      // As for all requests, refuses a foreign origin first, and then a missing session.
+      // As for all requests, checks for a foreign origin before it checks for a missing session.
       const judged = Promise.resolve().then(() => {
         refuseForeign(request);
         return isApi(request) ? admission.findSession(request) : null;
@@ -190,7 +190,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('preClose', async () => {
     drain.abort();
     connections.endHandshakes();
-    // `close` waits for all sockets, but does not close upgraded ones itself.
+    // `close` waits for all sockets, but does not close upgraded sockets itself.
     await endTerminals();
   });
   hookRequests(shared, (request, reply) => answerUnknown(request, reply));
@@ -220,7 +220,9 @@ function decorate({ app, connections, admission, drain, responses }: Shared): vo
   );
 }
 
-/** Registers hooks that refuse requests before their handlers run, and log requests after the response was sent. */
+/**
+ * Registers hooks that refuse requests before their handlers run, and log requests after the response has been sent.
+ */
 function hookRequests(
   { app, options, headers, admission, drain, refuseForeign }: Shared,
   answerUnknown: AnswerUnknown,
@@ -229,7 +231,7 @@ function hookRequests(
     logRequest(options.log, request, reply, ms);
     const { routeId = null } = request.routeOptions.config as { routeId?: string };
     options.telemetry?.answered(routeId, reply.statusCode, ms / 1000);
-    // Without this, the shutdown would wait until the idle connection times out.
+    // Closes idle connections. Otherwise, the shutdown would wait until they time out.
     if (drain.signal.aborted) setImmediate(() => app.server.closeIdleConnections());
   };
   const fallback = createFallback(routes, (path) => app.hasRoute({ method: 'GET', url: path }));

@@ -2,18 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import { MusterError } from '@muster/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** Milliseconds without a byte after which an upload is aborted. */
+/** Milliseconds without incoming data after which an upload is aborted. */
 const idleMs = 60_000;
 /** Maximum duration of an upload in milliseconds. */
 const uploadMs = 30 * 60_000;
 
-/** Sockets of uploads, which are exempt from the time limit of other requests. */
+/** Sockets that carry uploads. They are exempt from the time limit for other requests. */
 const uploading = new WeakSet<object>();
 
 /** Reports whether the socket carries an archive upload, which has its own time limits. */
 export const isUploading = (socket: object): boolean => uploading.has(socket);
 
-/** The body of an archive upload, read at the pace of its handler. */
+/** The body of an archive upload, read at the handler's pace. */
 class ArchiveBody {
   readonly bytes: AsyncIterable<Uint8Array>;
   constructor(bytes: AsyncIterable<Uint8Array>) {

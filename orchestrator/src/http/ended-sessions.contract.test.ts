@@ -20,12 +20,13 @@ import type { Schema } from '../store/schema.ts';
 
 /**
  * Calls every writing route with a sign-in session that ends right after the request is admitted, and verifies that
- * nothing changes. The same requests succeed with a live session, which proves that only the session is at fault.
+ * nothing changes. The same requests succeed with a live session, which proves that the ended session is the only
+ * reason for the refusal.
  */
 
 const openApi = realApiFixture();
 
-/** Catalog tables of the databases, which the schema does not contain. The casts only satisfy the types. */
+/** Catalog tables of the databases, which our schema types do not contain. The casts only satisfy the types. */
 const tableNames = {
   sqlite: defineQuery('test/tables', (db) =>
     db
@@ -57,8 +58,8 @@ interface RequestParts {
 }
 
 /**
- * Returns functions that create the records for a successful request, by route. All other routes succeed with their own
- * example once the example of the creating route has created the object.
+ * Returns functions that create the records that a request needs to succeed, by route. All other routes use their own
+ * example, after the example of the creating route has created the object.
  */
 function preparations({
   domain,
@@ -241,7 +242,7 @@ describeDatabases('a session that has ended', (fixture) => {
       await endRuns();
       const atFirst = await traces();
       for (const [why, { token }] of Object.entries({ gone: removed, out })) {
-        // Retries the request, because the response may be interrupted when the session ends.
+        // Retries the request, because ending the session may abort the response.
         let answer = null;
         while (answer === null) answer = await send(route, token, parts).catch(() => null);
         if ((await traces()) !== atFirst) wrong.push(`${route.id} does something for a session that is ${why}`);

@@ -30,7 +30,7 @@ export function answerErrors(
     const error = musterErrorOf(thrown);
     if (route === undefined || ![403, 429].includes(error.kind.status) || refused === undefined)
       return answerError(log, thrown, request, reply);
-    // Records the refusal first. The request is refused even if recording fails.
+    // Records the refusal before responding. The request is refused even if recording fails.
     return refused({ error, route, session: request.session, ip: request.ip })
       .catch((failed: unknown) =>
         log.warn({ request_id: request.id, err: failed }, 'failed to record refusal in the audit log'),

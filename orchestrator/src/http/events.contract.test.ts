@@ -72,7 +72,7 @@ interface Frame {
 /** A client that behaves like EventSource, and records the received events. */
 class Client {
   readonly frames: Frame[] = [];
-  /** Id of the last received event. */
+  /** ID of the last received event. */
   last = '';
   readonly ended: Promise<'whole' | 'cut'>;
   readonly status: number;
@@ -121,7 +121,7 @@ class Client {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
 
-  /** Waits without a time limit of its own; the limit of the test applies. */
+  /** Waits without its own time limit; the test's time limit applies. */
   async until(enough: (client: this) => boolean): Promise<void> {
     while (!enough(this))
       await Promise.race([
@@ -263,7 +263,7 @@ describeDatabases('live events', (fixture) => {
     const soon = async (client: Client, what: () => Promise<unknown>) => {
       await client.until(({ last }) => last !== '');
       await what();
-      // The streams use this clock, so they must end within a second.
+      // The streams use this clock, and must end within one second.
       clock.advance(1_000);
       expect(await client.ended).toBe('whole');
     };

@@ -17,7 +17,7 @@ import { submitOperation } from '../domain/operations/operations.ts';
 
 /** Tests the routes with the real domain and a real database. Every response is validated against its schema. */
 
-/** Routes that end the session of the request. */
+/** Routes that end the request's own session. */
 const endsSession: readonly string[] = ['logout', 'renew', 'openConsoleSession', 'endSessions'];
 
 const open = realApiFixture();
@@ -55,7 +55,7 @@ function answering({ links, now }: Domain, nodeId: string): () => void {
 
 function request(app: FastifyInstance, token: string, route: Route, params: Record<string, string>, body: unknown) {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? 'x'));
-  // Queries for routes that require a query.
+  // Query parameters for routes that require them.
   const query = route.query?.safeParse({}).success === false ? { query: route.example.query ?? {} } : {};
   return app.inject({
     method: route.method,
@@ -85,7 +85,7 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
   value: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('value'), { maxLength: 4 }), tie('body')),
 }));
 
-/** Returns the name in the example path of the route; without an example, the name of the fixture's assignment. */
+/** Returns the name in the route's example path; without an example, the name of the fixture's assignment. */
 const nameOf = ({ path, example }: Route): string =>
   path.startsWith('/modules') ? 'm' : (example.params?.name ?? 'base');
 
@@ -116,7 +116,7 @@ describeDatabases('the API', (fixture) => {
     };
     let run_id = 'x';
     let drift_id = 'x';
-    /** IDs of the created records, by tag of the creating route. */
+    /** IDs of the created records, by the tag of the creating route. */
     const made: Record<string, string> = {};
     await consume(domain, notificationsOf(domain.context), [placedEvent(domain, 1_000_000)]);
     const { notifications } = await listNotifications(domain.context, key.id, {});
@@ -141,9 +141,9 @@ describeDatabases('the API', (fixture) => {
     delete refused.cancelRun;
     expect(refused).toEqual({
       verify: 401, // the signature is not valid
-      redeemWebLogin: 401, // the code is not valid
+      redeemWebLogin: 401, // the login code is not valid
       endSession: 404, // no such session
-      getModuleFile: 404, // the module is a text
+      getModuleFile: 404, // the module is a single text without files
       acceptDrift: 409, // the machine is in sync
       cancelOperation: 409,
       removeAgent: 409,
@@ -172,7 +172,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  /** Returns path parameters that name existing records. */
+  /** Returns path parameters that refer to existing records. */
   const paramsOf = (route: Route, { agent, key }: Opened): Record<string, string> => ({
     node_id: agent.id,
     operator_id: key.id,
@@ -198,9 +198,9 @@ describeDatabases('the API', (fixture) => {
       ...(payload === undefined ? {} : { payload }),
     });
   };
-  // Excludes endless streams, and routes that would end the sign-in session of this test.
+  // Excludes endless streams, and routes that would end this test's sign-in session.
   const walked = routes.filter(({ id, media }) => !endsSession.includes(id) && media === undefined);
-  /** Reports whether a route may respond with this code because of a failure outside the process. */
+  /** Reports whether a route may respond with this status code because of a failure outside the process. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
   const checkForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {

@@ -95,7 +95,7 @@ describeDatabases('recorded refusals', (fixture) => {
       { ...forbidden, target: 'POST /operators' },
       { ...forbidden, target: 'POST /maintenance-windows' },
     ]);
-    // On shutdown, the count is recorded before its hour ends.
+    // At shutdown, the count is recorded before its hour ends.
     await domain.refusals.close();
     expect((await refusals()).at(-1)).toMatchObject({ target: 'POST /operators', metadata: { count: 2 } });
   });
@@ -157,7 +157,7 @@ describeDatabases('recorded refusals', (fixture) => {
         { node_id: at.toString(16).padStart(32, '0'), remote_ip: ip(at) },
       );
     }
-    // Expects 50 refusals without an operator, 20 with the operator, and two counts of further refusals.
+    // Expects 50 refusals without an operator, 20 with an operator, and two counts of further refusals.
     expect(await refusals()).toHaveLength(72);
     expect((await listAudit(domain.context, { event_type: 'agent.refused', limit: 500 })).events).toHaveLength(51);
     domain.clock.advance(refusalsEveryMs);

@@ -14,7 +14,7 @@ import { addOperator, getOperator, listOperators, removeOperator } from '../doma
 import { actorIn, hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { defineQuery } from '../store/query.ts';
 
-/** Tests the removal of an operator during incomplete requests and long responses. */
+/** Tests the removal of an operator while requests are incomplete or long responses are in progress. */
 
 const openApi = realApiFixture();
 
@@ -80,7 +80,7 @@ describeDatabases('removed operator', (fixture) => {
       const actor = actorIn((await signIn.find(hash)) as Session);
       const holder = new Client({ connectionString: address });
       await holder.connect();
-      // Blocks the write's transaction after it has begun.
+      // Blocks the transaction of the write after the transaction has begun.
       await holder.query('begin');
       await holder.query('lock table agent_tags in share row exclusive mode');
       const writing = putOneTag(context, actor, 'web-1', 'by', 'greta').then(
@@ -108,7 +108,7 @@ describeDatabases('removed operator', (fixture) => {
       );
     const letIn = vi.spyOn(api.domain.signIn, 'find');
     const requests = [await slow(greta.token), await slow(otto.token)];
-    // Waits until both requests are admitted and wait for their bodies.
+    // Waits until both requests are admitted and are waiting for their bodies.
     await vi.waitFor(() => expect(letIn).toHaveBeenCalledTimes(2));
     await Promise.all(letIn.mock.results.map(({ value }) => value));
     letIn.mockRestore();
@@ -147,7 +147,7 @@ describeDatabases('removed operator', (fixture) => {
     expect(await connections()).toBe(1);
     removed.socket.resume();
     await removed.closed;
-    // A complete chunked response ends with an empty chunk, so the client can tell that this response is incomplete.
+    // A complete chunked response ends with an empty chunk, so the client can detect that this response is incomplete.
     expect(removed.came().endsWith('0\r\n\r\n')).toBe(false);
     stays.socket.resume();
     while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);

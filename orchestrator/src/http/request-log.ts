@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { pathOf } from './server/request-path.ts';
 
-/** Logs one line per request. Logs successful reads at debug level, because they are frequent. */
+/** Logs one line per request. Logs successful reads at debug level, because there are many. */
 export function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply, ms: number): void {
   const quiet = reply.statusCode < 400 && (request.method === 'GET' || request.method === 'HEAD');
   const level = quiet ? 'debug' : 'info';

@@ -92,7 +92,7 @@ describe('hostile input', () => {
       fc.jsonValue().map((value) => JSON.stringify(value)),
       fc.string(),
       fc.uint8Array().map((bytes) => Buffer.from(bytes)),
-      // Almost valid requests: each example with one field replaced.
+      // Nearly valid requests: each example with one field replaced.
       fc
         .tuple(fc.constantFrom(...Object.keys(example ?? { x: 1 })), fc.jsonValue())
         .map(([key, value]) => JSON.stringify({ ...example, [key]: value })),

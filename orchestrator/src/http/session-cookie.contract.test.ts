@@ -10,7 +10,7 @@ const openApi = realApiFixture();
 
 type Headers = Record<string, string>;
 
-/** Headers of a write from one of the console's pages. */
+/** Headers of a write request from one of the console's pages. */
 const page: Headers = { origin: 'http://muster.example', 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
 
 describeDatabases('the cookie of a console session', (fixture) => {
@@ -77,7 +77,7 @@ describeDatabases('the cookie of a console session', (fixture) => {
       { ...own, cookie: own.cookie?.replace('muster-test', 'muster-other') as string },
     ])
       expect(await statusOf(headers)).toBe(401);
-    // A browser reports the site of the page, and the origin of a write.
+    // A browser reports the site of the page and, for write requests, the origin.
     expect(await statusOf(without(own, 'sec-fetch-site'))).toBe(401);
     expect(await statusOf({ ...own, 'sec-fetch-site': 'none' })).toBe(401);
     expect(await statusOf(own, 'POST')).toBe(401);

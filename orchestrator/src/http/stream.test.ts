@@ -200,7 +200,7 @@ describe('streamed response', () => {
     await once(socket, 'readable');
     await sleep(200);
     until.abort();
-    // The connection is closed without the final chunk, so the client can tell that the response is incomplete.
+    // The connection is closed without the final chunk, so the client can detect that the response is incomplete.
     let text = '';
     socket.on('data', (bytes: Buffer) => {
       text = bytes.subarray(-5).toString('latin1');

@@ -12,9 +12,9 @@ const renewalDays = 30;
 export interface ApiCertificate {
   /** Private key, PKCS#8 in PEM. */
   key: string;
-  /** In PEM. */
+  /** The certificate in PEM. */
   certificate: string;
-  /** SHA-256 of the certificate in upper-case hex with colons, as browsers show it. */
+  /** SHA-256 of the certificate in uppercase hex with colons, as browsers show it. */
   fingerprint: string;
 }
 

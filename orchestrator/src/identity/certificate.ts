@@ -7,7 +7,7 @@ import * as x509 from '@peculiar/x509';
  * Creates a self-signed certificate.
  * @param privateKey Ed25519 or P-256
  * @param subject `hosts`: names and IP addresses; `days`: lifetime, starting yesterday to tolerate clock skew
- * @returns PEM
+ * @returns the certificate in PEM
  */
 export async function selfSigned(
   privateKey: KeyObject,

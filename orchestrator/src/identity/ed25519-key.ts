@@ -21,8 +21,8 @@ export function rawPublicKey(key: KeyObject): Buffer | null {
 }
 
 /**
- * Returns the same ID as `idOfKey`, but synchronously. Asynchronous hashing would add 0.5 ms of event-loop time for
- * each of thousands of agents that reconnect together.
+ * Returns the same ID as `idOfKey`, but synchronously. When thousands of agents reconnect at the same time,
+ * asynchronous hashing would take an additional 0.5 ms of event-loop time for each.
  */
 export function idOfRawKey(raw: Uint8Array): string {
   return hash('sha256', raw, 'hex').slice(0, 32);

@@ -15,7 +15,7 @@ export interface Identity {
 }
 
 /**
- * Loads the identity in a data directory, or creates it.
+ * Loads the identity from a data directory, or creates it.
  * @throws LoosePermissionsError if other users can access the directory or the key
  */
 export async function loadIdentity(dataDir: string): Promise<Identity> {
@@ -34,7 +34,7 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   return { publicKey, privateKeyPem: pem, certificatePem };
 }
 
-/** Returns the key with which all processes that have this identity issue sign-in challenges; 32 bytes. */
+/** Returns the 32-byte key with which all processes that have this identity issue sign-in challenges. */
 export function challengeKey({ privateKeyPem }: Identity): Buffer {
   const secret = createPrivateKey(privateKeyPem).export({ format: 'der', type: 'pkcs8' });
   return Buffer.from(hkdfSync('sha256', secret, '', 'muster sign-in challenges v1', 32));

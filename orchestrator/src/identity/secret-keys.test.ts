@@ -14,7 +14,7 @@ const key = (byte: number) => Buffer.alloc(32, byte);
 const hex = (byte: number) => key(byte).toString('hex');
 const ids = (...bytes: number[]) => new SecretKeys(bytes.map(key)).ids;
 
-/** Writes a file with this mode. @returns its path */
+/** Writes a file with the given mode. @returns its path */
 function put(name: string, text: string, mode = 0o600): string {
   const path = join(directory, name);
   writeFileSync(path, text);

@@ -18,14 +18,14 @@ export interface SecretKey {
 /** The secrets keys are invalid. The message names their source but never quotes their content. */
 class SecretKeysInvalid extends Error {}
 
-/** The key file in the data directory, which only the orchestrator writes. */
+/** The key file in the data directory, which no one but the orchestrator writes. */
 interface OwnFile {
   write(keys: readonly Buffer[]): Promise<void>;
 }
 
 /**
- * The available keys. The first one encrypts, and all of them decrypt. A key is not retired while a value is being
- * encrypted with it and written.
+ * The available keys. The first one encrypts, and all of them decrypt. A key is not retired until values being
+ * encrypted with it have been written.
  */
 export class SecretKeys {
   #keys: readonly { key: SecretKey; bytes: Buffer | null }[];
@@ -146,14 +146,14 @@ interface KeySources {
   /** Value of the setting `secrets_key_file`. */
   file: string | null;
   env: NodeJS.ProcessEnv;
-  /** Reports whether the database has secrets. If it has, a missing key is not replaced by a new one. */
+  /** Reports whether the database has secrets. If so, a missing key is not replaced by a new one. */
   hasSecrets: () => Promise<boolean>;
 }
 
 /**
  * Reads the keys from the variable `MUSTER_SECRETS_KEY`, the systemd credential `muster-secrets-key`, the configured
- * file, and the file in the data directory. Creates this file if there is neither a key nor a secret. The first key
- * that is found encrypts, and all of them decrypt.
+ * file, and the file in the data directory. Creates this file if there are no keys and no secrets. The first key that
+ * is found encrypts, and all of them decrypt.
  * @throws SecretKeysInvalid, LoosePermissionsError
  */
 export async function loadSecretKeys({ dataDir, file, env, hasSecrets }: KeySources): Promise<SecretKeys> {
@@ -187,7 +187,7 @@ export async function loadSecretKeys({ dataDir, file, env, hasSecrets }: KeySour
   return new SecretKeys([made], ownFile);
 }
 
-/** Returns the ids of the keys in a key file's text. @throws SecretKeysInvalid */
+/** Returns the IDs of the keys in a key file's content. @throws SecretKeysInvalid */
 export const keyIdsOf = (text: string): string[] =>
   distinct(parseKeys(text, ownFileName)).map((bytes) => keyOf(bytes).id);
 

@@ -20,18 +20,18 @@ export type BackupPart = 'metrics' | 'transcripts';
 
 export interface BackupHeader {
   readonly muster_backup: number;
-  /** Random id of the backup, which a restored database contains. */
+  /** Random ID of the backup, which a restored database contains. */
   readonly id: string;
   readonly created_at: string;
   readonly muster_version: string;
   readonly schema_version: number;
-  /** The oldest schema version whose releases can use the database. Backups of earlier releases lack it. */
+  /** The oldest schema version whose releases can use the database. Backups from earlier releases do not contain it. */
   readonly compatible_from?: number;
   readonly database: 'sqlite' | 'postgres';
   readonly public_key: string;
   /** Parts that the operator has excluded. */
   readonly without: readonly BackupPart[];
-  /** Ids of the secrets keys that the backup contains. */
+  /** IDs of the secrets keys that the backup contains. */
   readonly secret_keys: readonly string[];
 }
 
@@ -59,7 +59,7 @@ const entryPatterns: Readonly<Record<string, RegExp>> = {
 
 export type EntryKind = 'header' | 'manifest' | 'keys' | 'config' | 'terminals' | 'metrics' | 'rows';
 
-/** @returns the kind of entry that has this name; null if the format does not allow the name */
+/** @returns the kind of entry that this name denotes; null if the format does not allow the name */
 export function kindOf(name: string): EntryKind | null {
   if (name === headerName) return 'header';
   if (name === manifestName) return 'manifest';

@@ -16,12 +16,15 @@ import { ChainCheck } from './chain-check.ts';
 import { decrypting, isArmored, isEncrypted, LockError, maxMagicLength, type Openers } from './encryption.ts';
 import { BadArchive, readTar, type TarEntry } from './tar.ts';
 
-/** Reads a backup. Every entry must be known, in order, and match its digest in the manifest. */
+/**
+ * Reads a backup. Every entry must be of a known kind, must be in the correct order, and must match its digest in the
+ * manifest.
+ */
 
 export interface BackupVisitor {
-  /** Called first. An exception stops the read. */
+  /** Called first. If it throws, the read stops. */
   header(header: BackupHeader): Promise<void>;
-  /** Called for each file in the data directory and the configuration. */
+  /** Called for each file from the data directory, and for the configuration files. */
   file(kind: 'keys' | 'config' | 'terminals', name: string, content: AsyncIterable<Buffer>): Promise<void>;
   /** Called once with all samples, one per line. */
   samples(content: AsyncIterable<Buffer>): Promise<void>;
@@ -181,7 +184,10 @@ function readHeader(text: string): BackupHeader {
   return whole;
 }
 
-/** Refuses to restore a backup whose schema is newer than this release, even if this release could use the database. */
+/**
+ * Refuses to restore a backup whose schema is newer than this release's schema, even if this release could use the
+ * database.
+ */
 export const refuseUnrestorable = (header: BackupHeader): void => refuseNewer(header, header.schema_version);
 
 function refuseNewer({ muster_version, schema_version }: BackupHeader, oldest: number): void {

@@ -2,12 +2,12 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config/faults.ts';
 
-/** A directory of backups whose names contain their creation times, for example backups that a timer creates. */
+/** A directory of backups whose names contain their creation times, such as backups that a timer creates. */
 
 const backupName = /^muster-\d{8}T\d{6}Z\.backup(\.partial)?$/;
 
 /**
- * @param named path of the file, or of a directory for the backup
+ * @param named path of the backup file, or of a directory for it
  * @returns the path of the file, and the directory if `named` is one
  */
 export async function backupTarget(named: string, now: number): Promise<{ file: string; series: string | null }> {
@@ -26,8 +26,7 @@ export function numberToKeep(text: string | null): number | null {
 }
 
 /**
- * Removes all backups except the newest ones, and temporary files that killed commands left. Does not remove other
- * files.
+ * Removes all backups except the newest ones, and temporary files left by killed commands. Does not remove other files.
  * @returns names of the removed backups
  */
 export async function keepNewest(directory: string, keep: number): Promise<string[]> {

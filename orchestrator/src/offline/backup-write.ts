@@ -35,7 +35,7 @@ import { counted } from './counted.ts';
 import { encrypting, type Lock } from './encryption.ts';
 import { tarEnd, tarHeader, tarPadding } from './tar.ts';
 
-/** Writes a backup as a stream from a consistent snapshot while the orchestrator runs. */
+/** Streams a backup from a consistent snapshot while the orchestrator runs. */
 
 export interface BackupOptions {
   readonly config: Config;
@@ -87,7 +87,7 @@ export async function writeBackup(
       await write(piece);
     }
   })();
-  // A failed write must also stop the source.
+  // A failed write must also destroy the source.
   drained.catch((error: Error) => gzip.destroy(error));
   const put = (piece: Uint8Array): Promise<void> =>
     new Promise((resolve, reject) => gzip.write(piece, (error) => (error ? reject(error) : resolve())));
@@ -97,7 +97,7 @@ export async function writeBackup(
     await drained;
     return { ...report, bytes, encrypted: options.lock !== null };
   } catch (error) {
-    // Destroys the stream with the cause, so that `drained` rejects with the cause and not with an abort.
+    // Destroys the stream with the cause, so that `drained` rejects with the cause instead of an abort error.
     gzip.destroy(error as Error);
     throw await drained.then(
       () => error,
@@ -205,7 +205,7 @@ async function transcriptsOf(dataDir: string): Promise<{ id: string; size: numbe
   if (!(await stat(directory).catch(() => null))) return [];
   const found: { id: string; size: number }[] = [];
   for (const id of (await (await openTranscripts(directory, systemClock)).ids()).sort()) {
-    // The file may have disappeared, because retention has deleted the transcript.
+    // The file may no longer exist, because the retention task may have deleted the transcript.
     const about = await stat(join(directory, `${id}.cast`)).catch(() => null);
     if (about) found.push({ id, size: about.size });
   }
@@ -225,8 +225,8 @@ async function writeSamples(archive: Archive, snapshot: Snapshot, watch: () => P
 }
 
 /**
- * Returns a function that throws if SQLite's write-ahead log has grown too much, because a slow pipe must not fill the
- * orchestrator's disk.
+ * Returns a function that throws if SQLite's write-ahead log has grown too large, so that a backup to a slow pipe
+ * cannot fill the orchestrator's disk.
  */
 async function logWatch({ database_url }: Config, dataDir: string): Promise<() => Promise<void>> {
   if (database_url !== null) return async () => {};
@@ -243,7 +243,7 @@ async function logWatch({ database_url }: Config, dataDir: string): Promise<() =
   };
 }
 
-/** Reads the database without sign-in sessions, and adds a marker that identifies a restored database. */
+/** Exports the database without sign-in sessions, and adds a marker that identifies a restored database. */
 class BackupSource implements TransferSource {
   readonly location: string;
   readonly keyIds = new Set<string>();
@@ -301,7 +301,7 @@ class Archive {
   }
 
   /**
-   * Writes the first part of a file as an entry.
+   * Writes the beginning of a file as an entry.
    * @param size number of bytes to write
    * @returns false if the file does not exist
    */

@@ -36,7 +36,7 @@ const folder = () => {
   return path;
 };
 
-/** A migration of a release whose databases this release cannot use. */
+/** A migration from a release whose databases this release cannot use. */
 const incompatible = { version: oneMore.version + 1, name: 'incompatible', statements: () => [] };
 const nobody = { passphrase: null, identities: [] };
 const cast = `{"version":2}\n${'[0.1,"o","é"]\n'.repeat(100)}`;

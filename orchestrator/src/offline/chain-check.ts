@@ -3,7 +3,7 @@ import type { PlacedEvent } from '../domain/audit/placed-event.ts';
 import type { Line } from '../store/transfer/transfer-format.ts';
 import { TransferRefused } from '../store/transfer/transfer-table.ts';
 
-/** Verifies the audit log of an export while its rows are read, by recomputing each hash in the chain. */
+/** Verifies the audit log in an export while the rows are read, by recomputing each hash in the chain. */
 
 type ReadLine = Exclude<Line, { trailer: unknown }>;
 

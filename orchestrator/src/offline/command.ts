@@ -8,7 +8,7 @@ export interface Terminal {
   readonly stdout: NodeJS.WritableStream;
   readonly now: () => number;
   readonly env: NodeJS.ProcessEnv;
-  /** Values of the command's own options. */
+  /** Values of the options that are specific to this command. */
   readonly given: Given;
   /** Path of the configuration file; null without one. */
   readonly configFile: string | null;

@@ -15,7 +15,7 @@ import type { OfflineCommand, Terminal } from './command.ts';
 import { type LockedDatabase, lockDatabase } from './locked-database.ts';
 import { replaceable } from './replaceable.ts';
 
-/** Commands for a database that is not in use by an orchestrator: `migrate`, `export`, and `import`. */
+/** Commands for a database that no orchestrator is using: `migrate`, `export`, and `import`. */
 
 const databaseOptions = `  --data-dir DIR             Directory of the SQLite database
   --database-url-file FILE   File with the URL of a PostgreSQL database instead
@@ -144,7 +144,7 @@ async function intoFile(
   }
 }
 
-/** Returns a function that writes text, and resolves when the pipe's reader has accepted the text. */
+/** Returns a function that writes text, and resolves when the reader of the pipe has accepted the text. */
 const writerTo =
   (stream: NodeJS.WritableStream) =>
   (text: string): Promise<void> =>

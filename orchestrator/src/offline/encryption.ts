@@ -3,9 +3,9 @@ import { ReadStream, WriteStream } from 'node:tty';
 
 /** Encrypts backups in the age format (age-encryption.org), which every age tool can decrypt. */
 
-/** How a backup is encrypted; null without encryption. */
+/** How to encrypt a backup; null for no encryption. */
 export type Lock = { readonly passphrase: string } | { readonly recipients: readonly string[] } | null;
-/** Passphrase and identities that may decrypt a backup. */
+/** Passphrase and identities to try when decrypting a backup. */
 export interface Openers {
   readonly passphrase: (() => Promise<string>) | null;
   /** age identities, such as `AGE-SECRET-KEY-1…`. */
@@ -17,7 +17,7 @@ export class LockError extends Error {}
 
 const magic = 'age-encryption.org/v1\n';
 const armored = '-----BEGIN AGE';
-/** log2 of scrypt's N. Each attempt at a passphrase, even an attacker's, costs 128 MiB and about 0.3 s. */
+/** log2 of scrypt's N. Each passphrase attempt, including an attacker's, costs 128 MiB and about 0.3 s. */
 const workFactor = 17;
 
 const minPassphraseLength = 10;
@@ -71,7 +71,7 @@ export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Ope
   }
 }
 
-/** @returns the first line of the file, whose permissions the caller checks */
+/** @returns the first line of the file. The caller checks the file's permissions. */
 export function passphraseOf(file: string): string {
   const [line = ''] = readFileSync(file, 'utf8').split(/\r?\n/);
   if (line === '') throw new LockError(`${file} has an empty first line, which must contain the passphrase`);
@@ -92,7 +92,7 @@ export function identitiesOf(file: string): string[] {
 /** Prompts at the terminal without echo, even if standard input and output are redirected. */
 export async function askPassphrase(question: string): Promise<string> {
   // Uses numeric descriptors. A FileHandle closes its descriptor when it is garbage-collected, after which the number
-  // may refer to a file of the backup.
+  // may refer to a file that belongs to the backup.
   let input: ReadStream;
   let output: WriteStream;
   try {

@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const file = () => join(folder, 'orchestrator.yml');
 
-/** Runs the command with a fake service that reports this status. */
+/** Runs the command against a simulated service that reports this status. */
 async function run(status: string, ...args: string[]) {
   const requested: string[] = [];
   const said: string[] = [];

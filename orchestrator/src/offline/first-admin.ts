@@ -61,7 +61,7 @@ function readArguments(args: readonly string[]) {
   return { key: key.trim().toLowerCase(), username, host: host ?? null, ...values };
 }
 
-/** Access to systemd and to the output, which tests replace. */
+/** Access to systemd and to the output. Tests replace it. */
 export interface Machine {
   /**
    * Runs systemctl.
@@ -124,7 +124,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
   }
 }
 
-/** Changes these settings in the file, and preserves all other settings and comments. @returns the former content */
+/** Sets these keys in the file, and preserves all other settings and comments. @returns the former content */
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;

@@ -4,9 +4,9 @@ import { DirectoryInUse, lockDirectory } from '../../../lib/src/instance-lock.ts
 import type { Config } from '../config/schema.ts';
 import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
-/** The database of an offline command. The lock prevents an orchestrator from starting with this database. */
+/** The database that an offline command uses. The lock prevents an orchestrator from starting with this database. */
 export type LockedDatabase = {
-  /** Database name for messages, without the password. */
+  /** Name of the database for use in messages, without the password. */
   readonly name: string;
   release(): Promise<void>;
 } & (
@@ -17,7 +17,7 @@ export type LockedDatabase = {
 /**
  * Locks the configured database.
  * @param make whether to create a missing data directory
- * @throws DirectoryInUse or DatabaseInUse, if an orchestrator is using the database
+ * @throws DirectoryInUse or DatabaseInUse if an orchestrator is using the database
  */
 export async function lockDatabase(config: Config, dataDir: string, make: boolean): Promise<LockedDatabase> {
   if (config.database_url !== null) {

@@ -5,8 +5,8 @@ import { scratchDirectory } from '../../test/scratch.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
- * Verifies that the directory has either the former or the new content if a restore is interrupted at any step, and
- * that the next startup completes a restore that has begun to replace the content.
+ * Verifies that the directory contains either the former or the new content if a restore is interrupted at any step,
+ * and that the next startup completes a restore that has begun to replace the content.
  */
 const above = scratchDirectory('muster-restore-');
 let directory = '';

@@ -4,8 +4,8 @@ import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
  * Restores into a data directory. Writes the new content to a folder in the directory, followed by a marker file that
- * declares the content complete. The new content then replaces the former content; an interrupted replacement can be
- * resumed. No orchestrator starts before the restore is finished.
+ * states that the content is complete. The new content then replaces the former content; an interrupted replacement can
+ * be resumed. No orchestrator starts before the restore is finished.
  */
 
 const folder = '.restoring';
@@ -14,11 +14,11 @@ const folder = '.restoring';
  * there is no former content.
  */
 const completeMarker = 'whole';
-/** Marker file: the former content was moved aside. */
+/** Marker file: the former content has been moved aside. */
 const cleared = 'cleared';
 /**
- * Marker file: the external database was replaced, or is about to be replaced, so the restore cannot be undone.
- * Contains the schema of the former data.
+ * Marker file: the external database has been or is about to be replaced, so the restore cannot be undone. Contains the
+ * schema of the former data.
  */
 const database = 'database';
 
@@ -47,7 +47,7 @@ export async function beginRestore(dataDir: string): Promise<Restoring> {
   await dropRestore(dataDir);
   const content = join(staging(dataDir), 'content');
   await mkdir(join(content, 'terminals'), { recursive: true, mode: 0o700 });
-  // The service user must be able to detect an incomplete restore.
+  // The service's user must be able to detect an incomplete restore.
   await giveTo(staging(dataDir), await ownerOf(dataDir));
   return { content, scratch: staging(dataDir) };
 }
@@ -132,7 +132,7 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
 
 type Owner = { uid: number; gid: number } | null;
 
-/** Returns the owner of the directory, to set it on new files; null unless this user is root. */
+/** Returns the owner of the directory, for use as the owner of new files; null unless the current user is root. */
 async function ownerOf(dataDir: string): Promise<Owner> {
   const { uid, gid } = await stat(dataDir);
   return process.getuid?.() === 0 ? { uid, gid } : null;

@@ -22,8 +22,8 @@ import { type LockedDatabase, lockDatabase } from './locked-database.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
- * Restores a backup completely or not at all, into an empty data directory and an empty database. Supports SQLite and
- * PostgreSQL.
+ * Restores a backup into an empty data directory and an empty database, either completely or not at all. Supports
+ * SQLite and PostgreSQL.
  */
 
 export interface RestoreOptions {
@@ -54,7 +54,7 @@ const configurationFolder = 'restored-configuration';
 
 /**
  * Restores a backup.
- * @throws TransferRefused, LockError, and disk or database server errors; nothing has changed in this case
+ * @throws TransferRefused, LockError, and disk or database server errors; in these cases, nothing has changed
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
   const { config, dataDir } = options;
@@ -81,7 +81,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
 }
 
-/** Finishes an interrupted restore whose content is complete. Ignores one with incomplete content. */
+/** Finishes an interrupted restore whose content is complete. Ignores a restore with incomplete content. */
 const finishInterrupted = (dataDir: string): Promise<boolean> => finishRestore(dataDir).catch(() => false);
 
 async function restoreLocked(
@@ -133,7 +133,7 @@ async function restoreLocked(
         rows = (await fillDatabase(bytes, target)).rows;
       },
     });
-    // Commits only now, once the whole backup has proved to be valid.
+    // Commits only now, after the whole backup has been verified.
     if (locked !== null) await markDatabase(dataDir, schema);
     await (target as TransferTarget | null)?.commit();
     if (schema !== null) aside.push(`the schema ${schema} of the database`);
@@ -187,7 +187,7 @@ function checkFile(file: string): void {
 
 const atOnce = 10_000;
 
-/** Stores the samples in a file. @returns number of samples */
+/** Writes the samples to a file. @returns number of samples */
 async function loadSamples(
   config: Config,
   locked: LockedDatabase | null,

@@ -58,7 +58,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     stdout.write(found.usage);
     return 0;
   }
-  // The callback of a failed write reports that the reader of the output has exited.
+  // The callback of the failed write already reports that the reader of the output has exited.
   stdout.on('error', () => {});
   try {
     const outcome = await found.run(given.config, given.dataDir, words, {

@@ -95,8 +95,8 @@ class Source {
 }
 
 /**
- * Iterates over the entries of an archive. The caller must read the content of an entry before the next entry; unread
- * content is skipped.
+ * Iterates over the entries of an archive. The caller must read the content of an entry before it advances to the next
+ * entry; unread content is skipped.
  * @throws BadArchive if the archive is truncated or damaged
  */
 export async function* readTar(

@@ -42,7 +42,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     for (const keeping of keepings.splice(0)) await keeping.stop();
   });
 
-  /** Opens the domain at a path. Two domains with the same path act as two processes with one database. */
+  /** Opens the domain at a path. Two domains with the same path act as two processes that share a database. */
   const openAt = async (at: string): Promise<Domain> => {
     const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
     await joined(domain.context, domain.context.incarnation);
@@ -181,7 +181,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect(await head(two)).toBe(0);
       await first.round();
       expect(await head(two)).toBe(3);
-      // Suspends the first process from here on.
+      // From here on, the first process is suspended.
       await happen(one, 2);
       two.clock.advance(60_000);
       await second.round();
@@ -203,7 +203,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   test('chains all events in a database without a chain, and sends no notifications about them', async () => {
     const at = await fixture.newAddress();
     await (await fixture.open({ at, migrations: migrations.slice(0, 1) })).close();
-    // Creates a database as the first release does.
+    // Creates a database as the first release did.
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     const before = await openDomain({ ...fixture, open: async () => old } as DatabaseFixture);
     await happen(before, 1_100, 'agent.lost');

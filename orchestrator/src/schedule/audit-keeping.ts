@@ -6,7 +6,7 @@ import { createLease, type Fence } from '../domain/shared/leases.ts';
 
 /** Maintains the audit log: chains events soon after they are written, and removes expired events. */
 
-/** How long events are collected for one transaction, in milliseconds. */
+/** Number of milliseconds for which events are collected into one transaction. */
 const gatherMs = 25;
 /** Milliseconds between searches for events that no hint announced. Each search also checks the lease. */
 const sweepMs = 2_000;
@@ -21,7 +21,7 @@ export interface AuditKeeping {
 
 export interface AuditKeepingOptions {
   sequencer: Sequencer;
-  /** Retention in days; 0 keeps all events. Read in each round. */
+  /** Retention period in days; 0 retains all events. Read in each round. */
   readonly retentionDays: number;
 }
 
@@ -58,7 +58,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     }
   };
   const round = async () => {
-    // A round in progress may have missed the newest events, so waits for its end and runs another one.
+    // A round in progress may have missed the newest events. Therefore, waits until it ends and runs another one.
     while (running !== null) await (running as Promise<void>).catch(() => {});
     running = work();
     try {
@@ -67,7 +67,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       running = null;
     }
   };
-  /** Schedules a round unless an earlier one is already scheduled. */
+  /** Schedules a round unless one is already scheduled for an earlier time. */
   const lookIn = (ms: number) => {
     const at = clock.monotonic() + ms;
     if (stopping.signal.aborted || (due !== null && due.at <= at)) return;
@@ -97,7 +97,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       due?.cancelTimer();
       while (running !== null) await (running as Promise<void>).catch(() => {});
       await pruning;
-      // Stopping must succeed even if the database is unavailable. The lease then ends with this process.
+      // Stopping must succeed even if the database is unavailable. In this case, the lease ends with this process.
       await lease.release().catch((error: unknown) => {
         context.log.warn({ err: error }, 'failed to release the audit log lease');
       });

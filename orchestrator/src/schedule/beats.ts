@@ -2,13 +2,13 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { type Replica, ReplicaClosed } from '../domain/replicas/replicas.ts';
 
-/** Milliseconds between two beats. Other processes close this one if they see no beat for 10 seconds. */
+/** Milliseconds between two heartbeats. Other processes close this one if they see no heartbeat for 10 seconds. */
 const intervalMs = 2_000;
 
 /**
- * Raises the beat of this process until it stops.
- * @param onClosed called when another process has closed this one, which must exit
- * @returns a function that stops the beats and leaves the other processes
+ * Sends heartbeats for this process until they are stopped.
+ * @param onClosed called when another process has closed this one, which must then exit
+ * @returns a function that stops the heartbeats and removes this process from the database
  */
 export function startBeats(
   replica: Replica,
@@ -39,7 +39,7 @@ export function startBeats(
     stopped = true;
     cancelTimer();
     await beating;
-    // Stopping must succeed even if the database is unavailable. Other processes then close this one.
+    // Stopping must succeed even if the database is unavailable. In this case, the other processes close this one.
     await replica.leave().catch((error: unknown) => log.warn({ err: error }, 'failed to deregister this replica'));
   };
 }

@@ -53,7 +53,7 @@ describeDatabases('disk guard', (fixture) => {
     const { domain, clock, disk, start } = await guarded();
     const guard = start();
     await guard.look();
-    /** Completes a due measurement and its writes. */
+    /** Completes a due measurement and the writes that result from it. */
     const pass = async (ms: number) => {
       clock.advance(ms);
       await guard.stop().then(() => {});

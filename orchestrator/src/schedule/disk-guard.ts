@@ -16,7 +16,7 @@ const defaultIntervalMs = 5_000;
  * interval.
  */
 const nearMs = 1_000;
-/** Free space below this multiple of the reserve counts as near. */
+/** Free space below this multiple of the reserve counts as near the reserve. */
 const nearReserves = 4;
 
 export interface DiskGuardOptions {

@@ -11,7 +11,7 @@ const intervalMs = 1_000;
 const pullInMs = 3_600_000;
 
 export interface DriftSweepOptions extends SweepRules {
-  /** The drift sweep lease. Among processes that share the database, only its holder sweeps. */
+  /** The drift sweep lease. Only the process that holds the lease sweeps. */
   readonly lease: Lease;
   /** Reports whether sweeps are paused. A paused sweep queues no checks. */
   readonly paused?: () => boolean;
@@ -32,7 +32,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
   let looking: Promise<void> | null = null;
   let again = false;
   let cancelTimer = () => {};
-  /** Ids of checks that this process queued and that have not ended. */
+  /** IDs of checks that this process queued and that have not ended. */
   const pending = new Set<string>();
 
   const lookOnce = async () => {
@@ -46,10 +46,11 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       pulledInAt = clock.monotonic();
     }
     for (const id of await queueDue(context, options, fence)) pending.add(id);
-    // If the hint that a check has ended arrives before the check's ID is added, the ID remains until it is the oldest.
+    // If the hint that a check has ended arrives before the check's ID is added, the ID stays in the set until it is
+    // the oldest one.
     while (pending.size > options.maxConcurrent) pending.delete(pending.values().next().value as string);
   };
-  /** Runs one sweep at a time. A request during a sweep starts another sweep. Never rejects. */
+  /** Runs one sweep at a time. A call during a sweep starts another sweep afterward. Never rejects. */
   const look = (): Promise<void> => {
     again = true;
     looking ??= (async () => {
@@ -64,8 +65,8 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       });
     return looking;
   };
-  // Detached from the async context of the request that sent the hint, so that log lines do not contain that request's
-  // ID.
+  // Detaches the call from the async context of the request that sent the hint, so that log lines do not contain that
+  // request's ID.
   const lookLater = AsyncResource.bind(() => void look());
   const unsubscribe = context.bus.subscribe((hint) => {
     if (hint.type === 'operation_ended' && pending.delete(hint.operation_id)) lookLater();

@@ -42,7 +42,7 @@ describeDatabases('outbox', (fixture) => {
         giveUpAfter: 86_400,
         retentionDays: 30,
         lease: createLease(context, 'outbox'),
-        // Only hanging servers reach this timeout. All other servers respond immediately, even on a busy machine.
+        // Only unresponsive servers reach this timeout. All other servers respond immediately, even on a busy machine.
         timeoutMs: 120_000,
         ...options,
         ...more,
@@ -139,7 +139,7 @@ describeDatabases('outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '1', '1', '1', '2']);
     expect(new Set(ids(one)).size).toBe(2);
     expect(await left(one.id)).toEqual([]);
-    // The failure was too short for an event.
+    // The channel failed too briefly for an event to be recorded.
     expect(await events()).toEqual([]);
     one.behave(500);
     await happen('3');
@@ -261,7 +261,7 @@ describeDatabases('outbox', (fixture) => {
     const well = await channel();
     await happen(...Array.from({ length: 10 }, (_, at) => `${at}`));
     const turn = outbox.turn();
-    // All other channels receive all messages while each hanging channel waits for its first response.
+    // All other channels receive all messages while each unresponsive channel still waits for its first response.
     await Promise.all([well.seen(10), slow.seen(10)]);
     for (const end of hanging) expect(end.arrived).toHaveLength(1);
     const stopping = outbox.stop();
@@ -274,7 +274,7 @@ describeDatabases('outbox', (fixture) => {
     let maxConcurrent = 0;
     const served = new Map<string, number>();
     const full = Promise.withResolvers<void>();
-    // Fails the test instead of waiting forever if the limit is lower.
+    // Fails the test instead of waiting forever if the limit is lower than expected.
     const giveUp = setTimeout(full.resolve, 10_000);
     const deliver: Deliver = async (_, { channel }) => {
       maxConcurrent = Math.max(maxConcurrent, ++underWay);
@@ -307,7 +307,7 @@ describeDatabases('outbox', (fixture) => {
       clock.advance(60_000);
     }
     await outbox.turn();
-    // Uses the new configuration immediately, despite the backoff.
+    // The new configuration is used immediately, despite the backoff.
     await updateChannel(context, actor, rule, broken.id, { config: { url: mended.url } });
     await outbox.turn();
     expect(summaries(mended)).toEqual(['1']);

@@ -21,14 +21,19 @@ import type { Fence, Lease } from '../domain/shared/leases.ts';
  */
 
 const intervalMs = 1_000;
-/** Maximum number of messages in flight, over all channels. */
+/** Maximum number of messages in flight across all channels. */
 const maxInFlight = 16;
 /** Number of messages to read per channel at a time. */
 const batch = 20;
-/** Maximum delay in milliseconds before a delivery is recorded. After a crash, unrecorded deliveries are repeated. */
+/**
+ * Maximum delay in milliseconds before a delivery is recorded. After a crash, deliveries that were not recorded are
+ * repeated.
+ */
 const recordIntervalMs = 200;
 const housekeepingMs = 60_000;
-/** Maximum milliseconds to wait for messages in flight on shutdown. The next startup resends aborted messages. */
+/**
+ * Maximum number of milliseconds to wait for messages in flight at shutdown. The next startup resends aborted messages.
+ */
 const graceMs = 5_000;
 /** Milliseconds between attempts to record an outcome. */
 const recordRetryMs = 1_000;
@@ -39,11 +44,11 @@ export interface OutboxOptions {
   readonly random: () => number;
   /** Seconds after which an undelivered message is dropped. */
   readonly giveUpAfter: number;
-  /** Days for which notifications are kept; 0 keeps them forever. */
+  /** Number of days for which notifications are retained; 0 retains them forever. */
   readonly retentionDays: number;
   /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
-  /** The outbox lease. Among processes that share the database, only its holder sends. */
+  /** The outbox lease. Only the process that holds the lease sends. */
   readonly lease: Lease;
 }
 
@@ -88,7 +93,7 @@ class Sender implements Outbox {
   }
 
   start(): void {
-    // Detached from the async context of the request that sent the hint, so that log lines do not contain that
+    // Detaches the call from the async context of the request that sent the hint, so that log lines do not contain that
     // request's ID.
     const look = AsyncResource.bind(() => void this.#look());
     this.#unsubscribe = this.#context.bus.subscribe((hint) => {
@@ -123,12 +128,15 @@ class Sender implements Outbox {
       .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the outbox lease'));
   }
 
-  /** Reports whether to send: the outbox is not stopping, and the lease is held since it returned this fence. */
+  /**
+   * Reports whether sending may continue: the outbox is not stopping, and this process has held the lease without
+   * interruption since it acquired this fence.
+   */
   #mayRun(fence: Fence): boolean {
     return !this.#stopped && this.#checked && this.#fence === fence;
   }
 
-  /** Runs one check at a time. A hint during a check starts another check. Never rejects. */
+  /** Runs one check at a time. A hint during a check starts another check afterward. Never rejects. */
   #look(): Promise<void> {
     this.#lookAgain = true;
     this.#looking ??= (async () => {
@@ -178,7 +186,7 @@ class Sender implements Outbox {
     }
   }
 
-  /** Sends to one channel until it has no more messages or fails. */
+  /** Sends to one channel until the channel has no more messages or fails. */
   async #sendTo(channelId: string, fence: Fence): Promise<void> {
     while (this.#mayRun(fence)) {
       const sending = await nextToSend(this.#context, channelId, batch);
@@ -199,7 +207,7 @@ class Sender implements Outbox {
     let first = true;
     for (const next of sending.messages) {
       const attempt = await this.#attempt(sending, next.message, fence);
-      // A channel has not failed if there was no attempt, or if stopping aborted the attempt.
+      // A channel has not failed if there was no attempt, or if the attempt was aborted because the outbox is stopping.
       if (attempt === null || (this.#abort.signal.aborted && !delivered(attempt))) break;
       if (!delivered(attempt)) {
         await writeDone();
@@ -242,7 +250,7 @@ class Sender implements Outbox {
 
   /**
    * Records outcomes, retrying until a write succeeds. The channel receives no messages in the meantime. Stops retrying
-   * when stopping, and when the lease was lost; the next holder then resends the delivered messages.
+   * if the outbox is stopping or the lease is lost. The next holder then resends the delivered messages.
    */
   async #record(fence: Fence, write: () => Promise<void>): Promise<void> {
     for (;;)

@@ -1,9 +1,9 @@
 import type { Sample } from '@muster/protocol';
 import type { ForwardedSample } from '../domain/fleet/sample-forwarding.ts';
 
-/** Maximum number of agents whose newest sample time is stored. */
+/** Maximum number of agents whose newest sample time is retained. */
 const maxAgents = 100_000;
-/** Number of samples taken from the queue after which the array is compacted. */
+/** Number of samples removed from the queue after which the array is compacted. */
 const compactAt = 10_000;
 
 /** Queue of samples for remote write. Each agent's samples are in chronological order. */
@@ -12,7 +12,7 @@ export class RemoteWriteQueue {
   /** Time of the newest queued sample, by agent. */
   readonly #newest = new Map<string, number>();
   #samples: ForwardedSample[] = [];
-  /** Number of samples at the front that were taken or dropped. */
+  /** Number of samples at the front that have been taken or dropped. */
   #head = 0;
 
   constructor(capacity: number) {

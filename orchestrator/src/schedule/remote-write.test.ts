@@ -88,7 +88,7 @@ describe('remote write', () => {
     await settled();
     await after(1000);
     expect(requests).toHaveLength(1);
-    // With the random number 0, each delay is halved.
+    // With a random number of 0, each delay is halved.
     for (const [index, ms] of [250, 500, 1000, 2000].entries()) {
       await after(ms - 1);
       expect(requests).toHaveLength(index + 1);

@@ -7,7 +7,8 @@ import { RemoteWriteQueue } from './remote-write-queue.ts';
 
 /**
  * Forwards stored samples to a remote time-series database. Samples wait in a bounded queue in memory, so that no other
- * work waits for the remote server. Samples that exceed the queue or that the server refuses are dropped and counted.
+ * work waits for the remote server. Samples that exceed the queue's capacity or that the server refuses are dropped and
+ * counted.
  */
 export interface RemoteWrite {
   /** Queues one agent's stored samples. Skips samples that are not newer than the agent's last queued sample. */
@@ -24,7 +25,7 @@ export interface RemoteWriteStats {
   readonly overflowed: number;
   /** Samples that the remote server refused permanently. */
   readonly refused: number;
-  /** Samples skipped because they were not newer than their agent's queued samples, or too far in the future. */
+  /** Samples skipped because they were not newer than the agent's queued samples, or too far in the future. */
   readonly passedOver: number;
   /** Failed attempts that will be retried. */
   readonly retries: number;
@@ -40,7 +41,7 @@ export interface RemoteWriteLoop {
 
 /** Maximum number of samples in one request. Each has about a dozen points. */
 const samplesOfBatch = 200;
-/** Milliseconds that the first sample in a batch waits for more samples. */
+/** Milliseconds for which the first sample in a batch waits for more samples. */
 const gatherMs = 1_000;
 const timeoutMs = 30_000;
 const minBackoffMs = 500;
@@ -48,15 +49,15 @@ const maxBackoffMs = 60_000;
 /** Maximum Retry-After delay that is respected, in milliseconds. */
 const maxRetryAfterMs = 600_000;
 /**
- * Maximum number of requests for one batch. A remote server refuses a whole request because of one out-of-order series.
- * The batch is then split into halves, so that the samples of other agents are stored. The maximum shrinks while no
- * sample is accepted, because some servers refuse every request.
+ * Maximum number of requests for one batch. A remote server refuses a whole request if one series is out of order. The
+ * batch is then split in half, so that the samples of other agents are stored. The maximum shrinks while no sample is
+ * accepted, because some servers refuse every request.
  */
 const maxParts = 32;
 const minParts = 3;
 /**
- * Samples further in the future are skipped, because a remote server that stores one might refuse current samples as
- * too old.
+ * Samples that are further in the future are skipped, because a remote server that stores one of them might then refuse
+ * current samples as too old.
  */
 const maxAheadSecs = 300;
 const lastTryMs = 3_000;
@@ -68,7 +69,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   const stopping = new AbortController();
   const counts = { sent: 0, overflowed: 0, refused: 0, passedOver: 0, retries: 0 };
   const queue = new RemoteWriteQueue(capacity);
-  /** Samples taken from the queue and in flight. */
+  /** Samples that have been taken from the queue and are in flight. */
   let inFlight = 0;
   let failing = false;
   let wake = () => {};
@@ -85,7 +86,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
     if (queue.length > 0) wake();
   }
 
-  /** Writes a batch. @returns false if stopping began before the remote server responded */
+  /** Writes a batch. @returns false if the process began to stop before the remote server responded */
   async function send(
     batch: readonly ForwardedSample[],
     parts: { left: number },
@@ -179,7 +180,7 @@ function createDropLog(clock: Clock, log: Context['log']): (samples: number, rea
   };
 }
 
-/** @param divisible whether to retry the batch in halves */
+/** @param divisible whether to split the batch in half and retry */
 function judge(attempt: Attempt, divisible: boolean): 'stored' | 'retry' | 'split' | 'refused' {
   const { status } = attempt;
   if (delivered(attempt)) return 'stored';
@@ -207,7 +208,7 @@ const pause = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', end, { once: true });
   });
 
-/** Describes a refusal by its status and the text of the response. */
+/** Describes a refusal by the response's status and text. */
 function describeRefusal(attempt: Attempt): string {
   const text = attempt.status === null ? undefined : attempt.text;
   return `${describeAttempt(attempt)}${text === undefined ? '' : `: ${printable(text)}`}`;

@@ -19,11 +19,14 @@ import { deleteExpiredTickets } from '../domain/terminals/terminal-tickets.ts';
 /** Periodic maintenance, with one timer for all tasks. */
 
 const intervalMs = 5_000;
-/** Rounds between deletions of expired sign-in sessions, challenges, and tickets, which are refused even before that. */
+/**
+ * Number of rounds between deletions of expired sign-in sessions, challenges, and tickets, which are refused as soon as
+ * they expire.
+ */
 const sessionsEvery = 60;
-/** Rounds between deletions of old payloads, tokens, history, and recordings. */
+/** Number of rounds between deletions of old payloads, tokens, history, and recordings. */
 const pruneEvery = 720;
-/** Rounds between searches for former secret values that no machine needs anymore. */
+/** Number of rounds between searches for former secret values that no machine needs anymore. */
 const formerSecretsEvery = 12;
 
 export interface Upkeep {
@@ -34,7 +37,7 @@ export interface Upkeep {
 
 export interface UpkeepOptions {
   health?: Health;
-  /** Seconds of silence after which an agent is lost. */
+  /** Seconds of silence after which an agent is marked as lost. */
   lostAfterSecs?: number;
   retention?: Retention;
   /** Removes expired terminal sessions and their transcripts. */
@@ -46,7 +49,7 @@ export interface UpkeepOptions {
   refusals?: Pick<Refusals, 'sweep'>;
   /** Removes disconnected pending agents, and records bursts of new pending agents. */
   pending?: Pick<PendingList, 'sweep'>;
-  /** Days before a secret expires at which its expiry is announced. */
+  /** Number of days before a secret's expiry at which the expiry is announced. */
   secretsExpiryNoticeDays?: number;
 }
 

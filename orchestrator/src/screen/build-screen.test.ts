@@ -11,7 +11,7 @@ const write = (terminal: Terminal, bytes: string | Uint8Array) =>
   new Promise<void>((resolve) => terminal.write(bytes, resolve));
 const recorded = (text: string) => Buffer.from(outputLines(1, Buffer.from(text)));
 
-/** Returns a terminal's visible content, and the modes that affect keys and mouse. */
+/** Returns a terminal's visible content, and the modes that affect keyboard and mouse input. */
 function look(terminal: Terminal) {
   const { active } = terminal.buffer;
   const rows = Array.from({ length: terminal.rows }, (_, y) => {
@@ -19,7 +19,7 @@ function look(terminal: Terminal) {
     return Array.from({ length: terminal.cols }, (_, x) => {
       const cell = line?.getCell(x);
       const shown = cell?.getChars() || ' ';
-      // Of blank cells, only the background is visible.
+      // In blank cells, only the background is visible.
       const front = shown === ' ' ? '' : `${cell?.isBold()}${cell?.getFgColorMode()}.${cell?.getFgColor()}`;
       return `${shown}${front}${cell?.getBgColorMode()}.${cell?.getBgColor()}${cell?.isInverse()}`;
     }).join('|');
@@ -28,8 +28,8 @@ function look(terminal: Terminal) {
 }
 
 /**
- * Compares a terminal that receives all output with a terminal that receives the screen of the first part and then the
- * rest.
+ * Compares a terminal that receives all output with a terminal that receives the screen after the first part of the
+ * output and then the rest.
  */
 async function compare(first: string, rest: string, opening = '') {
   const all = newTerminal();
@@ -68,7 +68,7 @@ test('keeps terminal modes that were set before the recorded part', async () => 
   const early = new TerminalModes();
   early.follow(Buffer.from('sh$ \x1b[?1049h\x1b[?1h\x1b[?1002;1006h\x1b[?25l\x1b[5 q\x1b[2;5r'));
   const { all, back, screen } = await compare('\x1b[Hx\x1b[5;1Hy', '\r\nz\x1b[?1049l', early.opening());
-  // The emulator does not report these modes: mouse encoding and the cursor.
+  // The emulator does not report the mouse encoding and cursor modes.
   for (const mode of ['\x1b[?1006h', '\x1b[?25l', '\x1b[5 q']) expect(screen.split('\x1b[2J')[1]).toContain(mode);
   expect(back).toEqual(all);
   expect(all.modes).toMatchObject({ applicationCursorKeysMode: true, mouseTrackingMode: 'drag' });
@@ -109,7 +109,7 @@ test('shows the same screen after any output, on the main and the alternate scre
   await fc.assert(
     fc.asyncProperty(fc.constantFrom('', '\x1b[?1049h'), shown, async (on, first) => {
       const { all, back } = await compare(`${on}${first}`, '');
-      // A full row leaves the cursor either on or beyond the last column.
+      // A full row leaves the cursor either on the last column or beyond it.
       const column = ({ x }: { x: number }) => Math.min(x, size.cols - 2);
       expect([back.y, column(back)]).toEqual([all.y, column(all)]);
       expect(back.rows).toEqual(all.rows);

@@ -3,12 +3,15 @@ import headless, { type Terminal } from '@xterm/headless';
 import { TerminalModes } from '../domain/terminals/terminal-modes.ts';
 import { CastReplay } from '../store/cast.ts';
 
-/** Builds the screen at the end of a part of a transcript, as bytes that reproduce the screen in another terminal. */
+/**
+ * Builds the screen as it is at the end of a section of a transcript. The result is a byte sequence that reproduces the
+ * screen in another terminal.
+ */
 
 export interface ScreenJob {
   readonly cols: number;
   readonly rows: number;
-  /** Control sequences to write first. */
+  /** Control sequences to write before the transcript. */
   readonly opening: string;
   /** Complete lines of a transcript. */
   readonly lines: Uint8Array;
@@ -17,13 +20,13 @@ export interface ScreenJob {
 /** Maximum number of scrollback lines to include. */
 const scrollback = 500;
 const maxBytes = 4 * 1024 * 1024;
-/** Maximum repetitions of a character in one control sequence. */
+/** Maximum number of repetitions of a character in one control sequence. */
 const maxRepeats = 4096;
 
 /** Resets the modes of the terminal that shows the screen. Clears the screen but not the scrollback. */
 const clearScreen = '\x1b[?1049l\x1b[!p\x1b[?9;1000;1002;1003;1004;1005;1006;2004l\x1b[0 q\x1b[m\x1b[H\x1b[2J';
 
-/** @returns null when the screen exceeds the maximum size */
+/** @returns null if the screen exceeds the maximum size */
 export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Promise<Uint8Array | null> {
   const terminal = new headless.Terminal({ cols, rows, scrollback, allowProposedApi: true, logLevel: 'off' });
   const serializer = new serialize.SerializeAddon();
@@ -46,9 +49,9 @@ export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Pr
   // Restores the cursor, because the text alone leaves it one column off after a full last row or a mode change that
   // moves it.
   const cursor = cursorX === terminal.cols && !modes.movesCursor ? null : { row: cursorY + 1, column: cursorX + 1 };
-  // Entering the alternate screen fills it with the current background color.
+  // Resets the attributes first, because entering the alternate screen fills it with the current background color.
   const written = serializer.serialize({ scrollback }).replace('\x1b[?1049h', '\x1b[m\x1b[?1049h');
-  // The serializer writes movements of 0 columns, which terminals treat as 1.
+  // The serializer writes cursor movements of 0 columns, which terminals treat as movements of 1 column.
   const text = written.replaceAll('\x1b[0C', '').replaceAll('\x1b[0D', '');
   const screen = Buffer.from(clearScreen + text + modes.closing(cursor));
   return screen.length > maxBytes ? null : screen;

@@ -5,7 +5,7 @@ import type { RecentScreen, ScreenSource } from '../domain/terminals/live-termin
 import type { Transcripts } from '../store/transcripts/transcripts.ts';
 import type { ScreenJob } from './build-screen.ts';
 
-/** Maximum number of threads. Each has a time limit, because hostile output could keep it busy forever. */
+/** Maximum number of threads. Each thread has a time limit, because hostile output could keep it busy forever. */
 const maxThreads = 2;
 const timeoutMs = 10_000;
 const threadMegabytes = 192;

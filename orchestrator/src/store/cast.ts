@@ -9,7 +9,7 @@ import { isUtf8 } from 'node:buffer';
 export interface CastHeader {
   readonly width: number;
   readonly height: number;
-  /** Unix seconds at which the terminal was opened. */
+  /** Time at which the terminal was opened, in Unix seconds. */
   readonly timestamp: number;
   readonly title: string;
   readonly env: Readonly<Record<string, string>>;
@@ -25,11 +25,11 @@ export interface CastHeader {
 
 export const headerLine = (header: CastHeader): string => `${JSON.stringify({ version: 2, ...header })}\n`;
 
-/** Maximum bytes per event. Longer output is split. */
+/** Maximum number of bytes per event. Longer output is split. */
 export const maxEventBytes = 64 * 1024;
 /**
- * Maximum bytes of the `o` and `b` lines of an event. A control character takes six bytes, and invalid UTF-8 is
- * repeated in base64.
+ * Maximum total length of an event's `o` and `b` lines, in bytes. A control character takes six bytes, and invalid
+ * UTF-8 is repeated in base64.
  */
 export const maxLineBytes = 8 * maxEventBytes;
 
@@ -101,7 +101,7 @@ export function readCastLine(text: string): CastEvent | null {
 export class CastReplay {
   #waiting: string | null = null;
 
-  /** @returns the output bytes and size changes that this line completes, in order */
+  /** @returns the output bytes and size changes that this line completes, in chronological order */
   take(lineText: string): (Uint8Array | { readonly cols: number; readonly rows: number })[] {
     const event = readCastLine(lineText);
     if (event?.kind === 'exact') {
@@ -117,7 +117,7 @@ export class CastReplay {
 
   /**
    * Returns the last output.
-   * @param cut an incomplete last line; if it begins a `b` event, the output is dropped
+   * @param cut the last line if it is incomplete; if it begins a `b` event, the output is dropped
    */
   end(cut = ''): Uint8Array[] {
     const text = this.#waiting;

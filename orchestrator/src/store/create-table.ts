@@ -1,10 +1,13 @@
 import type { CreateTableBuilder, RawBuilder } from 'kysely';
 import type { MigrationBuild } from './migrations/migration.ts';
 
-/** `text`, `bytes`, or `integer` (64 bits), with `?` if null is allowed; `counter` is an auto-incrementing key. */
+/**
+ * `text`, `bytes`, or `integer` (64 bits), with the suffix `?` if null is allowed; `counter` is an auto-incrementing
+ * key.
+ */
 type ColumnKind = 'text' | 'text?' | 'integer' | 'integer?' | 'bytes' | 'counter';
 
-/** A table definition, with types that both databases support. */
+/** A table definition, with column types that both databases support. */
 export interface TableShape {
   columns: Record<string, ColumnKind>;
   primaryKey?: readonly string[];

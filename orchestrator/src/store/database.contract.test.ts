@@ -193,7 +193,7 @@ describeDatabases('database', (fixture) => {
       fc.asyncProperty(fc.jsonValue({ stringUnit: codePoint }), fc.string({ unit: codePoint }), async (json, text) => {
         const stored = statement(upsert, { key: 'json', value: toJson(json) });
         const [row] = (await write(database, stored, statement(upsert, { key: 'text', value: text }))).of(stored).rows;
-        // JSON has no negative zero, and escapes lone surrogates.
+        // `JSON.stringify` writes negative zero as 0, and escapes lone surrogates.
         expect(fromJson<unknown>(row!.value)).toEqual(JSON.parse(JSON.stringify(json)));
         const back = await database.get(byKey, { key: 'text' });
         expect(back?.value).toBe(text.toWellFormed().replaceAll('\u0000', '\ufffd'));

@@ -5,12 +5,12 @@ import type { StatementResult, Unit, UnitResult } from './transaction.ts';
 
 /** Counters since the database was opened, for metrics. */
 export interface DatabaseStats {
-  /** Number of submitted writes without a result. */
+  /** Number of submitted writes that have not completed. */
   readonly queued: number;
-  /** Approximate bytes of the queued writes. */
+  /** Approximate size of the queued writes in bytes. */
   readonly queuedBytes: number;
   readonly unitsCommitted: number;
-  /** Number of writes that were refused or failed. They changed nothing. */
+  /** Number of writes that were refused or failed. These writes changed nothing. */
   readonly unitsFailed: number;
   /** Number of transactions. On SQLite, many writes share one transaction. */
   readonly commits: number;
@@ -43,14 +43,14 @@ export interface Database {
   write(unit: Unit): Promise<UnitResult>;
 
   /**
-   * Runs one statement that commits by itself. On PostgreSQL, it has a connection of its own and is not serializable, so
+   * Runs one statement that commits by itself. On PostgreSQL, it has its own connection and is not serializable, so
    * neither waiting writes nor conflicts with transactions delay it. Rejects as `write` does.
    */
   alone<P, Row>(query: Query<P, Row>, params: NoInfer<P> & object): Promise<StatementResult<Row>>;
 
   /**
-   * Returns a number that increases when another process may have written to the database. A cached row is valid while
-   * the number stays the same and this process does not change the row.
+   * Returns a number that increases when another process may have written to the database. A cached row is valid as
+   * long as the number stays the same and this process does not change the row.
    */
   outsideChanges(): number;
 
@@ -73,7 +73,7 @@ export const withOverrides = (db: Database, overrides: Partial<Database>): Datab
   ...overrides,
 });
 
-/** A key or constraint was violated that no precondition in the transaction guards. */
+/** A key or constraint was violated, and no precondition in the transaction guards it. */
 export class ConstraintViolation extends Error {
   readonly constraint: 'unique' | 'foreign_key' | 'not_null' | 'check' | 'other';
 

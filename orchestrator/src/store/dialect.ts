@@ -30,26 +30,26 @@ type TypeOf<T extends ValueType> = T extends 'integer' ? number : string;
 export interface Dialect {
   readonly kind: DatabaseKind;
 
-  /** `column in (…)` with a list parameter of any length. An empty list matches no row. */
+  /** `column in (…)` with a list parameter of any length. An empty list matches no rows. */
   isIn(column: string, list: readonly string[] | readonly number[], type?: ValueType): RawBuilder<SqlBool>;
 
   /** `column not in (…)`. An empty list matches every row whose column is not null. */
   isNotIn(column: string, list: readonly string[] | readonly number[], type?: ValueType): RawBuilder<SqlBool>;
 
-  /** Text of a top-level key of an object in a JSON column; null if the key is missing. */
+  /** Text at a top-level key of a JSON object in a column; null if the key is missing. */
   jsonField(column: string, key: string): RawBuilder<string | null>;
 
-  /** Whether an array of strings in a JSON column contains the value. */
+  /** Whether a JSON array of strings in a column contains the value. */
   jsonArrayHas(column: string, value: string): RawBuilder<SqlBool>;
 
-  /** Whether an object in a JSON column has the top-level key. */
+  /** Whether a JSON object in a column has the top-level key. */
   jsonObjectHas(column: string, key: string): RawBuilder<SqlBool>;
 
-  /** Number of items in the array at a top-level key of an object in a JSON column; null if the key is missing. */
+  /** Number of items in the array at a top-level key of a JSON object in a column; null if the key is missing. */
   jsonLength(column: string, key: string): RawBuilder<number | null>;
 
   /**
-   * A table of the rows in a parameter, which `jsonRows` creates, so that one statement can insert many rows:
+   * Converts a parameter created by `jsonRows` to a table, so that one statement can insert many rows:
    * `insertInto(t).columns([…]).expression(db.selectFrom(d.rowsOf(p.rows, {key: 'text'}).as('r')).selectAll())`. SQLite
    * requires a `where` between a select and `on conflict`, such as `.where(sql.lit(true))`.
    */
@@ -64,13 +64,15 @@ export interface Dialect {
   /** The larger of two numbers or strings; null if either is null. PostgreSQL's own `greatest` ignores nulls. */
   greatest<T extends number | string>(left: RawBuilder<T>, right: RawBuilder<T>): RawBuilder<T>;
 
-  /** Casts a value whose type the database cannot infer: in a select list, or next to another parameter. */
+  /**
+   * Casts a value whose type the database cannot infer, such as a value in a select list or next to another parameter.
+   */
   typed<T extends ValueType>(value: TypeOf<T> | null, type: T): RawBuilder<TypeOf<T>>;
 
   /** The server's current time in Unix milliseconds, even within a transaction. */
   readonly serverTime: RawBuilder<number>;
 
-  /** Column types for migrations. Text compares by code point in both databases, so that pages have the same order. */
+  /** Column types for migrations. Both databases compare text by code point, so that pages have the same order. */
   readonly columns: {
     readonly text: RawBuilder<unknown>;
     readonly integer: RawBuilder<unknown>;
@@ -110,7 +112,8 @@ const sqlite: Dialect = {
     sql`exists (select 1 from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field
       where field.key = ${key})`,
   jsonLength: (column, key) => sql`json_array_length(${sql.ref(column)}, ${sql.lit(`$.${key}`)})`,
-  // Uses an object per row, because the values of `json_each` are JSON text that each `json_extract` would parse again.
+  // Converts each row to an object, because `json_each` returns JSON text, which every `json_extract` would parse
+  // again.
   rowsOf: (rows, columns) =>
     sql`(select ${sql.join(
       Object.keys(columns).map((name) => sql`json_extract(value, ${sql.lit(`$.${name}`)}) as ${sql.ref(name)}`),
@@ -151,7 +154,7 @@ const postgres: Dialect = {
     )}))`,
   objectOf: (key, value) =>
     sql`coalesce(json_object_agg(${sql.ref(key)}, ${sql.ref(value)} order by ${sql.ref(key)}), '{}')::text`,
-  // lower() under the C collation changes ASCII letters only, as in SQLite.
+  // Under the C collation, lower() changes ASCII letters only, as in SQLite.
   containsText: (column, text) =>
     sql`position(lower(${text}::text collate "C") in lower(${sql.ref(column)} collate "C")) > 0`,
   greatest: (left, right) =>
@@ -170,7 +173,7 @@ const postgres: Dialect = {
 /**
  * Writes parameters as `+?`, which has the same value as `?`. SQLite reads the values of bare parameters while
  * planning, and then replans some statements on each execution, which often costs several times as much as the
- * execution.
+ * execution itself.
  */
 class StablePlansCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {

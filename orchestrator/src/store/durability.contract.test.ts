@@ -22,7 +22,7 @@ describeDatabases('a killed process', (fixture) => {
       const acknowledged: string[] = [];
       for await (const line of createInterface({ input: started.stdout })) {
         acknowledged.push(line);
-        // Lines that the process printed before it was killed may arrive after the kill.
+        // Lines that the process printed before it was killed may arrive after it was killed.
         if (acknowledged.length === answers) started.kill('SIGKILL');
       }
       if (started.exitCode === null && started.signalCode === null) await once(started, 'exit');

@@ -38,8 +38,8 @@ import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts'
 import { migrateSqlite } from './sqlite/migrate-sqlite.ts';
 
 /**
- * Verifies that each query finds its rows by an index and does not sort them, so that its cost depends on the size of
- * its result and not on the length of the history.
+ * Verifies that each query finds its rows through an index and does not sort them, so that the cost depends on the size
+ * of the result, not on the length of the history.
  */
 const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));
 let db: Database;

@@ -8,8 +8,9 @@ import {
 import { Placeholder } from './params.ts';
 
 /**
- * Writes a query's constants into its SQL, because a planner can use a partial index only if it sees the condition. All
- * constants are from the source code, so they cannot inject SQL. Booleans become 1 and 0, as both databases store them.
+ * Writes a query's constants into its SQL, because the query planner can use a partial index only if it sees the
+ * condition's values. All constants are from the source code, so they cannot inject SQL. Booleans become 1 and 0, as
+ * both databases store them.
  */
 class ConstantsTransformer extends OperationNodeTransformer {
   protected override transformValue(node: ValueNode): ValueNode {
@@ -24,7 +25,7 @@ class ConstantsTransformer extends OperationNodeTransformer {
       kind: 'ValueListNode',
       values: node.values.map((value) => this.transformValue(ValueNode.create(value))),
     };
-    // The compiler accepts both kinds of lists here.
+    // The compiler accepts both kinds of list nodes here.
     return list as unknown as PrimitiveValueListNode;
   }
 }

@@ -1,7 +1,10 @@
-/** JSON in a text column, typed by its content. */
+/** JSON in a text column, with the type of its content. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
-/** Serializes a value for a JSON column. The value must be plain data. @throws TypeError for `undefined`: a bug */
+/**
+ * Serializes a value for a JSON column. The value must be plain data.
+ * @throws TypeError for `undefined`, which is a bug
+ */
 export function toJson<T>(value: T): JsonText<T> {
   const text = JSON.stringify(value);
   if (text === undefined) throw new TypeError('Only plain data can be stored as JSON');

@@ -2,7 +2,7 @@ import { defineQuery } from './query.ts';
 
 /** Leases for work that only one process may do at a time. The holder is the incarnation of a process. */
 
-/** Returns a lease with its fencing token, and whether another process may be its holder and alive. */
+/** Returns a lease with its fencing token, and whether the holder may still be alive. */
 export const leaseState = defineQuery('leases/state', (db, p: { name: string }) =>
   db
     .selectFrom('leases')
@@ -12,8 +12,8 @@ export const leaseState = defineQuery('leases/state', (db, p: { name: string }) 
 );
 
 /**
- * Takes a lease whose fencing token is `former`; 0 for a new lease. Returns a row with the new, larger
- * token, or no row if another process has taken the lease in the meantime.
+ * Takes a lease whose fencing token is `former`; 0 for a new lease. Returns a row with the new, larger token, or no row
+ * if another process has taken the lease since `former` was read.
  */
 export const takeLease = defineQuery('leases/take', (db, p: { name: string; holder: string; former: number }) =>
   db
@@ -40,7 +40,7 @@ export const releaseLease = defineQuery('leases/release', (db, p: { name: string
     .where('token', '=', p.token),
 );
 
-/** For preconditions: returns a row unless the lease was taken again or released. */
+/** For preconditions: returns a row unless the lease has been taken again or released. */
 export const leaseHeld = defineQuery('leases/held', (db, p: { name: string; holder: string; token: number }) =>
   db
     .selectFrom('leases')

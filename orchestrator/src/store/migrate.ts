@@ -15,7 +15,7 @@ export class SchemaRefused extends Error {
 export interface MigrationProgress {
   readonly version: number;
   readonly name: string;
-  /** How many statements of this migration have run. */
+  /** Number of this migration's statements that have run. */
   readonly done: number;
   readonly total: number;
 }
@@ -37,7 +37,7 @@ export interface MigrationReport {
   readonly backup: string | null;
 }
 
-/** A row of `schema_version`. Before version 27, it has no `compatible_from`. */
+/** A row of `schema_version`. Before schema version 27, it has no `compatible_from`. */
 export interface AppliedMigration {
   readonly version: number;
   readonly compatible_from?: number | null;
@@ -54,14 +54,15 @@ export const compatibleFromOf = (applied: readonly AppliedMigration[]): number =
   applied.reduce((oldest, { version, compatible_from }) => Math.max(oldest, compatible_from ?? version), 0);
 
 /**
- * Returns a note for operators about an export or a backup whose schema is newer than this release; null if it is not.
+ * Returns a note for operators about an export or a backup whose schema is newer than this release's schema; null for
+ * any other export or backup.
  */
 export const newerSchemaNote = (version: number): string | null =>
   version > migrations.length
     ? `a newer release upgraded the database to schema version ${version}: only releases that support this version can import or restore it`
     : null;
 
-/** Returns the row of `schema_version` for a migration. */
+/** Returns the `schema_version` row that records a migration. */
 export const appliedRow = ({ version, name, compatibleFrom }: Migration, now: number) => ({
   version,
   name,
@@ -72,7 +73,7 @@ export const appliedRow = ({ version, name, compatibleFrom }: Migration, now: nu
 /**
  * Returns the migrations that are due; none if the database is newer than this release, but compatible with it.
  * @param applied migrations of the database, oldest first
- * @param where   name of the database in errors
+ * @param where name of the database in error messages
  * @throws SchemaRefused if the database is newer than this release, and not compatible with it
  */
 export function pendingMigrations(
@@ -104,7 +105,7 @@ export function migrationSql(migration: Migration, kind: DatabaseKind): readonly
   });
 }
 
-/** Returns the SQL that creates the table of executed migrations. */
+/** Returns the SQL that creates the table of applied migrations. */
 export function versionTableSql(kind: DatabaseKind): string {
   const { columns } = dialects[kind];
   return builders[kind].schema

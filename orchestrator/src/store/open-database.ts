@@ -26,7 +26,10 @@ export interface DatabaseDeps {
   };
 }
 
-/** Milliseconds to wait at startup for a PostgreSQL server that starts later than the orchestrator. */
+/**
+ * Maximum time to wait for the PostgreSQL server at startup, because it may start later than the orchestrator; in
+ * milliseconds.
+ */
 const serverStartMs = 30_000;
 
 /**

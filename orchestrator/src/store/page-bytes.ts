@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 
 /**
- * SQL for pages with a maximum size in bytes. A query first adds up the sizes of rows, and then reads only the rows
+ * SQL for pages whose size in bytes is limited. A query first adds up the sizes of rows, and then reads only the rows
  * that fit. Both databases can determine the length of a text without reading it.
  */
 
-/** SQL for the total size of the given columns in bytes. Null counts as 0. */
+/** SQL for the total size of the given columns in bytes. Null values count as 0. */
 export const bytesOf = (...columns: string[]) =>
   sql<number>`${sql.join(
     columns.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`),

@@ -1,6 +1,6 @@
 /**
  * Query parameters. While a query is built, placeholders stand for the values. When the compiled statement runs, the
- * values fill its slots.
+ * values replace the placeholders.
  */
 
 export type ParamValue = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
@@ -24,10 +24,13 @@ export class ListPlaceholder extends Placeholder {
   }
 }
 
-/** A `?` or `$n` in a compiled statement: a constant in the query, or a parameter by name. */
+/** A `?` or `$n` in a compiled statement: either a constant from the query or a named parameter. */
 export type Slot = { readonly value: BoundValue } | { readonly param: string; readonly list: boolean };
 
-/** Creates an object that returns a placeholder for every property, typed as that property's value. */
+/**
+ * Creates an object that returns a placeholder for every property. The placeholder has the type of the property's
+ * value.
+ */
 export function placeholders<P>(): P {
   return new Proxy(
     {},

@@ -11,7 +11,7 @@ import {
 } from './params.ts';
 import type { Schema } from './schema.ts';
 
-/** A compiled query: SQL text, and the source of each value. */
+/** A compiled query: the SQL text and the source of each value. */
 export interface CompiledStatement {
   readonly sql: string;
   readonly slots: readonly Slot[];
@@ -22,12 +22,12 @@ export interface CompiledStatement {
  * it contains neither values nor a connection.
  */
 export interface Query<P, Row> {
-  /** Unique in this process. Serves as the key of cached prepared statements. */
+  /** Unique in this process. Serves as the cache key for prepared statements. */
   readonly id: number;
   readonly name: string;
   /** Compiles the query on first use. Throws if the builder is invalid. */
   compiled(kind: DatabaseKind): CompiledStatement;
-  /** Never set; exists only for its types. */
+  /** Never set; exists only to carry the types. */
   readonly types?: { readonly params: (params: P) => void; readonly row: Row };
 }
 
@@ -87,7 +87,7 @@ export function defineQuery<O, P extends ParamsOf<P> = Record<never, never>>(
   return new BuiltQuery(name, (db, dialect) => build(db, placeholders<P>(), dialect).compile(db));
 }
 
-/** Maximum number of variants of a definition. If there are more, the caller must have used a value as a variant. */
+/** Maximum number of variants per definition. A higher number indicates that a caller passes a value as a variant. */
 const maxVariants = 512;
 
 /** Parameters of a variant. Parameters that the variant does not use are optional. */
@@ -132,7 +132,7 @@ export function defineVariants<
 
 /**
  * Fills the slots of a statement, in order.
- * @param asList converts a list to the form that this database accepts
+ * @param asList converts a list to the form that the database accepts
  * @throws TypeError if a parameter is missing, or if only one of value and parameter is a list; both are bugs
  */
 export function bind(

@@ -1,7 +1,7 @@
 import { defineQuery } from './query.ts';
 
 /**
- * Processes that share a PostgreSQL database. Each process is an incarnation: an id that no other process ever has. A
+ * Processes that share a PostgreSQL database. Each process is an incarnation: an ID that no other process ever has. A
  * process without a row has been closed, so a row never returns.
  *
  * No transaction may read this table. Its few rows change every two seconds, and PostgreSQL would see a conflict with
@@ -17,7 +17,9 @@ export const insertReplica = defineQuery(
       .returning(d.serverTime.as('time')),
 );
 
-/** Shows other processes that this one is alive. Returns the server's time; no row if this process has been closed. */
+/**
+ * Signals to other processes that this one is alive. Returns the server's time; no row if this process has been closed.
+ */
 export const raiseBeat = defineQuery('replicas/beat', (db, p: { incarnation: string }, d) =>
   db
     .updateTable('replicas')
@@ -30,7 +32,7 @@ export const otherReplicas = defineQuery('replicas/others', (db, p: { incarnatio
   db.selectFrom('replicas').select(['incarnation', 'name', 'beat']).where('incarnation', '<>', p.incarnation),
 );
 
-/** Closes a process, unless it has raised its beat in the meantime. */
+/** Closes a process, unless it has sent a heartbeat in the meantime. */
 export const closeReplica = defineQuery('replicas/close', (db, p: { incarnation: string; beat: number }) =>
   db.deleteFrom('replicas').where('incarnation', '=', p.incarnation).where('beat', '=', p.beat),
 );

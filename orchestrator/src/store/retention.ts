@@ -16,7 +16,7 @@ export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since
     .limit(p.limit),
 );
 
-/** Deletes payloads, except those that have become needed again. */
+/** Deletes payloads, except those that are needed again. */
 export const deletePayloads = defineQuery(
   'payloads/delete',
   (db, p: { digests: readonly string[]; since: number }, d) =>
@@ -35,8 +35,8 @@ const needing = (from: ExpressionBuilder<Schema, 'operation_payloads'>, since: n
       w.or([
         w('operations.finished_at', 'is', null),
         w('operations.finished_at', '>', since),
-        // Drift checks compare with this payload, and its secrets must be known so that they can be removed from
-        // reports.
+        // Drift checks compare the machine with this payload. Its secrets must also be known, so that they can be
+        // redacted from reports.
         w.exists(
           w
             .selectFrom('agent_state')
@@ -77,7 +77,7 @@ export const deleteLatestDrift = defineQuery('drift/delete latest by record', (d
   db.deleteFrom('latest_drift').where(d.isIn('drift_id', p.ids)),
 );
 
-/** A page of operation ids, oldest first. */
+/** A page of operation IDs, oldest first. */
 export const operationIds = defineQuery('operations/ids', (db, p: { after: string; below: string; limit: number }) =>
   db
     .selectFrom('operations')
@@ -118,7 +118,7 @@ export const deleteOperations = defineQuery(
           ),
         ),
       )
-      // Keeps the operations of a run as long as the run itself.
+      // Retains the operations of a run as long as the run itself.
       .where((w) =>
         w.not(
           w.exists(

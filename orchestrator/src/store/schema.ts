@@ -31,17 +31,17 @@ export interface SessionsTable {
   operator_id: string;
   created_at: number;
   expires_at: number;
-  /** Time at which the challenge was signed. Renewals do not change it. */
+  /** Time at which the challenge was signed. Session renewals do not change it. */
   signed_in_at: number;
-  /** 1 if the signed challenge named this server, otherwise 0. Renewals do not change it. */
+  /** 1 if the signed challenge named this server, otherwise 0. Session renewals do not change it. */
   bound: number;
-  /** Public ID. Null if a release before schema version 22 created the session. Renewals do not change it. */
+  /** Public ID. Null if the session was created before schema version 22. Session renewals do not change it. */
   session_id: string | null;
   /** `console`: a browser session, which has a cookie. */
   kind: 'token' | 'console';
-  /** Written at most every few minutes; null until the first write. */
+  /** Updated at most once every few minutes; null until the first update. */
   last_used_at: number | null;
-  /** User agent and address at the sign-in: untrusted, at most 256 characters. */
+  /** User agent and address at sign-in. Untrusted; at most 256 characters. */
   user_agent: string | null;
   address: string | null;
 }
@@ -58,7 +58,7 @@ export interface AgentsTable {
   connected_at: number;
   updated_at: number;
   last_seen_at: number;
-  /** How the agent learned the orchestrator key that it pins, as the agent reported it. */
+  /** How the agent obtained the orchestrator key that it pins, as reported by the agent. */
   pin_source: string;
   enrolment_token_id: string | null;
   first_seen_at: number;
@@ -67,7 +67,7 @@ export interface AgentsTable {
   remote_ip: string | null;
   /** Time of the last `agent.cloned` event about the agent. */
   clone_seen_at: number | null;
-  /** The process that admitted the agent's newest link. Only this process may write what the agent reports. */
+  /** The process that admitted the agent's newest link. Only this process may write the agent's reports. */
   link_incarnation: string | null;
 }
 
@@ -77,7 +77,7 @@ export interface AgentTagsTable {
   value: string;
 }
 
-/** The valid keys of each agent: one, or two during a rotation. */
+/** The valid keys of each agent: one key, or two keys during a rotation. */
 export interface AgentKeysTable {
   public_key: string;
   node_id: string;
@@ -99,7 +99,7 @@ export interface EnrolmentTokensTable {
 
 export interface ModulesTable {
   name: string;
-  /** The newest revision in `module_revisions`. */
+  /** Number of the newest revision in `module_revisions`. */
   revision: number;
   uploaded_at: number;
   uploaded_by: string;
@@ -116,29 +116,29 @@ export interface ModuleRevisionsTable {
   uploaded_by: string;
 }
 
-/** Contents of files, each stored once. */
+/** File contents, each stored once. */
 export interface ContentsTable {
-  /** SHA-256, in lower-case hexadecimal. */
+  /** SHA-256, in lowercase hexadecimal. */
   sha256: string;
   content_id: string;
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
 }
 
-/** Contents in pieces of equal size, except for the last one. */
+/** Contents, split into pieces that are of equal size except for the last one. */
 export interface ContentPiecesTable {
   /** ULID that contains the time at which the content was written. */
   content_id: string;
-  /** Number of the piece, from 0. */
+  /** Index of the piece, starting at 0. */
   position: number;
   bytes: Uint8Array;
 }
 
-/** Files next to the modules, by revision. */
+/** Files that belong to modules, by revision. */
 export interface ModuleFilesTable {
   name: string;
   revision: number;
-  /** Path in the folder of the module. */
+  /** Path relative to the module's folder. */
   path: string;
   sha256: string;
   size: number;
@@ -175,14 +175,14 @@ export interface OperationsTable {
   expires_at: number | null;
   /** Time at which cancellation was requested after the operation was dispatched. */
   cancel_requested_at: number | null;
-  /** For a drift check, what requested it. */
+  /** For a drift check, what triggered it. */
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   summary: JsonText<Summary> | null;
   error: string | null;
   /** Digest of the resolved desired state; null for a drift check, which has none. */
   payload_digest: string | null;
   snapshot_operation_id: string | null;
-  /** Modules named in the request; null for operations that an earlier release queued. */
+  /** Modules specified in the request; null for operations that an earlier release queued. */
   requested_modules: JsonText<string[]> | null;
   /** For a plan that succeeded, the digest of its changes, which the agent calculated. */
   plan_digest: string | null;
@@ -192,7 +192,7 @@ export interface OperationsTable {
 
 /** Resolved desired states, each stored once for all agents that receive it. */
 export interface OperationPayloadsTable {
-  /** SHA-256 of the text, hex. */
+  /** SHA-256 of the text, in hex. */
   digest: string;
   payload: JsonText<unknown>;
 }
@@ -201,7 +201,7 @@ export interface OperationResourcesTable {
   operation_id: string;
   /** Position of the first result. */
   position: number;
-  /** Consecutive results as JSON, one per line. Rows from an earlier release have one result each. */
+  /** Consecutive results as JSON, one per line. Rows from earlier releases contain one result each. */
   result: string;
 }
 
@@ -254,11 +254,11 @@ export interface DriftRecordsTable {
   summary: JsonText<Summary>;
   resources: JsonText<ResourceResult[]>;
   error: string | null;
-  /** The acceptance of the drift, given before or after the check. */
+  /** The acceptance of the drift, whether it was accepted before or after the check. */
   accepted: JsonText<DriftAcceptance> | null;
 }
 
-/** The newest record in `drift_records` of each agent. */
+/** Each agent's newest record in `drift_records`. */
 export interface LatestDriftTable {
   node_id: string;
   drift_id: string;
@@ -297,7 +297,7 @@ export interface RunsTable {
   skipped: number | null;
 }
 
-/** The run's parameters at its start. */
+/** The run's parameters when it started. */
 export interface RunBasesTable {
   run_id: string;
   basis: JsonText<unknown>;
@@ -307,10 +307,10 @@ export interface RunResultsTable {
   run_id: string;
   node_id: string;
   operation_id: string | null;
-  /** `waiting` until the run reaches the agent, then the status of its operation. */
+  /** `waiting` until the run reaches the agent, and then the status of the agent's operation. */
   status: 'waiting' | OperationStatus;
   error: string | null;
-  /** Position in the order of the run; null in runs from an earlier release. */
+  /** The agent's position in the run; null for runs from an earlier release. */
   position: number | null;
 }
 
@@ -322,10 +322,10 @@ export interface AuditEventsTable {
   seq: Generated<number>;
   id: string;
   event_type: string;
-  /** The part of the type before its dot. */
+  /** The part of the event type before the dot. */
   category: string;
   severity: 'info' | 'warning' | 'critical';
-  /** Unix milliseconds. */
+  /** Time in Unix milliseconds. */
   timestamp_ms: number;
   actor_type: string;
   actor_id: string;
@@ -337,11 +337,11 @@ export interface AuditEventsTable {
   metadata: JsonText<Record<string, unknown>>;
   /** Position in the chain; null until the event is chained. */
   place: number | null;
-  /** SHA-256 over the previous hash and the event, lower-case hex. */
+  /** SHA-256 of the previous hash and the event, in lowercase hex. */
   hash: string | null;
 }
 
-/** Positions of the audit chain, by name. */
+/** Positions in the audit chain, by name. */
 export interface AuditChainTable {
   name: 'head' | 'anchor' | 'cut' | 'history';
   place: number;
@@ -351,21 +351,23 @@ export interface AuditChainTable {
 /** Leases for work that only one process may do at a time. */
 export interface LeasesTable {
   name: string;
-  /** The incarnation of the holder; empty if the lease was released. */
+  /** The incarnation of the holder; empty if the lease has been released. */
   holder: string;
-  /** Increases each time the lease is taken, so that the database can refuse writes by a former holder. */
+  /**
+   * Fencing token. Increases each time the lease is taken, so that the database can refuse writes by a former holder.
+   */
   token: number;
 }
 
 /** The live processes that share the database (PostgreSQL only). */
 export interface ReplicasTable {
-  /** Identifies a process from its start to its end. */
+  /** Identifies a process during its lifetime. */
   incarnation: string;
   name: string;
-  /** The release of Muster. */
+  /** The Muster release that the process runs. */
   version: string;
   started_at: number;
-  /** The process increases it every two seconds. */
+  /** Counter that the process increments every two seconds. */
   beat: number;
 }
 
@@ -392,37 +394,37 @@ export interface WebLoginCodesTable {
   operator_id: string;
   /** The sign-in session that created the code; when it ends, the code becomes invalid. */
   session_hash: string;
-  /** Time at which the challenge was signed. The time limit for renewing the new session starts here. */
+  /** Time at which the challenge was signed. The time limit for renewals of the new session starts at this time. */
   signed_in_at: number;
   expires_at: number;
 }
 
-/** Answered sign-in challenges, so that none is answered twice. Challenges without an answer have no row. */
+/** Answered sign-in challenges, so that no challenge is accepted twice. Challenges without an answer have no row. */
 export interface AnsweredChallengesTable {
-  /** Lower-case hexadecimal. */
+  /** In lowercase hexadecimal. */
   nonce: string;
   operator_id: string;
-  /** Unix milliseconds. */
+  /** Time in Unix milliseconds. */
   issued_at_ms: number;
 }
 
-/** Unused tickets for connections to terminals. A row is deleted when its ticket is used. */
+/** Unused tickets for terminal connections. A row is deleted when its ticket is used. */
 export interface TerminalTicketsTable {
-  /** SHA-256 of the ticket, lower-case hexadecimal. */
+  /** SHA-256 of the ticket, in lowercase hexadecimal. */
   ticket_hash: string;
   /** The terminal session. */
   session_id: string;
   operator_id: string;
   username: string;
   mode: 'control' | 'view';
-  /** The sign-in session that requested the ticket. Follows renewals. */
+  /** The sign-in session that requested the ticket. Updated when the session is renewed. */
   token_hash: string | null;
-  /** Unix milliseconds. */
+  /** Time in Unix milliseconds. */
   expires_at_ms: number;
 }
 
 /**
- * The last committed message of each agent's spool. `instance_id` identifies the process that numbered the messages.
+ * The last committed message from each agent's spool. `instance_id` identifies the process that numbered the messages.
  */
 export interface SpoolAckTable {
   node_id: string;
@@ -431,19 +433,19 @@ export interface SpoolAckTable {
 }
 
 /**
- * How much data each agent caused to be stored on a day. Rows are updated in steps, because a write for each report
- * would be expensive.
+ * The amount of data that each agent caused to be stored on a day. Rows are updated in increments, because a write for
+ * each report would be expensive.
  */
 export interface AgentUsageTable {
   node_id: string;
-  /** Days since 1970, UTC. */
+  /** Number of days since 1970-01-01 UTC. */
   day: number;
   bytes: number;
-  /** Number of events caused by reports that belong to no operation. */
+  /** Number of events caused by reports that do not belong to an operation. */
   events: number;
-  /** Number of drift checks that the agent's hints requested. */
+  /** Number of drift checks that the agent's hints triggered. */
   hints: number;
-  /** Bit set of the limits for which `agent.limited` was recorded on that day. */
+  /** Bit mask of the limits for which `agent.limited` was recorded on that day. */
   limited: Generated<number>;
 }
 
@@ -455,7 +457,7 @@ export interface TerminalSessionsTable {
   opened_at: number;
   closed_at: number | null;
   end_reason: string | null;
-  /** SHA-256 of the transcript file when the session ended. */
+  /** SHA-256 of the transcript file at the end of the session. */
   transcript_sha256: string | null;
   transcript_bytes: number | null;
 }
@@ -472,13 +474,13 @@ export interface ChannelsTable {
   created_by: string;
   /** Number of failed attempts since the last successful delivery. */
   failures: number;
-  /** Time of the next attempt, Unix milliseconds. */
+  /** Time of the next attempt, in Unix milliseconds. */
   retry_at_ms: number;
-  /** Time at which the channel was reported as failing, Unix seconds; null if it is not failing. */
+  /** Time at which the channel was reported as failing, in Unix seconds; null if it is not failing. */
   failing_since: number | null;
-  /** Time of the last successful delivery, Unix seconds; null if there was none. */
+  /** Time of the last successful delivery, in Unix seconds; null if there was none. */
   delivered_at: number | null;
-  /** Why the last attempt failed; null if it succeeded or there was none. */
+  /** Why the last attempt failed; null if it succeeded or there was no attempt. */
   last_error: string | null;
 }
 
@@ -526,16 +528,16 @@ export interface SecretRestrictionRow {
 
 export interface SecretsTable {
   name: string;
-  /** Last version number of this name. Continues to increase even after the secret was removed. */
+  /** Last version number of this name. Continues to increase even after the secret is removed. */
   version: number;
   /** The key with which `sealed` is encrypted. */
   key_id: string;
-  /** The value, encrypted; base64. */
+  /** The encrypted value, in base64. */
   sealed: string;
   description: string | null;
-  /** Unix milliseconds. */
+  /** Time in Unix milliseconds. */
   expires_at_ms: number | null;
-  /** Equals `expires_at_ms` until the expiry event was recorded, then null. */
+  /** Equals `expires_at_ms` until the expiry event is recorded, and null afterward. */
   untold_expiry_ms: number | null;
   restriction: JsonText<SecretRestrictionRow> | null;
   created_at_ms: number;
@@ -550,7 +552,7 @@ export interface SecretVersionsTable {
   version: number;
 }
 
-/** Former secret values, kept while an operation that may contain them is open. */
+/** Former secret values, stored while an operation that may contain them is open. */
 export interface FormerSecretsTable {
   name: string;
   version: number;
@@ -564,7 +566,8 @@ export interface SchemaVersionTable {
   name: string;
   applied_at: number;
   /**
-   * The oldest schema version whose releases can use this schema; null if only releases that know this version can.
+   * The oldest schema version whose releases can use this schema; null if only releases that support this version can
+   * use it.
    */
   compatible_from: number | null;
 }

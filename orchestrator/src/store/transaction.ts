@@ -17,9 +17,9 @@ export interface Statement<Row = unknown> {
 }
 
 /**
- * A transaction: statements in order. If a statement fails or its precondition does not hold, the whole transaction is
- * rolled back. Transactions are serializable, so put a check and the writes that depend on it into the same
- * transaction.
+ * A transaction: statements that run in order. If a statement fails or its precondition does not hold, the whole
+ * transaction is rolled back. Transactions are serializable, so a check and the writes that depend on it belong in the
+ * same transaction.
  */
 export interface Unit {
   /** Name of the transaction in logs and errors: `noun/verb`. */
@@ -32,11 +32,11 @@ export interface Unit {
   readonly ofAgent?: boolean;
 }
 
-/** A precondition, and the error of the transaction if the precondition does not hold. */
+/** A precondition, and the error with which the transaction fails if the precondition does not hold. */
 export interface Precondition {
   readonly expect: Expectation;
   readonly else: ErrorCode;
-  /** Message for operators. By default, the title of the error. */
+  /** Message for operators. The default is the title of the error. */
   readonly detail?: string;
 }
 

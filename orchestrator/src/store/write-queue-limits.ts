@@ -2,15 +2,16 @@ import { MusterError } from '@muster/protocol';
 import type { BoundValue } from './params.ts';
 
 export interface WriteQueueLimits {
-  /** Maximum number of writes waiting for a result. */
+  /** Maximum number of pending writes. */
   readonly maxUnits: number;
   /**
-   * Maximum bytes of waiting writes. If the queue is empty, a write that was not caused by an agent may exceed this.
+   * Maximum total size of pending writes, in bytes. If the queue is empty, a write that was not caused by an agent may
+   * exceed this limit.
    */
   readonly maxBytes: number;
   /** Maximum size of a write that an agent caused, in bytes. */
   readonly maxAgentUnitBytes: number;
-  /** Maximum bytes of waiting writes that agents caused. The rest of `maxBytes` is for API requests. */
+  /** Maximum total size of pending writes that agents caused, in bytes. The rest of `maxBytes` is for API requests. */
   readonly maxAgentBytes: number;
 }
 
@@ -26,7 +27,7 @@ export const defaultWriteQueueLimits: WriteQueueLimits = {
 
 /**
  * Counts queued writes and refuses those beyond the limits. Does not make callers wait, because each waiting caller
- * would keep a request or an unacknowledged message in memory. The sender retries instead.
+ * would hold a request or an unacknowledged message in memory. Instead, the sender retries.
  */
 export class WriteQueueLimiter {
   readonly #limits: WriteQueueLimits;
@@ -48,9 +49,9 @@ export class WriteQueueLimiter {
   }
 
   /**
-   * Counts a write.
+   * Adds a write to the counts.
    * @throws MusterError `storage_unavailable` if the queue is full, `draining` if it is closed, or `unit_too_large` if
-   * an agent's write exceeds its limit, so that a retry cannot succeed
+   *   an agent's write exceeds its limit, so that a retry cannot succeed
    */
   admit(bytes: number, ofAgent = false): void {
     if (this.#closed) throw new MusterError('draining', 'The database is being closed');

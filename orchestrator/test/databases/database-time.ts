@@ -1,2 +1,2 @@
-/** The time in databases under test, in Unix seconds. */
+/** The current time in the databases under test, in Unix seconds. */
 export const testTime = 1_700_000_000;

@@ -35,7 +35,7 @@ const observesMigrations = ({ migrations, onMigrated, onProgress }: OpenOptions)
 
 let migrated: Buffer | undefined;
 
-/** Returns the content of a SQLite file with the current schema. All tests in a process share it. */
+/** Returns the content of an SQLite file with the current schema. All tests in a process share it. */
 function migratedSqlite(): Buffer {
   if (migrated) return migrated;
   const directory = scratchDirectory('muster-sqlite-');
@@ -50,8 +50,8 @@ function migratedSqlite(): Buffer {
 }
 
 /**
- * Registers a suite once for each database. If PostgreSQL cannot run, its half is skipped with the reason, or fails
- * with `CI=true`.
+ * Registers a suite once for each database. If PostgreSQL cannot run, the suite for PostgreSQL is skipped with the
+ * reason; with `CI=true`, it fails.
  */
 export function describeDatabases(name: string, suite: (fixture: DatabaseFixture) => void): void {
   describe(`${name} on sqlite`, () => {

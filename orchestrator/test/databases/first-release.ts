@@ -3,7 +3,7 @@ import type { Database } from '../../src/store/database.ts';
 import { defineQuery } from '../../src/store/query.ts';
 import { statement } from '../../src/store/transaction.ts';
 
-/** The data in a database with the first schema: an agent, its applied state, drift, interrupted runs, events. */
+/** The data in a database with the first schema: an agent, its applied state, drift, interrupted runs, and events. */
 
 const node = 'ab'.repeat(16);
 const publicKey = '12'.repeat(32);
@@ -60,7 +60,7 @@ export const firstRelease = {
   runs: [id(5), id(6)] as const,
 };
 
-/** Fills a database with the first schema. */
+/** Inserts the data into a database with the first schema. */
 export async function fillFirstRelease(database: Database): Promise<void> {
   await database.write({
     name: 'test/first release',

@@ -3,7 +3,9 @@ import { migratePostgres } from '../../src/store/postgres/migrate-postgres.ts';
 import { migrateSqlite } from '../../src/store/sqlite/migrate-sqlite.ts';
 import { nextMigrations, oneMore } from './migrations.ts';
 
-/** Migrates to the next version or a given one, and kills its own process with SIGKILL after a number of statements. */
+/**
+ * Migrates to the next version or a given version, and kills its own process with SIGKILL after a number of statements.
+ */
 const [kind, address, after, of = String(oneMore.version)] = process.argv.slice(2);
 const options = {
   migrations: nextMigrations,

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 export interface Databases {
   /**
    * Creates a database and returns its connection URL.
-   * @param template the database to copy; by default empty
+   * @param template the database to copy; by default, creates an empty database
    */
   createDatabase(template?: string): Promise<string>;
   /** Returns every row in a database as text, by table. */
@@ -14,7 +14,7 @@ export interface Databases {
   dropDatabases(): Promise<void>;
 }
 
-/** @param url URL of a database on the server, with a user who may create databases */
+/** @param url URL of a database on the server, with a user that has permission to create databases */
 export function databasesOn(url: string): Databases {
   const made: string[] = [];
   // All statements share a connection, because opening one takes as long as copying a database.
@@ -27,9 +27,9 @@ export function databasesOn(url: string): Databases {
   };
   return {
     async createDatabase(template = 'template1') {
-      // A random name, because several test files create databases on one server at the same time.
+      // Uses a random name, because several test files create databases on the same server at the same time.
       const name = `test_${randomBytes(8).toString('hex')}`;
-      // Copies the files, because without fsync this takes half as long as writing the log.
+      // Copies the files, because without fsync, this takes half as long as writing the write-ahead log.
       await administer(`create database ${name} template ${template} strategy file_copy`);
       made.push(name);
       return String(Object.assign(new URL(url), { pathname: `/${name}` }));

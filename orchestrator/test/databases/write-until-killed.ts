@@ -4,7 +4,10 @@ import { openSqlite } from '../../src/store/sqlite/sqlite.ts';
 import { statement } from '../../src/store/transaction.ts';
 import { say } from '../say.ts';
 
-/** Writes transactions of two rows each, many at a time, and prints the number of each acknowledged one. Never ends. */
+/**
+ * Writes transactions of two rows each, many at a time, and prints the number of each acknowledged transaction. Never
+ * ends.
+ */
 const [kind, address] = process.argv.slice(2);
 const now = () => 1;
 const database =

@@ -20,7 +20,7 @@ export interface ConsoleFiles {
 
 export interface ConsoleFile {
   readonly type: string;
-  /** Hex SHA-256 of the uncompressed content. */
+  /** SHA-256 of the uncompressed content, in hex. */
   readonly sha256: string;
   /** Available encodings besides the uncompressed content. */
   readonly encodings: readonly ConsoleEncoding[];
@@ -52,7 +52,7 @@ const pageName = 'index.html';
 /** Returns the content of a file in the build. @param name relative to the build folder */
 type Reader = (name: string) => Promise<Buffer> | Buffer;
 
-/** Folders of a clone from which programs run: packages (Node), bundles, and sources. */
+/** Folders of a repository clone from which programs run: packages (Node), bundles, and sources. */
 const cloneFolders = ['/node_modules/', '/.cache/bundles/', '/orchestrator/src/'];
 
 /**

@@ -5,8 +5,8 @@ import { chooseEncoding } from '../server/content-encoding.ts';
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts';
 
 /**
- * Serves the console: one page for all console paths, and the files of the console. Both are public, because the page
- * reads data only through the API, with the operator's sign-in session.
+ * Serves the console: one page for all console paths, and the console's files. Both are public, because the page reads
+ * data only through the API, with the operator's sign-in session.
  */
 
 /** First path segments that never belong to a console page, even if no route exists. */
@@ -57,7 +57,7 @@ const policyWith = (nonce: string | null): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-/** The page of a clone without a built console. */
+/** The page for a clone without a built console. */
 const howToBuild = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -102,7 +102,7 @@ export function registerConsolePage(app: FastifyInstance, files: ConsoleFiles | 
       (request.method === 'GET' || request.method === 'HEAD') &&
       /\btext\/html\b/i.test(request.headers.accept ?? '') &&
       !others.includes(path.split('/', 2)[1] as string);
-    // The console shows that the page does not exist.
+    // The console itself shows that the page does not exist.
     if (isPage) sendPage(reply.code(404));
     return isPage;
   };

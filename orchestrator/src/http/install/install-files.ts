@@ -27,7 +27,7 @@ const types: Readonly<Record<string, string>> = {
 
 const typeOf = (name: string): string => types[name.split('.').at(-1) as string] ?? 'application/octet-stream';
 
-/** Returns the default folders: next to the program, and in the clone from which it runs. */
+/** Returns the default folders: next to the program, and in the repository clone from which it runs. */
 const defaultFolders = (program: string): readonly string[] => [
   join(dirname(program), '../share/muster/install'),
   ...(program.includes('/node_modules/') ? [join(program.split('/node_modules/')[0] as string, 'dist/install')] : []),

@@ -237,7 +237,7 @@ describe('many machines at once', () => {
     const { app, ask } = await slowClients(0, clock);
     const stuck = await ask('127.0.0.1');
     expect(stuck.status).toBe(200);
-    // The first check finds progress, because the first data fits into buffers.
+    // The first check detects progress, because the first data fits into the socket buffers.
     await expect.poll(() => looks.length).toBe(1);
     looks[0]?.();
     looks[1]?.();

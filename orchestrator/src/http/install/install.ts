@@ -8,15 +8,15 @@ import { type InstallFile, type InstallFiles, openInstallFile } from './install-
 
 /**
  * Serves the installation script and packages. All are public, because they contain no secrets, and a new machine has
- * no credentials. The number of simultaneous transfers is limited and other clients must retry, so that a thousand
- * machines are served in sequence. Slow transfers are aborted.
+ * no credentials. The number of simultaneous transfers is limited and other clients must retry, so a thousand machines
+ * are served one group after another. Slow transfers are aborted.
  */
 interface TransferLimits {
   /** Maximum number of simultaneous transfers. */
   readonly transfers: number;
   /** Maximum number of simultaneous transfers to one IPv4 address or IPv6 network. */
   readonly perAddress: number;
-  /** Minimum bytes per interval of `checkMs`. A slower transfer is aborted. */
+  /** Minimum number of bytes per `checkMs` interval. A slower transfer is aborted. */
   readonly minBytes: number;
   readonly checkMs: number;
 }
@@ -54,7 +54,7 @@ export function registerInstall(
       'content-type': file.type,
       etag,
       'accept-ranges': 'bytes',
-      // Package names contain their versions; other files change with an upgrade.
+      // Package names contain their versions; an upgrade may change the content of other files.
       'cache-control': file.path.endsWith('.deb') ? 'public, max-age=86400' : 'no-cache',
     });
     if (names(request.headers['if-none-match'], etag)) return reply.code(304).send();

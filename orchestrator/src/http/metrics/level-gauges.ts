@@ -1,13 +1,13 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Census } from '../../domain/fleet/fleet-counts.ts';
 
-/** Metrics that are read on each scrape: levels, and totals that other modules keep. */
+/** Metrics that are read on each scrape: levels, and totals that other modules maintain. */
 
 export interface Levels {
   readonly connectedAgents: number;
-  /** Agents with queued work that has not been read and sent yet. */
+  /** Agents with queued work that has not been read from the database and sent yet. */
   readonly dispatchQueue: number;
-  /** Bytes of operations not yet written to the network. */
+  /** Bytes of operations that have not been written to the network yet. */
   readonly dispatchBytes: number;
   readonly database: {
     readonly queued: number;
@@ -31,7 +31,7 @@ export interface Levels {
     readonly failed: number;
     readonly passedOver: number;
   };
-  /** Open connections to the API port, and connections dropped since startup for each port. */
+  /** Open connections to the API port, and dropped connections since startup by port. */
   readonly connections: {
     readonly api: { readonly open: number; readonly dropped: { readonly share: number; readonly full: number } };
     readonly agentsDropped: number;
@@ -54,7 +54,7 @@ type Registers = [Registry];
 const gauge = <L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) =>
   new Gauge<L>({ name, help, labelNames, registers });
 
-/** Creates a counter whose total is kept by another module. */
+/** Creates a counter whose total is maintained by another module. */
 function total<L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) {
   const counter = new Counter<L>({ name, help, labelNames, registers });
   return {

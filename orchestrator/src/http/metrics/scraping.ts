@@ -17,7 +17,10 @@ export interface Scraped {
   scrape(): Promise<{ type: string; body: string }>;
   /** Returns metrics for the agents that match a selector. If omitted, agent metrics are not served. */
   readonly agents?: ((filter: string | undefined) => Promise<readonly AgentStanding[]>) | undefined;
-  /** Token that is accepted instead of a sign-in session, or a function that returns it; null for none. */
+  /**
+   * Token that is accepted instead of a sign-in session, or a function that returns the token; null if no token is
+   * accepted.
+   */
   readonly token: string | null | (() => string | null);
 }
 
@@ -27,7 +30,7 @@ export interface ScrapingContext {
   /** Called for a request with the scrape token. */
   admitted(request: FastifyRequest): void;
   readonly responses: Pick<StreamingResponses, 'add'>;
-  /** Called for errors after part of the response was sent. */
+  /** Called for errors that occur after part of the response has been sent. */
   broken(request: FastifyRequest, error: unknown): void;
 }
 

@@ -7,7 +7,7 @@ import { censusGauges, type Levels, levelGauges } from './level-gauges.ts';
  * value adds a series.
  */
 export interface Telemetry {
-  /** Counts a request that received a response. @param route the route's id; null for a path outside the route table */
+  /** Counts a request that received a response. @param route the route's ID; null for a path outside the route table */
   answered(route: string | null, status: number, seconds: number): void;
   /** Counts a database transaction. @param units number of writes in the transaction */
   committed(units: number, seconds: number): void;

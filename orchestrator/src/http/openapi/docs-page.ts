@@ -17,8 +17,8 @@ document.createElement = (name, options) => {
 `;
 
 /**
- * Starts the reference. Served as a file, because the policy forbids inline scripts. Disables fonts, proxies, clients,
- * and third-party analytics.
+ * Starts the API reference. Served as a file, because the policy forbids inline scripts. Disables fonts, proxies,
+ * clients, and third-party analytics.
  */
 const start = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
@@ -57,7 +57,7 @@ const policyWith = (nonce: string) =>
     "default-src 'none'",
     "script-src 'self'",
     `style-src-elem 'self' 'nonce-${nonce}'`,
-    // The reference sets some sizes and colors in style attributes.
+    // The API reference sets some sizes and colors in style attributes.
     "style-src-attr 'unsafe-inline'",
     "connect-src 'self'",
     "img-src 'self' data:",

@@ -13,7 +13,7 @@ import {
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 
-// The client needs `Problem` without schemas. `satisfies` requires a schema for each of its fields, and no others.
+// The client needs `Problem` without schemas. `satisfies` requires exactly one schema for each field of `Problem`.
 const problemSchema = z
   .strictObject({
     type: z.string().describe('URI that identifies the kind of error'),
@@ -78,7 +78,7 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
     }),
     paths,
     components: {
-      // Adds ChainedAuditEvent, which streams and exports contain although no response refers to its schema.
+      // Adds ChainedAuditEvent, which appears in streams and exports but is not referenced by any response schema.
       schemas: { Problem: problemSchema, ChainedAuditEvent: chainedEventSchema },
       responses: errors,
       securitySchemes: {

@@ -7,7 +7,7 @@ export function metricsHandlers(metrics: Metrics) {
   return {
     listSamples: async ({ params, query }) => {
       const found = await metrics.list(params.node_id, query);
-      // With a limit of 0, the empty list does not show whether the agent has samples.
+      // With a limit of 0, an empty list does not show whether the agent has samples.
       if (found.samples.length === 0 && query.limit !== 0) return new Reply(204, undefined);
       const { node_id, samples } = found;
       return jsonInTurns<typeof found, Sample>(

@@ -9,7 +9,7 @@ import { nextLink } from './page.ts';
 /** Properties of a route's responses, computed once. */
 export interface AnswerForm {
   readonly route: Route;
-  /** Status for handlers that return only a body: the lowest status of the route. */
+  /** Status for handlers that return only a body: the lowest status that the route declares. */
   readonly defaultStatus: number;
   /**
    * Whether to validate every response against its schema. Enabled in tests only, because validation costs more than
@@ -23,7 +23,7 @@ const json = 'application/json';
 /**
  * Sends a handler's result.
  * @param applied whether `respond-async` was requested, which a 202 confirms
- * @param broken called for an error after the first bytes were sent; the client is then disconnected
+ * @param broken called for an error that occurs after the first bytes were sent; the client is then disconnected
  */
 export function sendAnswer(
   form: AnswerForm,
@@ -54,19 +54,19 @@ export function sendAnswer(
   return sendJson(reply, jsonOf(body));
 }
 
-/** JSON as text, or in UTF-8. */
+/** JSON, either as a string or as UTF-8 bytes. */
 type Json = string | Buffer;
 
 function sendJson(reply: FastifyReply, body: Json): FastifyReply | Promise<FastifyReply> {
   reply.header('content-type', json);
   if (isCompressed(reply, body.length)) return compressJson(body).then((bytes) => reply.send(bytes));
-  // Writes a short body together with the headers, which is only possible for text.
+  // Writes a short body together with the headers, which is only possible if the body is a string.
   return reply.send(body.length > maxJoinedBytes ? body : String(body));
 }
 
 /**
- * Maximum length of a body that is converted to text to be written with the headers. Converting a longer body costs
- * more than it saves.
+ * Maximum length of a body that is converted to a string so that it can be written with the headers. Converting a
+ * longer body costs more than it saves.
  */
 const maxJoinedBytes = 8 * 1024;
 
@@ -115,12 +115,12 @@ async function* validatedPieces(
   yield whole;
 }
 
-/** Maximum length of a body that is sent in one piece, in characters. */
+/** Maximum length of a body that is sent in a single chunk, in characters. */
 const maxSmallBody = 64 * 1024;
 
 /**
  * Sends a long body in chunks. Collects the first chunks before sending, so that early errors produce a normal error
- * response, and short bodies are sent in one piece.
+ * response, and short bodies are sent in a single chunk.
  */
 async function sendPieces(
   reply: FastifyReply,
@@ -177,7 +177,7 @@ async function sendStream(
   const source = stream.source[Symbol.asyncIterator]();
   if (reply.request.method === 'HEAD') {
     await source.return?.();
-    // Without a stream, the framework would send a content length of 0, which would differ from GET.
+    // Without a stream, the framework would send a content length of 0, which would differ from the response to GET.
     return reply.header('content-type', type).send(Readable.from([]));
   }
   const first = await source.next();

@@ -5,10 +5,10 @@ import { pageKeyHeader, type Route } from '@muster/protocol/http';
 import { consoleToken } from '../../domain/operators/sessions.ts';
 import type { Session, Sessions } from './handlers.ts';
 
-/** Returns the key of a sign-in session: the SHA-256 of the token's text, in lower-case hex. */
+/** Returns the key of a sign-in session: the SHA-256 of the encoded token, in lowercase hex. */
 export const hashToken = (token: string): string => hash('sha256', token, 'hex');
 
-/** The characters that RFC 6750 allows. The maximum length bounds the cost of hashing. */
+/** The characters that RFC 6750 allows in a token. The maximum length limits the cost of hashing. */
 const bearer = /^Bearer +([A-Za-z0-9._~+/-]{1,512}=*) *$/i;
 
 /** Returns the token in an `Authorization` header, or null if the header is missing or malformed. */
@@ -34,8 +34,8 @@ export function requireToken(authorization: string): string {
 const secret = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * The cookie of console sessions. The prefix makes browsers refuse the cookie unless it is `Secure`, has no `Domain`,
- * and was set over TLS (in most browsers also on a loopback address).
+ * The cookie of console sessions. Because of the prefix, browsers refuse the cookie unless it is `Secure`, has no
+ * `Domain`, and was set over TLS (in most browsers also on a loopback address).
  */
 export class SessionCookie {
   readonly #name: string;
@@ -59,7 +59,7 @@ export class SessionCookie {
   }
 
   /**
-   * Returns the text of a console session's token; null if the cookie or the page key is missing or malformed. The
+   * Returns the encoded token of a console session; null if the cookie or the page key is missing or malformed. The
    * cookie alone is not enough, because other servers on the host receive it too.
    */
   tokenOf(headers: IncomingHttpHeaders): string | null {

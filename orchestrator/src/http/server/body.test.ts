@@ -39,8 +39,8 @@ describe('readJson', () => {
   });
 
   test('reads keys with backslashes correctly despite a bug in the engine', () => {
-    // Reproduces the engine's bug, by which the second key would be parsed like the first one. No other test may use
-    // the first key, because the engine caches object shapes.
+    // Reproduces a bug in the JavaScript engine that parses the second key as the first one. No other test may use the
+    // first key, because the engine caches object shapes.
     const said = ['{"first of these": 0, "\\\\": 1}', '{"first of these": 0, "\\"": 2}'];
     expect(said.map((text) => Object.keys(read(text) as object)[1])).toEqual(['\\', '"']);
     expect(refusal('{"\\"": [], "\\\\": 0, "\\"": 1}').errors?.[0]).toMatchObject({ path: '/"', column: 21 });

@@ -4,10 +4,10 @@ import { parse as parseSlowly } from 'jsonc-parser';
 import { endOfString } from '../../json-strings.ts';
 import { findFaults } from './json-faults.ts';
 
-/** Maximum nesting of arrays and objects. The outermost one is level 1. */
+/** Maximum nesting depth of arrays and objects. The outermost level is 1. */
 const maxDepth = 32;
 /**
- * Maximum number of commas and colons outside strings. No route needs more than 10,000 names. Parsing a MiB of short
+ * Maximum number of commas and colons outside strings. No route needs more than 10,000 keys. Parsing a MiB of short
  * keys takes 0.2 s.
  */
 const maxSeparators = 40_000;
@@ -34,7 +34,7 @@ export function readJson(body: Buffer): unknown {
   try {
     value = JSON.parse(text);
   } catch {
-    // Omits the engine's message, because it quotes the body, which may contain a secret.
+    // Omits the JavaScript engine's message, because it quotes the body, which may contain a secret.
     throw faulty(text, 'The body is not JSON.');
   }
   if (written.escaped) return readEscapedKeys(text);
@@ -47,8 +47,8 @@ export function readJson(body: Buffer): unknown {
 const notTaken = 'The body is JSON with content that is not allowed.';
 
 /**
- * Parses a text whose keys contain backslashes, without the engine's parser. V8 13.6 parses the key `"\""` as `\\`
- * after it has parsed an object with the key `"\\"`.
+ * Parses JSON text whose keys contain backslashes, without the JavaScript engine's parser. V8 13.6 parses the key
+ * `"\""` as `\\` after it has parsed an object with the key `"\\"`.
  */
 function readEscapedKeys(text: string): unknown {
   if (findFaults(text, maxDepth).length > 0) throw faulty(text, notTaken);
@@ -106,7 +106,8 @@ const reachesPrototype = (value: unknown): boolean =>
 /**
  * Counts the keys in a JSON text, by counting colons outside strings. If the parsed value has fewer keys, a key is
  * repeated.
- * @returns `separators`: colons and commas, counted up to the maximum; `escaped`: whether a key contains a backslash
+ * @returns `separators`: colons and commas, counted only up to the maximum; `escaped`: whether a key contains a
+ *   backslash
  */
 function keysWritten(text: string): { count: number; separators: number; escaped: boolean } {
   let count = 0;

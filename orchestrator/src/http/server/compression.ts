@@ -5,8 +5,8 @@ import type { FastifyReply } from 'fastify';
 import { chooseEncoding } from './content-encoding.ts';
 
 /**
- * Compresses long responses in the thread pool if the client accepts it. The compressed length reveals no secrets
- * (BREACH attack), because no response contains both a secret and text from an attacker, and pages from other origins
+ * Compresses long responses in the thread pool if the client accepts it. Responses are not vulnerable to the BREACH
+ * attack, because no response contains both a secret and text that an attacker controls, and pages from other origins
  * cannot send a token.
  */
 
@@ -14,8 +14,7 @@ import { chooseEncoding } from './content-encoding.ts';
 export const minCompressedBytes = 8 * 1024;
 
 /**
- * Low levels compress lists to a tenth of their size. Higher levels need several times as much CPU time for little
- * gain.
+ * Low levels compress lists to a tenth of their size. Higher levels need several times the CPU time for little gain.
  */
 const options = { level: 3 };
 
@@ -53,7 +52,7 @@ export function compressJson(json: string | Buffer): Promise<Buffer> {
  */
 export function compressStream(source: Readable): Readable {
   const packed = createGzip(options);
-  // `pipeline` would report a disconnected client to the source as an error.
+  // `pipeline` would report a client's disconnect to the source as an error.
   source.once('error', (error) => packed.destroy(error));
   source.once('close', () => {
     if (!source.readableEnded) packed.destroy();

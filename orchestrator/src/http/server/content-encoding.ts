@@ -15,6 +15,6 @@ export function chooseEncoding<E extends string>(accepted: string | undefined, a
   const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
   let best: E | null = null;
   for (const encoding of available) if (weightOf(encoding) > (best === null ? 0 : weightOf(best))) best = encoding;
-  // Chooses identity only if the client prefers it or accepts no available encoding.
+  // Chooses identity only if the client prefers it or accepts none of the available encodings.
   return best !== null && (weights.get('identity') ?? 0) > weightOf(best) ? null : best;
 }

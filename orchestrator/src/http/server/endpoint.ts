@@ -14,7 +14,7 @@ import { nothing, type ParsedQuery } from './query.ts';
 import { Facts } from './request-facts.ts';
 import type { OnSessionEnd, StreamingResponses } from './streaming-responses.ts';
 
-/** A handler without its route's types. */
+/** A handler that is not typed by its route. */
 export type AnyHandler = (call: {
   params: unknown;
   query: unknown;
@@ -33,12 +33,12 @@ export interface EndpointContext {
   /** Whether to accept secrets over plain HTTP because a proxy terminates TLS. */
   readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
-  /** Checks a request's rate limits and session, before its body is read. Throws to refuse it. */
+  /** Checks a request's rate limits and session before the body is read. Throws to refuse the request. */
   admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null>;
   /** Throws if the session has ended since the request was admitted. */
   confirm(session: Session, request: FastifyRequest): void | Promise<void>;
   readonly responses: StreamingResponses;
-  /** Called for errors after part of the response was sent. */
+  /** Called for errors that occur after part of the response has been sent. */
   broken(request: FastifyRequest, error: unknown): void;
 }
 
@@ -54,7 +54,7 @@ const onSessionEnd: Readonly<Record<string, OnSessionEnd>> = {
   followEvents: 'abort-after-grace',
 };
 
-/** A route without a query or body accepts an empty one. */
+/** A route without a query or body accepts only an empty query or body. */
 const empty = z.strictObject({});
 const defaultBodyLimit = 1024 * 1024;
 
@@ -102,7 +102,7 @@ export function registerEndpoint(
 
   /** Whether the session may end after the request is admitted but before its handler runs. */
   const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
-  /** From here on, the response is aborted when the session ends. */
+  /** From this call on, the response is aborted when the session ends. */
   const track = (session: Session, reply: FastifyReply): void =>
     context.responses.add(session, reply.raw, onSessionEnd[route.id] ?? 'abort');
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> => {
@@ -117,7 +117,7 @@ export function registerEndpoint(
       respondAsync,
       request: new Facts(request, reply, context.draining),
     };
-    // GET handlers log nothing, and are so frequent that an async context would cost too much.
+    // GET handlers do not log, and run so often that an async context would be too expensive.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
     // The synchronous part of a handler does not end sessions. A complete short body is sent immediately. A longer one
     // may be compressed in the thread pool first.
@@ -137,7 +137,7 @@ export function registerEndpoint(
     config: { routeId: route.id, archive: route.archive === true },
     onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
-        // Set before the checks, so that recorded refusals can name the operator.
+        // Set before the checks, so that recorded refusals can identify the operator.
         request.session = session;
         authorize(route.access, session);
         context.requireDiskSpace?.(route);
@@ -156,7 +156,7 @@ export function registerEndpoint(
     handler: (request, reply) => {
       if (request.session === null || !mayTakeLong) return answer(request, reply);
       track(request.session, reply);
-      // The session may have ended while the body arrived.
+      // The session may have ended while the body was being received.
       const confirmed = context.confirm(request.session, request);
       return confirmed instanceof Promise ? confirmed.then(() => answer(request, reply)) : answer(request, reply);
     },

@@ -34,7 +34,7 @@ const clientCodes: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
 };
 
-/** Sends an error for data that is not HTTP or a request that timed out, and closes the connection. */
+/** Sends an error in reply to data that is not HTTP or to a request that timed out, and closes the connection. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   // The client has disconnected or has received part of another response.
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {

@@ -10,7 +10,7 @@ type RouteTable = {
   [Name in keyof typeof table as (typeof table)[Name] extends Route ? Name : never]: (typeof table)[Name];
 };
 
-/** Route ids, which are the names of the exports. */
+/** Route IDs, which are the names of the exports. */
 export type RouteId = keyof RouteTable;
 
 type Read<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
@@ -28,7 +28,7 @@ export interface Session {
  */
 export interface Sessions {
   /**
-   * @param tokenHash SHA-256 of the token's text, lower-case hex
+   * @param tokenHash SHA-256 of the encoded token, in lowercase hex
    * @returns null if the session does not exist or has ended
    */
   find(tokenHash: string): Session | null | Promise<Session | null>;
@@ -38,13 +38,13 @@ export interface Sessions {
 export interface RequestFacts {
   /** Request ID. Appears in every log line for the request and in the `instance` field of errors. */
   readonly id: string;
-  /** The client's address: the socket's peer or, behind trusted proxies, the address that they forward. */
+  /** The client's address: the socket's peer or, behind trusted proxies, the address that the proxies report. */
   readonly ip: string;
   /** Untrusted `User-Agent` header. */
   readonly userAgent: string | undefined;
   /** Origin of the URL that the client used, such as `https://host:port`; null if it sent no valid host. */
   readonly origin: string | null;
-  /** @param name in lower case; repeated headers are joined by commas */
+  /** @param name in lowercase @returns the values of a repeated header joined by commas */
   header(name: string): string | undefined;
   readonly secure: boolean;
   /** Whether the client is on this machine, and is not a proxy for another machine. */
@@ -62,7 +62,7 @@ export interface Call<R extends Route> {
   readonly body: Read<R['body']>;
   /** The body if it is an archive instead of JSON; always null on routes that accept no archive. */
   readonly archive: AsyncIterable<Uint8Array> | null;
-  /** For handlers that write for a long time: throws if the disk has no room for more. */
+  /** For handlers that write for a long time: throws if the disk has no room for further writes. */
   readonly requireDiskSpace: () => void;
   /** Null on public routes. */
   readonly session: R['access'] extends 'anyone' ? null : Session;
@@ -77,7 +77,7 @@ export type WorkRequest = Pick<Call<Route>, 'respondAsync' | 'request'> & { read
 type BodyOf<S> = S extends z.ZodType ? z.output<S> : undefined;
 type StatusOf<R extends Route> = keyof R['answers'] & number;
 
-/** JSON text of a value with type `T`. */
+/** JSON text that encodes a value of type `T`. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
 /** A body that is already encoded as JSON, either a string or UTF-8 bytes, for large and frequent responses. */
@@ -101,7 +101,7 @@ type Piece<T> = readonly T[] | JsonBody<readonly T[]>;
 /** A long body in chunks of JSON text. Other work can run between chunks. */
 export class JsonPieces<T> {
   readonly pieces: AsyncIterable<string>;
-  /** Never set; only carries the type. */
+  /** Never set; exists only to carry the type. */
   readonly piecesOf?: T;
   constructor(pieces: AsyncIterable<string>) {
     this.pieces = pieces;
@@ -111,7 +111,7 @@ export class JsonPieces<T> {
 /** A page of a list, with a `Link` header to the next page. Used by `paged` routes. */
 export class Paged<T> {
   readonly items: readonly T[] | JsonBody<readonly T[]> | Chunked<T>;
-  /** Query parameters that differ for the next page; null on the last page. */
+  /** Query parameters that the next page's URL changes; null on the last page. */
   readonly next: Readonly<Record<string, string>> | null;
   constructor(items: Paged<T>['items'], next: Readonly<Record<string, string>> | null) {
     this.items = items;
@@ -120,8 +120,8 @@ export class Paged<T> {
 }
 
 /**
- * A response that is not JSON, written at the client's pace. When the client disconnects, the source is closed with
- * `return` or `destroy`.
+ * A response that is not JSON, written at the client's pace. When the client disconnects, the source is closed with its
+ * `return` or `destroy` method.
  */
 export class Stream {
   readonly source: AsyncIterable<string | Uint8Array>;
@@ -129,11 +129,11 @@ export class Stream {
   readonly until: AbortSignal | undefined;
 
   /**
-   * @param source if it fails before its first chunk, the client receives an error response; if it fails later, the
-   * client is disconnected
-   * @param type content type; the default is the first one that the route declares for the status
+   * @param source the response body; if it fails before its first chunk, the client receives an error response; if it
+   *   fails later, the client is disconnected
+   * @param type content type; the default is the first type that the route declares for the status
    * @param until aborts to end the response before its source ends. Clients that have not read all data are then
-   * disconnected. For an endless source, pass the signal of the request.
+   *   disconnected. For an endless source, pass the request's signal.
    */
   constructor(
     source: AsyncIterable<string | Uint8Array>,
@@ -173,9 +173,9 @@ type DefaultBody<R extends Route> =
         : undefined;
 
 /**
- * A handler's result: a body for the lowest status of the route (`undefined` for 204), or a {@link Reply} for another
- * status or headers. Arrays may be {@link Chunked} or {@link Paged}. Routes with another media type return a {@link
- * Stream}.
+ * A handler's result: a body for the lowest status that the route declares (`undefined` for 204), or a {@link Reply}
+ * for another status or headers. Arrays may be {@link Chunked} or {@link Paged}. Routes with another media type return
+ * a {@link Stream}.
  */
 export type Answer<R extends Route> = DefaultBody<R> | { [S in StatusOf<R>]: Reply<S, Given<R, S>> }[StatusOf<R>];
 
@@ -184,7 +184,7 @@ type OrVoid<T> = undefined extends T ? T | void : T;
 
 /**
  * A route handler. A MusterError that it throws is reported to the client. Any other error is a bug, and the client
- * receives a 500.
+ * receives status 500.
  */
 export type Handler<R extends Route> = (call: Call<R>) => OrVoid<Answer<R>> | Promise<OrVoid<Answer<R>>>;
 

@@ -10,9 +10,9 @@ type Issue = z.core.$ZodIssue;
 
 /**
  * Validates a value with a schema.
- * @param part name of the validated part of the request, for the message
+ * @param part name of the validated part of the request, for the error message
  * @throws MusterError invalid_input, with one entry per error. Messages never contain values, because they may be
- * secret.
+ *   secret.
  */
 export function readInput<S extends z.ZodType>(schema: S, value: unknown, part: 'query' | 'body'): z.output<S> {
   const read = schema.safeParse(value);
@@ -45,7 +45,7 @@ function faultsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[], p
   return faults;
 }
 
-/** Returns the schema's own message, or replaces the validation library's default message with plain words. */
+/** Returns the schema's own message, or replaces the validation library's default message with plain English. */
 function worded(issue: Issue): string {
   const { message } = issue;
   if (issue.code === 'too_big' && message.startsWith('Too big:')) return bound('at most', issue.origin, issue.maximum);

@@ -13,7 +13,7 @@ interface Frame {
   segment: string | number;
 }
 
-// Token numbers of jsonc-parser, which exports them only as a const enum.
+// Token constants of jsonc-parser, which exports them only as a const enum.
 const token = {
   openBrace: 1,
   closeBrace: 2,
@@ -118,7 +118,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
   return faults;
 }
 
-/** Returns the reason why a text cannot be stored, or null. */
+/** Returns the reason why the text cannot be stored; null if it can. */
 function flawOf(text: string): string | null {
   if (!text.isWellFormed()) return 'a surrogate without its pair is not allowed';
   return text.includes('\u0000') ? 'the character U+0000 is not allowed' : null;

@@ -1,6 +1,6 @@
 import { JsonPieces, type JsonText } from './handlers.ts';
 
-/** Bodies whose long lists are written in chunks of JSON text while they are being read. */
+/** Bodies whose long lists are written in chunks of JSON text while the items are being read. */
 
 type Lists = AsyncIterable<readonly JsonText<unknown>[]>;
 type Entries = AsyncIterable<readonly (readonly [name: string, value: JsonText<unknown>])[]>;

@@ -2,8 +2,8 @@ import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 
 /**
- * Decides which routes work while the disk is nearly full: those that read, free space, stop something, or sign in.
- * `reportSpace` limits agents' reports.
+ * Decides which routes work while the disk is nearly full: routes that read, free space, stop work, or sign in. Agents'
+ * reports are limited by `reportSpace` instead.
  */
 
 /** Routes that are allowed in addition to all GET and DELETE routes. All others are refused. */
@@ -22,7 +22,7 @@ export const allowed: ReadonlySet<string> = new Set([
   // Operators must always be able to revoke access.
   'setAgentStatus',
   'removeOperatorReporting',
-  // Only notifications that were read can be deleted.
+  // Only notifications that have been read can be deleted.
   'readNotification',
   'readAllNotifications',
   'matchSelector',

@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import { isApi } from './request-path.ts';
 
 /**
- * Refuses pages from other origins before all other checks, so that they cannot use public routes, or the cookie of a
- * console session. The orchestrator sends no CORS headers, which would allow such pages to read responses. Programs
+ * Refuses pages from other origins before all other checks, so that they cannot use public routes, or use the cookie of
+ * a console session. The orchestrator sends no CORS headers, which would allow such pages to read responses. Programs
  * other than browsers send no `Origin` header.
  */
 

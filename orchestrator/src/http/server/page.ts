@@ -16,7 +16,7 @@ export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageReques
 const itemsPerChunk = 500;
 
 /**
- * Returns a page as {@link paged} does, from items in JSON. Writes a long page in chunks.
+ * Returns a page as {@link paged} does, from serialized items. Writes a long page in chunks.
  * @param join returns the JSON array of a short page
  */
 export function pagedJson<T>(
@@ -32,7 +32,7 @@ export function pagedJson<T>(
   return new Paged(items.length <= itemsPerChunk ? join(items) : new Chunked(chunks()), next);
 }
 
-/** Maximum size of all arrays that {@link JoinedPages} keeps, in bytes. */
+/** Maximum size of all arrays that {@link JoinedPages} caches, in bytes. */
 const maxJoinedBytes = 32 * 1024 * 1024;
 
 interface JoinedPage<T> {
@@ -41,11 +41,11 @@ interface JoinedPage<T> {
 }
 
 /**
- * Keeps pages as JSON arrays, because many large allocations cost more garbage collection than the responses
+ * Caches pages as JSON arrays, because many large allocations cost more garbage collection than the responses
  * themselves. Replaces an array when an item becomes a different `Buffer`, so callers must not modify items.
  */
 export class JoinedPages<T> {
-  /** Keyed by limit and offset, least recently read first. */
+  /** Keyed by limit and offset, least recently used first. */
   readonly #pages = new Map<string, JoinedPage<T>>();
   readonly #maxBytes: number;
   #bytes = 0;
@@ -77,12 +77,12 @@ export class JoinedPages<T> {
   }
 }
 
-/** Bytes per page besides the JSON, so that empty pages count too. */
+/** Overhead per page besides the JSON, in bytes, so that empty pages count too. */
 const pageOverhead = 500;
-/** Doubles the size, because a page also keeps its items, which are about as large as the JSON. */
+/** Doubles the size, because a cached page also retains its items, which are about as large as the JSON. */
 const sizeOf = ({ body }: JoinedPage<unknown>): number => 2 * body.json.length + pageOverhead;
 
-/** Returns a complete list of items as JSON, which is written while the list is read. */
+/** Returns a complete list of items as JSON. The list is written while it is being read. */
 export function inChunks<T>(parts: AsyncIterable<readonly Buffer[]>): Chunked<T> {
   async function* chunks(): AsyncGenerator<JsonBody<readonly T[]>> {
     for await (const part of parts) yield arrayOf(part);
@@ -94,7 +94,7 @@ const openingBracket = 0x5b;
 const comma = 0x2c;
 const closingBracket = 0x5d;
 
-/** Joins already-serialized items into a JSON array. */
+/** Joins serialized items into a JSON array. */
 function arrayOf<T>(items: readonly Buffer[]): JsonBody<readonly T[]> {
   if (items.length === 0) return new JsonBody('[]');
   const array = Buffer.allocUnsafe(items.reduce((sum, { length }) => sum + length + 1, 1));

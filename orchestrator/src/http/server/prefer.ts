@@ -1,6 +1,6 @@
 /**
  * Reports whether a `Prefer` header (RFC 7240) requests `respond-async`. Ignores other and invalid preferences, as the
- * RFC requires. Takes time linear in the length of the header.
+ * RFC requires. Runs in time linear in the length of the header.
  */
 export function prefersAsync(header: string | string[] | undefined): boolean {
   if (header === undefined) return false;
@@ -11,13 +11,13 @@ export function prefersAsync(header: string | string[] | undefined): boolean {
     const equals = preference.indexOf('=');
     const name = (equals === -1 ? preference : preference.slice(0, equals)).trim().toLowerCase();
     const value = equals === -1 ? '' : preference.slice(equals + 1).trim();
-    // An empty value equals no value (RFC 7240, 2). Other values have no meaning for `respond-async`.
+    // An empty value is equivalent to no value (RFC 7240, section 2). Other values have no meaning for `respond-async`.
     if (name === 'respond-async' && (value === '' || value === '""')) return true;
   }
   return false;
 }
 
-/** Splits a text at separators outside double quotes. */
+/** Splits text at separators outside double quotes. */
 function splitUnquoted(text: string, separator: string): string[] {
   const parts: string[] = [];
   let start = 0;

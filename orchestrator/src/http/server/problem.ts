@@ -2,8 +2,9 @@ import { type ErrorCode, errorKinds, MusterError } from '@muster/protocol';
 import type { Problem } from '@muster/protocol/client';
 
 /**
- * A MusterError whose response has additional headers. Model for an error whose answer has an additional field: a
- * subclass carries the value from where it is thrown to `problemOf`. docs/checklists/error-field.md lists the steps.
+ * A MusterError whose response has additional headers. An error whose response has an additional field follows the same
+ * pattern: a subclass carries the value from where it is thrown to `problemOf`. docs/checklists/error-field.md lists
+ * the steps.
  */
 export class RefusedRequest extends MusterError {
   readonly headers: Readonly<Record<string, string>>;
@@ -13,7 +14,7 @@ export class RefusedRequest extends MusterError {
   }
 }
 
-/** Error codes by the framework's codes. */
+/** Maps the web framework's error codes to Muster's error codes. */
 const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -36,14 +37,14 @@ export function musterErrorOf(thrown: unknown): MusterError {
   return new MusterError('internal');
 }
 
-/** Returns the problem details (RFC 9457) of an error. `instance` contains the request id. */
+/** Returns the problem details (RFC 9457) of an error. `instance` contains the request ID. */
 export function problemOf(error: MusterError, requestId: string): Problem {
   const kind = errorKinds[error.code];
   return {
     type: `urn:muster:error:${error.code}`,
     title: kind.title,
     status: kind.status,
-    // Uses the remedy instead of the default message, which only repeats the title.
+    // Uses the remedy in place of the default message, which only repeats the title.
     detail: error.message === kind.title ? kind.remedy : error.message,
     instance: requestId,
     code: error.code,

@@ -6,13 +6,13 @@ import { RefusedRequest } from './problem.ts';
 export interface Rates {
   /** Rate and burst of sign-in requests from a single address. */
   readonly signIn: { readonly perMinute: number; readonly burst: number };
-  /** Maximum number of requests per second in one sign-in session. */
+  /** Maximum number of requests per second in a sign-in session. */
   readonly sessionPerSecond: number;
 }
 
-/** Limits WebSocket upgrades by address. */
+/** Rate limit of WebSocket upgrades by address. */
 export interface TicketRate {
-  /** Counts a request. Rejects with `rate_limited` above the limit. */
+  /** Counts a request. Rejects with `rate_limited` if the request exceeds the limit. */
   consume(address: string): Promise<void>;
   /** Removes a request with a valid ticket from the count, so that only invalid tickets count. */
   giveBack(address: string): void;
@@ -24,11 +24,11 @@ export const defaultRates: Rates = { signIn: { perMinute: 60, burst: 30 }, sessi
 const addressSlots = 65_536;
 
 /**
- * Creates the rate limits of requests.
+ * Creates the rate limits for requests.
  * @returns functions that count a request, and throw or reject with `rate_limited` if it exceeds a limit
  */
 export function createRates(rates: Rates) {
-  // Uses a salt, because a client could otherwise choose addresses that share another client's counter.
+  // Uses a salt, because without one, a client could choose addresses that share another client's counter.
   const salt = randomBytes(16).toString('hex');
   return {
     /** @param address the client's IP address */
@@ -41,7 +41,7 @@ export function createRates(rates: Rates) {
 
 function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: string) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
-  // Seconds after which the rate has refilled the burst.
+  // Seconds until the rate has refilled the burst.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
   return {
     async consume(address: string): Promise<void> {
@@ -58,7 +58,7 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
 }
 
 /**
- * Returns a function that limits the requests of a session. Synchronous, because it runs for every request. All
+ * Returns a function that limits the requests in a session. Synchronous, because it runs for every request. All
  * sessions share one-second windows, so that all counts are discarded together.
  */
 function countEachSecond(max: number): (tokenHash: string) => void {

@@ -12,7 +12,7 @@ export interface RefusedCall {
 }
 
 /**
- * Returns a function that records refused requests in the audit log, if the reason is a missing role or a rate limit.
+ * Returns a function that records refused requests in the audit log if the reason is a missing role or a rate limit.
  */
 export const recordRefused =
   (refusals: Refusals) =>

@@ -22,7 +22,9 @@ export interface RequestAdmissionParts {
   readonly onSignedIn: (request: FastifyRequest) => void;
 }
 
-/** Maximum number of tokens whose hashes are kept for one connection. A connection from a proxy may carry many. */
+/**
+ * Maximum number of tokens whose hashes are cached for one connection. A connection from a proxy may carry many tokens.
+ */
 const maxTokens = 16;
 
 /** Admits requests: finds their sessions, and enforces the rate limits. */
@@ -31,8 +33,8 @@ export class RequestAdmission {
   #rates: ReturnType<typeof createRates>;
   /**
    * Token hashes of a connection by `Authorization` header or console token, because hashing costs more than the rest
-   * of an admission. A `Map` compares hashes first, so the time of a lookup reveals nothing about its keys. Only tokens
-   * of live sessions are added, so that clients without a session use no memory.
+   * of the admission. A `Map` compares hashes first, so the time of a lookup reveals nothing about its keys. Only
+   * tokens of live sessions are added, so that clients without a session use no memory.
    */
   readonly #tokenHashes = new WeakMap<Socket, Map<string, string>>();
   /** Limits connections with invalid terminal tickets, at the current rates. */

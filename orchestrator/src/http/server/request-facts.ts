@@ -29,7 +29,7 @@ export class Facts implements RequestFacts {
   }
 
   get origin(): string | null {
-    // Accepts only a plain host and port, because the Host header is untrusted.
+    // Accepts only a host and an optional port, because the Host header is untrusted.
     const { host } = this.#request;
     return /^([\w.-]+|\[[0-9a-fA-F:.]+\])(:\d{1,5})?$/.test(host) ? `${this.#request.protocol}://${host}` : null;
   }
@@ -41,8 +41,8 @@ export class Facts implements RequestFacts {
   get loopback(): boolean {
     const { socket, ip, ips, headers } = this.#request;
     if (!isLoopback(socket.remoteAddress) || !isLoopback(ip)) return false;
-    // Trusted proxies must report a local client. Without trusted proxies, any forwarding header reveals an undeclared
-    // proxy.
+    // Trusted proxies must report a local client address. Without trusted proxies, any forwarding header reveals an
+    // undeclared proxy.
     return (ips?.length ?? 0) > 1 || !forwardingHeaders.some((name) => headers[name] !== undefined);
   }
 

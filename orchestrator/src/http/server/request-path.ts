@@ -14,6 +14,6 @@ export const isApi = (request: FastifyRequest): boolean => {
   return `${unescaped(path.replace(/^https?:\/\/[^/]*/i, ''))}/`.startsWith(`${apiPrefix}/`);
 };
 
-/** Decodes percent escapes of ASCII characters only. */
+/** Decodes only the percent escapes of ASCII characters. */
 const unescaped = (path: string): string =>
   path.replaceAll(/%[0-7][0-9a-f]/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));

@@ -35,13 +35,13 @@ export interface ServerOptions {
   readonly log: Log;
   /** Reports whether a request is an upgrade, for which the server emits `upgrade`. */
   readonly upgrades: (request: IncomingMessage) => boolean;
-  /** Returns a request's id. @param given the id in the request's header, if any */
+  /** Returns a request's ID. @param given the ID in the request's header, if any */
   readonly requestId: (given?: string | string[] | undefined) => string;
   /** Responds to a request whose URL cannot be parsed. Hooks do not run for such a request. */
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** Creates the server with the limits for all routes. The server itself logs only dropped connections. */
+/** Creates the server with the limits that apply to all routes. The server itself logs only dropped connections. */
 export function createServer({
   tls,
   trustedProxies,
@@ -64,7 +64,7 @@ export function createServer({
     genReqId: (request) => requestId(request.headers['x-request-id']),
     requestTimeout: limits.requestTimeout,
     keepAliveTimeout: limits.keepAliveTimeout,
-    // While draining, the app responds with 503 and a problem document.
+    // While draining, the app responds with status 503 and a problem document.
     return503OnClosing: false,
     frameworkErrors: badAddress,
     clientErrorHandler: (error, socket) => {
@@ -104,7 +104,7 @@ export function createServer({
 /** Interval, in milliseconds, at which slots of slow handshakes are freed for other connections. */
 const handshakeTickMs = 100;
 
-/** Queues TLS handshakes and starts them from each network in turn, so that many handshakes do not delay responses. */
+/** Queues TLS handshakes and starts them in turn for each network, so that many handshakes do not delay responses. */
 function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
   const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
     clock: new AttendedClock(clock, 2 * handshakeTickMs),
@@ -134,7 +134,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
   });
 }
 
-/** Accepts only uncompressed JSON bodies in UTF-8. Each route decides whether its body may be empty. */
+/** Accepts only uncompressed JSON bodies in UTF-8. Each route determines whether its body may be empty. */
 function readJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {

@@ -4,7 +4,7 @@ const graceMs = 200;
 
 /**
  * What happens to an open response when its session ends: it is aborted immediately; it is aborted after the grace
- * period; or it is completed, because it confirms that the session ended.
+ * period; or it is completed, because it confirms that the session has ended.
  */
 export type OnSessionEnd = 'abort' | 'abort-after-grace' | 'complete';
 
@@ -40,9 +40,7 @@ export class StreamingResponses {
     });
   }
 
-  /**
-   * Closes the connections of a removed operator. If only the responses ended, partial responses would look complete.
-   */
+  /** Closes a removed operator's connections. If only the responses ended, partial responses would look complete. */
   cutOff(operatorId: string): void {
     this.#cut(() => this.#byOperator.get(operatorId) ?? []);
   }

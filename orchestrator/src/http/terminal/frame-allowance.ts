@@ -2,7 +2,7 @@
 export class FrameAllowance {
   private readonly burstMs: number;
   private readonly msEach: number;
-  /** Time at which the whole burst is available again. */
+  /** Time at which the full burst is available again. */
   private usedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(perSecond: number, burst: number) {

@@ -18,25 +18,25 @@ export const terminalSocketLimits = {
   missedPings: 2,
   /** Time after which a closing socket that accepts no data is destroyed. */
   closeTimeoutMs: 5_000,
-  /** Time after which a socket is destroyed once its client has lost access. */
+  /** Time after which a socket is destroyed after its client has lost access. */
   cutMs: 500,
-  /** Frame limits of a client: maximum per second, and burst. Reading pauses above these limits. */
+  /** Frame rate limits of a client: maximum frames per second, and burst. Above these limits, reading pauses. */
   framesPerSecond: 1_000,
   frameBurst: 4_000,
   /**
-   * Maximum number of frames queued for a client. A client above it is disconnected. This is the only limit on size
-   * notices.
+   * Maximum number of frames queued for a client. A client that exceeds the maximum is disconnected. No other limit
+   * applies to size notices.
    */
   waitingFrames: 8_192,
 };
 
-/** Cost of a resize in frames. A resize costs more, because it is sent to all viewers. */
+/** Cost of a resize, in frames. A resize costs more than other frames, because it is sent to all viewers. */
 const resizeCost = 10;
 
 const terminalLength = z.number().int().min(1).max(1000);
 const resizeSchema = z.strictObject({ type: z.literal('resize'), cols: terminalLength, rows: terminalLength });
 
-/** Close codes of RFC 6455. */
+/** Close codes from RFC 6455. */
 const closeCodes = { done: 1000, goingAway: 1001, violation: 1008, bug: 1011 } as const;
 
 /** The WebSocket of an operator who is attached to a terminal session. Queues messages until the WebSocket is open. */
@@ -48,7 +48,7 @@ export class TerminalPeer implements TerminalClient {
   private events: TerminalConnectionEvents | null = null;
   /** Messages to send after the socket has opened. */
   private waiting: ((ws: WebSocket) => void)[] = [];
-  /** Number of frames not yet written to the network. */
+  /** Number of frames that have not been written to the network yet. */
   private unsent = 0;
   private readonly allowance = new FrameAllowance(
     terminalSocketLimits.framesPerSecond,
@@ -151,7 +151,7 @@ export class TerminalPeer implements TerminalClient {
     }
     if (now - this.pingedAt < terminalSocketLimits.pingMs) return;
     this.pingedAt = now;
-    // No pong can arrive while reading is paused.
+    // While reading is paused, pongs cannot arrive.
     this.missed = this.received || this.isPaused ? 0 : this.missed + 1;
     if (this.missed >= terminalSocketLimits.missedPings) {
       this.terminate();
@@ -168,7 +168,8 @@ export class TerminalPeer implements TerminalClient {
     const action = (ws: WebSocket): void =>
       ws.send(data, () => {
         this.unsent--;
-        // Treats accepted data as a response, because a slow connection queues the ping behind this data.
+        // Counts data that the client accepts as a response to the ping, because on a slow connection, the ping is
+        // queued behind this data.
         this.received = true;
         this.movedAt = this.clock.monotonic();
         if (sent !== null) this.safely(sent);
@@ -188,7 +189,7 @@ export class TerminalPeer implements TerminalClient {
     this.closeWhenSent();
   }
 
-  /** Sends the close frame after all data, because `ws` starts a time limit with this frame. */
+  /** Sends the close frame after all data, because `ws` starts a time limit when it sends this frame. */
   private closeWhenSent(): void {
     if (this.closing !== null && this.unsent === 0) this.ws?.close(this.closing);
   }
@@ -265,7 +266,7 @@ export class TerminalPeer implements TerminalClient {
   }
 }
 
-/** Replaces a socket that never opened. Each send completes immediately. */
+/** Replaces a socket that never opened. Each send completes immediately, without sending. */
 const closedSocket = {
   send: (_data: unknown, done: () => void) => queueMicrotask(done),
 } as unknown as WebSocket;

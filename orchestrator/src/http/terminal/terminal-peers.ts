@@ -21,7 +21,7 @@ export class TerminalPeers {
     return this.#open.size;
   }
 
-  /** Creates a peer, which counts toward the maximum from {@link add} until it closes. */
+  /** Creates a peer, which counts toward the maximum number of peers from {@link add} until it closes. */
   create(): TerminalPeer {
     return new TerminalPeer({ clock: this.#clock, log: this.#log, onClosed: (peer) => this.#remove(peer) });
   }

@@ -143,8 +143,8 @@ async function refused(url: string, options = {}): Promise<{ status: number; hea
 }
 
 /**
- * Resolves when `condition` returns true. Does not advance the clock, so I/O that is already in progress must fulfill
- * it.
+ * Resolves when `condition` returns true. Does not advance the clock, so I/O that is already in progress must make it
+ * true.
  */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn();
@@ -406,7 +406,7 @@ describe('client frames', () => {
   test('pauses reading above the maximum frame rate without losing frames', async () => {
     await start();
     const { operator, joined } = await join();
-    // Frames of one byte, with a masking key of zeros.
+    // One-byte frames with a masking key of zeros.
     operator.socket.write(
       Buffer.concat(Array.from({ length: 40_000 }, (_, at) => Buffer.of(0x82, 0x81, 0, 0, 0, 0, at % 251))),
     );
@@ -528,7 +528,7 @@ describe('a connection that closes', () => {
     await new Promise<void>((resolve) => joined.client.show(Buffer.of(1), resolve));
     joined.client.notify({ type: 'exit', code: 4, signal: null });
     operator.ws.send(Buffer.from('late'));
-    // The time limit for the client's close frame begins after all data was sent.
+    // The time limit for the client's close frame begins after all data has been sent.
     clock.advance(4_000);
     expect(timers.mock.calls.filter(([, ms]) => ms === 5_000)).toEqual([]);
     operator.socket.resume();

@@ -32,7 +32,7 @@ export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
 
 /**
  * Serves terminal WebSockets on the API server. Upgrade requests run the same hooks as other requests, so that refusals
- * get the same responses, log lines, and counts.
+ * produce the same responses, log lines, and counts.
  * @returns a function that closes open sockets
  */
 export function registerTerminalSockets(app: FastifyInstance, options: TerminalSocketOptions): () => Promise<void> {
@@ -66,7 +66,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     if (socket.destroyed) return reply.hijack();
     if (typeof ticket !== 'string') throw new MusterError('ticket_invalid');
     const peer = peers.create();
-    // Counts the peer while its ticket is being taken.
+    // Counts the peer while its ticket is being redeemed.
     peers.add(peer);
     const events = await connections.connect(ticket, session_id, peer).catch((error: unknown) => {
       peer.leave();
@@ -98,8 +98,8 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
 }
 
 /**
- * Refuses an invalid handshake with a problem document. `ws` would refuse it without one, and only after the ticket was
- * consumed.
+ * Refuses an invalid handshake with a problem document. `ws` would refuse it without one, and only after the ticket has
+ * been consumed.
  */
 function requireHandshake({ headers }: IncomingMessage): void {
   const key = headers['sec-websocket-key'];

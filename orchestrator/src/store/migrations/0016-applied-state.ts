@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Adds a column that states whether an apply put the resource in place. */
+/** Adds a column that records whether an apply put the resource in place. */
 export const appliedState: Migration = {
   version: 16,
   name: 'applied state',

@@ -1,7 +1,7 @@
 import { createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
 
-/** Adds how much data each agent caused to be stored on the last day on which it reported. */
+/** Adds a table that records how much data each agent caused to be stored on the last day on which it reported. */
 export const agentUsage: Migration = {
   version: 17,
   name: 'agent usage',

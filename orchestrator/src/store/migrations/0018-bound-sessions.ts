@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 
 /**
- * Adds a column that states whether the signed challenge of a sign-in session named this server; 0 for existing
+ * Adds a column that records whether the signed challenge for a sign-in session named this server; 0 for existing
  * sessions.
  */
 export const boundSessions: Migration = {

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Adds, to each agent's usage, the daily limits for which an event was recorded. */
+/** Adds a column to each agent's usage for the daily limits that have been reported as events. */
 export const notifiedLimits: Migration = {
   version: 19,
   name: 'notified limits',

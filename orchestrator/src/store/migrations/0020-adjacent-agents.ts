@@ -19,7 +19,7 @@ const shapes: Readonly<Record<string, TableShape>> = {
   },
 };
 
-/** Copies a table into one without a rowid. The table's indices are lost. */
+/** Copies a table to a new table without a rowid. The table's indices are lost. */
 function withoutRowid(build: MigrationBuild, name: string, shape: TableShape) {
   const { db } = build;
   const former = `${name}_with_rowid`;
@@ -34,8 +34,8 @@ function withoutRowid(build: MigrationBuild, name: string, shape: TableShape) {
 
 /**
  * Stores agent rows in the order of agent IDs. Runs serve agents in this order, so their transactions change few pages.
- * Rows with a rowid would be in the order in which agents enrolled. Changes nothing on PostgreSQL, which has no such
- * tables.
+ * Rows with a rowid would be in the order in which agents enrolled. Changes nothing on PostgreSQL, which has no tables
+ * without a rowid.
  */
 export const adjacentAgents: Migration = {
   version: 20,

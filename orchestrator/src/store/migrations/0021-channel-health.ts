@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Adds, to each channel, the time of its last delivery and the error of its last attempt. */
+/** Adds columns to channels for the time of the last delivery and the error of the last attempt. */
 export const channelHealth: Migration = {
   version: 21,
   name: 'channel health',

@@ -4,8 +4,8 @@ import type { Migration } from './migration.ts';
 const ended = { succeeded: ['succeeded'], failed: ['failed', 'interrupted', 'expired'] } as const;
 
 /**
- * Adds to each run the number of agents with each outcome, so that listing runs reads no outcomes. Null until the run
- * has ended.
+ * Adds columns to runs for the number of agents with each outcome, so that listing runs does not read outcomes. The
+ * columns are null until the run has ended.
  */
 export const runOutcomes: Migration = {
   version: 23,

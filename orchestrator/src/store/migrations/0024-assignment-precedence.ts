@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Adds the precedence of parameters from assignments. */
+/** Adds a column for the precedence of an assignment's parameters. */
 export const assignmentPrecedence: Migration = {
   version: 24,
   name: 'assignment precedence',

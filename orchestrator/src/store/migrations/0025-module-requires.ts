@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Adds the names of the modules that the newest revision of a module requires. */
+/** Adds a column for the names of the modules that a module's newest revision requires. */
 export const moduleRequires: Migration = {
   version: 25,
   name: 'module requires',

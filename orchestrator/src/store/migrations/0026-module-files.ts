@@ -1,7 +1,10 @@
 import { createIndex, createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
 
-/** Adds the files next to modules: their contents in pieces, each stored once, and the files of each revision. */
+/**
+ * Adds tables for the files next to modules: the files of each revision, and their contents in pieces. Each content is
+ * stored once.
+ */
 export const moduleFiles: Migration = {
   version: 26,
   name: 'module files',
@@ -11,7 +14,7 @@ export const moduleFiles: Migration = {
       primaryKey: ['sha256'],
       unique: ['content_id'],
     }),
-    // A content is written before its hash is known, so its pieces have a separate ID.
+    // The pieces of a file are written before the file's hash is known, so they have a separate ID.
     createTable(build, 'content_pieces', {
       columns: { content_id: 'text', position: 'integer', bytes: 'bytes' },
       primaryKey: ['content_id', 'position'],

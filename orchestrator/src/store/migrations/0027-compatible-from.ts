@@ -1,6 +1,9 @@
 import type { Migration } from './migration.ts';
 
-/** Adds which earlier releases can use each schema, for processes of two releases on one database. */
+/**
+ * Adds a column for the oldest schema version whose releases can also use the schema, so that processes of two releases
+ * can share a database.
+ */
 export const compatibleFrom: Migration = {
   version: 27,
   name: 'compatible from',

@@ -1,7 +1,10 @@
 import { createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
 
-/** Adds the processes that share the database. Leases live as long as their holder, so they no longer expire. */
+/**
+ * Adds a table of the processes that share the database. Leases no longer expire; they are valid as long as their
+ * holder is alive.
+ */
 export const replicas: Migration = {
   version: 28,
   name: 'replicas',

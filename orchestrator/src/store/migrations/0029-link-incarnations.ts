@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Adds which process has the newest link to each agent. Only this process may write for the agent. */
+/** Adds a column for the process that has the newest link to each agent. Only this process may write for the agent. */
 export const linkIncarnations: Migration = {
   version: 29,
   name: 'link incarnations',

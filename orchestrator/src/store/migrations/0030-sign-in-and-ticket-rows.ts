@@ -1,11 +1,14 @@
 import { createIndex, createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
 
-/** Adds answered sign-in challenges and terminal tickets, so that all processes on one database share them. */
+/**
+ * Adds tables for answered sign-in challenges and terminal tickets, so that all processes that share the database also
+ * share them.
+ */
 export const signInAndTicketRows: Migration = {
   version: 30,
   name: 'sign-in and ticket rows',
-  // Earlier releases keep both in memory, and ignore the tables.
+  // Earlier releases store both in memory, and ignore the tables.
   compatibleFrom: 29,
   statements: (build) => [
     createTable(build, 'answered_challenges', {

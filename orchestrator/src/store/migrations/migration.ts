@@ -12,11 +12,11 @@ export interface MigrationBuild {
 }
 
 /**
- * A schema change to the next version. A released migration must never be changed; a new migration corrects its
- * mistakes. The statements run in one transaction with the row that records the version.
+ * A schema change to the next version. A released migration must never be changed; instead, a new migration corrects
+ * its mistakes. The statements run in one transaction with the row that records the version.
  */
 export interface Migration {
-  /** Positive integer; versions have no gaps. */
+  /** Positive integer. Versions are consecutive. */
   readonly version: number;
   readonly name: string;
   /**

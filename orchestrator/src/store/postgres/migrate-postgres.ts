@@ -17,8 +17,8 @@ export const lockKey = 0x6d757374;
 
 /**
  * Migrates a database to the newest schema, each migration in one transaction. Processes that start together take
- * turns. Creates no backup.
- * @throws SchemaRefused if the database is newer than this release, and not compatible with it
+ * turns. Does not create a backup.
+ * @throws SchemaRefused if the database is newer than this release and not compatible with it
  */
 export async function migratePostgres(
   client: Client | ClientBase,
@@ -43,7 +43,7 @@ export async function migratePostgres(
       await client.query('commit');
       to = Math.max(current, migration.version);
     } catch (error) {
-      // Without a connection, the rollback fails too. The caller needs the first error.
+      // Without a connection, the rollback fails too. The caller needs the original error.
       await client.query('rollback').catch(() => undefined);
       throw error;
     }

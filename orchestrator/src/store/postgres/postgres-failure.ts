@@ -21,14 +21,14 @@ const constraints: Readonly<Record<string, ConstraintViolation['constraint']>> =
 };
 
 /** SQLSTATE classes and codes for server failures. */
-// 57014 means that statement_timeout was exceeded.
+// 57014 is the code for an exceeded statement_timeout.
 const unavailable = ['25006', '53', '55', '57014', '58', 'XX', '28', '3D000'];
 /** SQLSTATE classes and codes for a lost or closed connection, and for a server that is starting or shutting down. */
 const lostConnection = ['08', '25P03', '25P04', '57P'];
 
 /** Classifies a driver error by its SQLSTATE or its socket error code. */
 export function postgresFailure(error: unknown): PostgresFailure {
-  // A restarted server has released the lock, which this process may not have noticed yet.
+  // A restarted server no longer holds the lock, and this process may not have detected that yet.
   if (error instanceof LockNotHeld) return { kind: 'unavailable' };
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string')
@@ -41,6 +41,6 @@ export function postgresFailure(error: unknown): PostgresFailure {
   if (code === '53100') return { kind: 'full' };
   if (lostConnection.some((prefix) => code.startsWith(prefix))) return { kind: 'gone' };
   if (unavailable.some((prefix) => code.startsWith(prefix))) return { kind: 'unavailable' };
-  // Matches socket errors, such as ECONNREFUSED, EPIPE, or ETIMEDOUT, but no SQLSTATE.
+  // Matches socket errors, such as ECONNREFUSED, EPIPE, or ETIMEDOUT, but not SQLSTATE codes.
   return { kind: /^E[A-Z]{3,}$/.test(code) ? 'gone' : 'bug' };
 }

@@ -8,9 +8,10 @@ import { connect, connectionSettings, lockPrefix, workPrefix } from './postgres-
  * Only one orchestrator may use a database, because two would dispatch the same work twice. The orchestrator holds an
  * advisory lock on a separate connection while it runs.
  *
- * The server releases the lock when this connection closes, so another process may take it before the former holder
- * notices. Therefore, a new holder terminates the connections of other processes, and a process uses a new connection
- * only after the server has confirmed the lock. After that, no write by the former holder can be committed.
+ * The server releases the lock when this connection closes, so another process may take the lock before the former
+ * holder detects the loss. Therefore, a new holder terminates the connections of other processes, and a process uses a
+ * new connection only after the server has confirmed the lock. After that, no write by the former holder can be
+ * committed.
  */
 
 export class DatabaseInUse extends Error {
@@ -29,7 +30,8 @@ export class LockNotHeld extends Error {
 }
 
 /**
- * A connection as the server sees it. The start time distinguishes connections whose server processes had the same PID.
+ * A connection as reported by the server. The start time distinguishes connections whose server processes had the same
+ * PID.
  */
 interface Holder {
   readonly pid: number;
@@ -38,18 +40,18 @@ interface Holder {
 
 export interface LockEvents {
   /**
-   * Called when the connection that holds the lock is lost. Writes are refused until the process has taken the lock
-   * again.
+   * Called when the connection that holds the lock is lost. Writes are refused until the process has acquired the
+   * lock again.
    */
   readonly onLost?: ((reason: Error) => void) | undefined;
   readonly onRegained?: (() => void) | undefined;
-  /** Called when another process has taken the database. This process must exit. */
+  /** Called when another process has taken over the database. This process must exit. */
   readonly onTaken: (reason: DatabaseInUse) => void;
 }
 
 export interface PostgresLock {
   readonly held: boolean;
-  /** Number of times that the lock was taken. */
+  /** Number of times that the lock has been acquired. */
   readonly acquisitions: number;
   /** Must be set on every connection of this process, so that other processes can identify its connections. */
   readonly applicationName: string;
@@ -60,7 +62,7 @@ export interface PostgresLock {
 
 /** Interval, in milliseconds, between queries that check the connection that holds the lock. */
 const heartbeatMs = 5_000;
-/** Milliseconds to wait for a former holder that may be exiting. */
+/** Milliseconds to wait for a former holder to exit. */
 const handoverMs = 3_000;
 const maxPauseMs = 2_000;
 

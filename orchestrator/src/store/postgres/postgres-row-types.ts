@@ -2,7 +2,7 @@ import { types } from 'pg';
 
 /**
  * Converts 64-bit integers and sums to numbers, as SQLite does.
- * @throws RangeError if the number is too large to be exact, which is a bug
+ * @throws RangeError if the value is too large to be represented exactly, which is a bug
  */
 function exactNumber(text: string): number {
   const value = Number(text);
@@ -12,7 +12,7 @@ function exactNumber(text: string): number {
 }
 
 const numberTypes = new Set<number>([types.builtins.INT8, types.builtins.NUMERIC]);
-/** Parsers of column values for the driver. */
+/** The driver's parsers for column values. */
 export const rowTypes = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     numberTypes.has(oid) ? exactNumber : types.getTypeParser(oid, format as 'text'),

@@ -10,7 +10,7 @@ export const lockPrefix = 'muster-lock:';
 
 export interface ConnectionWishes {
   readonly url: string;
-  /** Seconds after which the server cancels a statement; null if never. */
+  /** Seconds after which the server cancels a statement; null for no limit. */
   readonly statementTimeout?: number | null | undefined;
   /** Server settings for each kind of connection. */
   readonly server?: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ export function connectionSettings(wishes: ConnectionWishes): ClientConfig {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     options: options.filter((option) => option !== '').join(' '),
-    // Aborts a query if the server has disappeared without closing the connection.
+    // Aborts a query if the server has become unreachable without closing the connection.
     ...(statementTimeout ? { query_timeout: (statementTimeout + 10) * 1000 } : {}),
     ...(wishes.applicationName === undefined ? {} : { application_name: wishes.applicationName }),
   };
@@ -42,7 +42,7 @@ export function connectionSettings(wishes: ConnectionWishes): ClientConfig {
 
 /**
  * Opens a connection. Ignores its `error` events, which would otherwise crash the process. Queries on a lost connection
- * reject.
+ * still reject.
  */
 export async function connect(settings: ClientConfig): Promise<Client> {
   const client = new Client(settings);

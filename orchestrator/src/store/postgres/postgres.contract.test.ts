@@ -137,7 +137,7 @@ describe('an orchestrator on PostgreSQL', () => {
   test('refuses to write after another process has taken the database', async () => {
     const { db, events } = await openAlone();
     await put(db, 'mine');
-    // Simulates a lost lock connection. Another process takes the lock before the holder notices.
+    // Simulates a lost lock connection. Another process takes the lock before the holder detects the loss.
     await beside(async (query) => {
       await takeTheLock(query);
       const failures = await Promise.all(

@@ -16,20 +16,20 @@ import { rowTypes } from './postgres-row-types.ts';
 import { connect, connectionSettings, connectTimeoutMs } from './postgres-settings.ts';
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database` */
+  /** The URL, in the form `postgres://user:password@host:port/database`. */
   readonly url: string;
-  /** Returns the current time in Unix seconds, for the record of migrations. */
+  /** Returns the current time in Unix seconds, for the migration records. */
   readonly now: () => number;
-  /** Called when an idle connection was lost. The pool opens a new one. */
+  /** Called when an idle connection has been lost. The pool opens a new one. */
   readonly onConnectionError?: (error: Error) => void;
   /** Called after a commit with the transaction's duration. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
   readonly limits?: WriteQueueLimits;
-  /** Maximum number of connections for writes, and of connections for reads. */
+  /** Maximum number of connections for writes, and the same number for reads. */
   readonly maxConnections?: number;
-  /** Seconds after which the server cancels a statement; never by default. */
+  /** Seconds after which the server cancels a statement; no limit by default. */
   readonly statementTimeout?: number;
   /**
    * Prevents other processes from using the database. Tests leave it unset to use a database from several processes.
@@ -40,22 +40,22 @@ export interface PostgresOptions {
   readonly cacheMs?: number;
   /** Called with a warning about the server's configuration, for the log. */
   readonly onNotice?: (notice: string) => void;
-  /** Returns a random number in [0, 1) that spreads retries. */
+  /** Returns a random number in [0, 1) that randomizes the delays of retries. */
   readonly random?: () => number;
   /** Replaces the migrations of this release. For tests. */
   readonly migrations?: readonly Migration[];
 }
 
 /**
- * Default of `cacheMs`. The lock keeps out other Muster processes, but neither an operator's shell nor a server that
- * completes a commit after the connection was lost.
+ * Default value of `cacheMs`. The lock excludes other Muster processes, but neither an operator's shell nor a server
+ * that completes a commit after the connection was lost.
  */
 const defaultCacheMs = 1_000;
 
-/** Maximum attempts for a transaction that conflicts with others. */
+/** Maximum number of attempts for a transaction that conflicts with others. */
 const maxAttempts = 30;
 
-/** Milliseconds after which a statement that runs by itself fails. A beat that takes longer is of no use. */
+/** Milliseconds after which a statement outside the write queue fails. A heartbeat that takes longer is useless. */
 const singleTimeoutMs = 3_000;
 
 const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
@@ -88,7 +88,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 
 /**
  * @returns whether the server's configuration makes commits durable before it acknowledges them
- * @throws SchemaRefused if the database encoding cannot store every text
+ * @throws SchemaRefused if the database encoding cannot represent every text
  */
 async function judgeServer(client: Client, notice: PostgresOptions['onNotice']): Promise<boolean> {
   const { rows } = await client.query<{ encoding: string; commit: string; fsync: string }>(
@@ -107,7 +107,7 @@ class PostgresDatabase implements Database {
   readonly kind = 'postgres';
   readonly #writers: Pool;
   readonly #readers: Pool;
-  /** The connection for statements that run by themselves. */
+  /** The connection for statements that run outside the write queue. */
   readonly #single: Pool;
   readonly #onCommit: PostgresOptions['onCommit'];
   readonly #intake: WriteQueueLimiter;
@@ -169,7 +169,7 @@ class PostgresDatabase implements Database {
       return rows as Row[];
     } catch (error) {
       const { kind } = postgresFailure(error);
-      // 25006 is the result of a write that runs as a read.
+      // 25006 is the error for a write in a read-only transaction.
       if (kind === 'bug' || kind === 'constraint' || (error as { code?: unknown }).code === '25006')
         throw new Error(`Query ${query.name} failed: ${messageOf(error)}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${messageOf(error)}`);
@@ -206,7 +206,7 @@ class PostgresDatabase implements Database {
     }
   }
 
-  /** Retries the transaction while it conflicts with others. */
+  /** Retries the transaction as long as it conflicts with others. */
   async #attempts(unit: Unit, bound: readonly BoundValue[][]): Promise<UnitResult> {
     for (let attempt = 1; ; attempt++) {
       const outcome = await this.#transaction(unit, bound);
@@ -259,7 +259,7 @@ class PostgresDatabase implements Database {
         broken = error as Error;
         if (committing) throw new OutcomeUnknown(unit.name, messageOf(error));
       } else if (!committing)
-        // A connection that cannot roll back is discarded, because the server rolls back when the connection closes.
+        // If the rollback fails, discards the connection. The server rolls back when the connection closes.
         await client.query('rollback').catch((failure: Error) => {
           broken = failure;
         });
@@ -315,7 +315,7 @@ class PostgresDatabase implements Database {
   }
 }
 
-/** Returns a named statement, so that each connection prepares it only once. */
+/** Returns a named prepared statement, so that each connection prepares it only once. */
 function prepared(query: AnyQuery, values: readonly BoundValue[]) {
   return { name: `q${query.id}`, text: query.compiled('postgres').sql, values: values as unknown[] };
 }

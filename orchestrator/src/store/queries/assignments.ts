@@ -23,7 +23,7 @@ export const assignmentAuditing = defineQuery('assignments/auditing', (db, p: { 
     .where('selector', '=', p.selector),
 );
 
-/** Assignments that assign the module or give values to it. */
+/** Assignments that assign the module or set its parameters. */
 export const assignmentsNaming = defineQuery('assignments/naming module', (db, p: { module: string }, d) =>
   db
     .selectFrom('assignments')
@@ -37,7 +37,7 @@ type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window
 
 /**
  * Sets only the fields of the variant, so that concurrent changes to different fields do not overwrite each other.
- * Changes nothing if the modules or their parameters, which must match, have changed since they were read.
+ * Changes nothing if the modules or their parameters have changed since they were read, because the two must match.
  */
 export const updateAssignmentFields = defineVariants(
   'assignments/update',

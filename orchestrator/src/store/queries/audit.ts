@@ -143,7 +143,7 @@ export const countUnplaced = defineQuery('audit/count unplaced', (db) =>
     .where('place', 'is', null),
 );
 
-/** @param rows `{seq, place, hash}`, made by `jsonRows` */
+/** @param rows `{seq, place, hash}`, created by `jsonRows` */
 export const placeEvents = defineQuery('audit/place', (db, p: { rows: string }, d) =>
   db
     .updateTable('audit_events')
@@ -191,9 +191,9 @@ export const firstPlaced = defineQuery('audit/first placed', (db) =>
 );
 
 /**
- * Chain markers. `head` is the position of the newest event, `anchor` the position of the newest removed event, and
- * `cut` the position up to which events are to be removed. `history` is a sequence number up to which events cause no
- * notifications.
+ * Chain markers. `head` is the position of the newest event, `anchor` is the position of the newest removed event, and
+ * `cut` is the position up to which events are to be removed. `history` is a sequence number up to which events cause
+ * no notifications.
  */
 export type ChainEnd = 'head' | 'anchor' | 'cut' | 'history';
 

@@ -46,7 +46,7 @@ export const insertChannel = defineQuery(
     }),
 );
 
-/** A new configuration resets the failures, so that deliveries are tried immediately. */
+/** A new configuration resets the failures, so that deliveries are attempted immediately. */
 export const setChannel = defineVariants(
   'channels/set',
   (
@@ -64,7 +64,7 @@ export const setChannel = defineVariants(
       .where('channel_id', '=', p.channel_id),
 );
 
-/** Deletes the channel and its deliveries. */
+/** Deletes a channel and its deliveries. */
 export const deleteChannel = defineQuery('channels/delete', (db, p: { channel_id: string }) =>
   db.deleteFrom('channels').where('channel_id', '=', p.channel_id),
 );
@@ -77,8 +77,8 @@ export const channelsToReseal = defineQuery('channels/to reseal', (db, p: { key_
 );
 
 /**
- * Replaces the configuration with the same one encrypted with another key. Changes nothing if the configuration has
- * changed since it was read.
+ * Replaces the configuration with the same configuration, encrypted with another key. Changes nothing if the
+ * configuration has changed since it was read.
  */
 export const resealChannel = defineQuery(
   'channels/reseal',
@@ -95,7 +95,7 @@ export const channelUnderKey = defineQuery('channels/under key', (db, p: { key_i
   db.selectFrom('channels').select('channel_id').where('key_id', '=', p.key_id).limit(1),
 );
 
-/** A channel whose configuration is encrypted with none of the given keys. */
+/** A channel whose configuration is not encrypted with any of the given keys. */
 export const channelUnderOther = defineQuery('channels/under other key', (db, p: { key_ids: string[] }, d) =>
   db.selectFrom('channels').select('key_id').where(d.isNotIn('key_id', p.key_ids)).limit(1),
 );

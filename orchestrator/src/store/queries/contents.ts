@@ -2,7 +2,7 @@ import { type ExpressionBuilder, sql } from 'kysely';
 import { defineQuery } from '../query.ts';
 import type { Schema } from '../schema.ts';
 
-/** Contents of the files next to modules. */
+/** Contents of the files that belong to modules. */
 
 export const insertPiece = defineQuery(
   'contents/insert piece',
@@ -32,8 +32,8 @@ export const writtenPiece = defineQuery('contents/written piece', (db, p: { cont
 );
 
 /**
- * Stores contents whose pieces are already written. Keeps existing contents.
- * @param p.rows `{sha256, content_id, size}`, made by `jsonRows`
+ * Stores contents whose pieces have already been written. Does not replace existing contents.
+ * @param p.rows `{sha256, content_id, size}`, created by `jsonRows`
  */
 export const insertContents = defineQuery('contents/insert', (db, p: { rows: string }, d) =>
   db
@@ -48,7 +48,7 @@ export const insertContents = defineQuery('contents/insert', (db, p: { rows: str
     .onConflict((c) => c.column('sha256').doNothing()),
 );
 
-/** @param p.rows `{name, revision, path, sha256, size, executable}`, made by `jsonRows` */
+/** @param p.rows `{name, revision, path, sha256, size, executable}`, created by `jsonRows` */
 export const insertModuleFiles = defineQuery('contents/insert module files', (db, p: { rows: string }, d) =>
   db
     .insertInto('module_files')
@@ -93,7 +93,7 @@ export const removedWithFiles = defineQuery('contents/removed with files', (db) 
     ),
 );
 
-/** Deletes the files of all revisions of a module, unless the module exists again. */
+/** Deletes the files of all revisions of a module, unless the module has been created again. */
 export const deleteFilesOfRemoved = defineQuery('contents/delete files of removed', (db, p: { name: string }) =>
   db
     .deleteFrom('module_files')
@@ -101,7 +101,7 @@ export const deleteFilesOfRemoved = defineQuery('contents/delete files of remove
     .where((w) => w.not(w.exists(w.selectFrom('modules').select('modules.name').where('modules.name', '=', p.name)))),
 );
 
-/** An open operation whose modules contain the given text, which is a quoted name. */
+/** An open operation whose modules match the given pattern, which contains a quoted name. */
 export const openOperationWith = defineQuery('contents/open operation with', (db, p: { pattern: string }) =>
   db
     .selectFrom('operations')
@@ -111,7 +111,7 @@ export const openOperationWith = defineQuery('contents/open operation with', (db
     .limit(1),
 );
 
-/** The terms of all runs that have not ended. */
+/** The basis of each run that has not ended. */
 export const basesOfOpenRuns = defineQuery('contents/bases of open runs', (db) =>
   db
     .selectFrom('runs')
@@ -137,12 +137,12 @@ export const fileWithoutContent = defineQuery(
 const isUnneeded = (w: ExpressionBuilder<Schema, 'contents'>) =>
   w.not(w.exists(w.selectFrom('module_files').select('path').whereRef('module_files.sha256', '=', 'contents.sha256')));
 
-/** Contents that no revision of a module needs. */
+/** Contents that no module revision needs. */
 export const unneededContents = defineQuery('contents/unneeded', (db, p: { limit: number }) =>
   db.selectFrom('contents').select('sha256').where(isUnneeded).limit(p.limit),
 );
 
-/** Deletes contents, except those that have become needed again. */
+/** Deletes contents, except those that are needed again. */
 export const deleteContents = defineQuery('contents/delete', (db, p: { hashes: readonly string[] }, d) =>
   db.deleteFrom('contents').where(d.isIn('sha256', p.hashes)).where(isUnneeded),
 );
@@ -157,7 +157,7 @@ const isOrphan = (w: ExpressionBuilder<Schema, 'content_pieces'>) =>
     ),
   );
 
-/** Pieces that belong to no content and were begun before `below`, in any order. */
+/** Pieces that do not belong to any stored content and whose upload began before `below`, in any order. */
 export const orphanPieces = defineQuery('contents/orphan pieces', (db, p: { below: string; limit: number }) =>
   db
     .selectFrom('content_pieces')
@@ -167,7 +167,7 @@ export const orphanPieces = defineQuery('contents/orphan pieces', (db, p: { belo
     .limit(p.limit),
 );
 
-/** Deletes a range of pieces of a content that is not stored. */
+/** Deletes a range of pieces that do not belong to any stored content. */
 export const deletePieces = defineQuery(
   'contents/delete pieces',
   (db, p: { content_id: string; from: number; below: number }) =>

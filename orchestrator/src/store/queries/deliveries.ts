@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import { defineQuery } from '../query.ts';
 
 /**
- * Channels with deliveries that may be tried now. Includes channels whose retry time is after `beyond_ms`, because only
- * a wrong clock can have set such a retry time. Unlimited, because there are few channels.
+ * Channels with deliveries that may be attempted now. Includes channels whose retry time is after `beyond_ms`, because
+ * only a wrong clock can have set such a retry time. Unlimited, because there are few channels.
  */
 export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_ms: number; beyond_ms: number }) =>
   db
@@ -20,7 +20,7 @@ export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_
     ),
 );
 
-/** Deliveries to a channel with their events, oldest first. */
+/** Deliveries to a channel, each with its event, oldest first. */
 export const oldestDeliveries = defineQuery('deliveries/oldest', (db, p: { channel_id: string; limit: number }) =>
   db
     .selectFrom('deliveries')
@@ -74,7 +74,7 @@ export const countAttempt = defineQuery('deliveries/count attempt', (db, p: { de
     .where('delivery_id', '=', p.delivery_id),
 );
 
-/** Changes nothing if the channel was deleted or its configuration changed. */
+/** Changes nothing if the channel was deleted or its configuration has changed. */
 export const setChannelHealth = defineQuery(
   'channels/set health',
   (
@@ -100,7 +100,7 @@ export const setChannelHealth = defineQuery(
       .where('sealed', '=', p.sealed),
 );
 
-/** Records a successful delivery. Changes nothing if the channel was deleted or its configuration changed. */
+/** Records a successful delivery. Changes nothing if the channel was deleted or its configuration has changed. */
 export const setChannelDelivered = defineQuery(
   'channels/set delivered',
   (db, p: { channel_id: string; sealed: string; delivered_at: number }) =>
@@ -111,7 +111,7 @@ export const setChannelDelivered = defineQuery(
       .where('sealed', '=', p.sealed),
 );
 
-/** Records why a test failed. Changes nothing if the channel was deleted or its configuration changed. */
+/** Records why a test delivery failed. Changes nothing if the channel was deleted or its configuration has changed. */
 export const setChannelError = defineQuery(
   'channels/set error',
   (db, p: { channel_id: string; sealed: string; last_error: string }) =>

@@ -37,7 +37,7 @@ export const dueForDrift = defineQuery('drift/due', (db, p: { now: number; limit
     .limit(p.limit),
 );
 
-/** Open drift checks that the schedule requested. */
+/** Open drift checks that the schedule triggered. */
 export const scheduledChecks = defineQuery('drift/scheduled', (db) =>
   db
     .selectFrom('operations')
@@ -60,7 +60,7 @@ export const setDriftDue = defineQuery(
       .where('drift_due_at', '=', p.seen),
 );
 
-/** Makes an agent's missed check due when the agent reconnects. */
+/** Makes an agent's missed check due now. Called when the agent reconnects. */
 export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')
@@ -70,7 +70,7 @@ export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id:
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** Makes the agent due for another check after a check without a result. */
+/** Makes the agent due for another check. Called after a check without a result. */
 export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')
@@ -79,7 +79,10 @@ export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: s
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** Makes agents due now whose due time is after `latest`, as a result of a longer former interval or a wrong clock. */
+/**
+ * Makes agents due now if their due time is after `latest`, which happens after the interval was shortened or the clock
+ * was wrong.
+ */
 export const pullInDriftDue = defineQuery('drift/pull in due', (db, p: { now: number; latest: number }) =>
   db.updateTable('agent_state').set({ drift_due_at: p.now }).where('drift_due_at', '>', p.latest),
 );

@@ -57,7 +57,7 @@ export const stillAccepted = defineQuery(
       .where((e) => e(e.fn.coalesce('accepted', e.val('')), '=', p.accepted)),
 );
 
-/** The drift state whose newest record has this id. */
+/** The drift state whose newest record has this ID. */
 export const driftStateOfRecord = defineQuery('drift state/of record', (db, p: { node_id: string; drift_id: string }) =>
   db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('drift_id', '=', p.drift_id),
 );
@@ -100,7 +100,7 @@ export const deleteDriftScope = defineQuery('drift state/delete scope', (db, p: 
   db.deleteFrom('drift_states').where('scope', '=', p.scope),
 );
 
-/** Deletes drift states of a scope, except those of agents in a run. */
+/** Deletes the drift states in a scope, except those of agents in a run. */
 export const deleteDriftBeside = defineQuery(
   'drift state/delete except run',
   (db, p: { scope: string; run_id: string }) =>

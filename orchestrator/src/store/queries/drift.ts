@@ -49,7 +49,7 @@ export const setRecordAccepted = defineQuery(
     db.updateTable('drift_records').set({ accepted: p.accepted }).where('drift_id', '=', p.drift_id),
 );
 
-/** An agent's record ids, newest first. */
+/** The IDs of an agent's records, newest first. */
 export const driftIds = defineVariants(
   'drift/list',
   (db, p: { node_id: string; status: DriftStatus; limit: number; offset: number }, _d, v: { status?: boolean }) => {
@@ -59,7 +59,7 @@ export const driftIds = defineVariants(
   },
 );
 
-/** The records with the given ids, newest first. Limited to about `bytes` in total, but returns at least one record. */
+/** The records with the given IDs, newest first. Limited to about `bytes` in total, but returns at least one record. */
 export const driftRecords = defineQuery('drift/records', (db, p: { ids: readonly string[]; bytes: number }, d) =>
   db
     .selectFrom((e) =>
@@ -97,7 +97,7 @@ export const putLatestDrift = defineQuery(
       ),
 );
 
-/** Each agent's latest record id, newest first, with the columns that selectors read. */
+/** The ID of each agent's latest record, newest first, with the columns that selectors read. */
 export const latestDrifts = defineVariants(
   'drift/latest of each',
   (
@@ -133,7 +133,7 @@ export const deleteLatestDriftOf = defineQuery('drift/delete latest', (db, p: { 
   db.deleteFrom('latest_drift').where('node_id', '=', p.node_id),
 );
 
-/** The largest record id, which the next id must exceed. */
+/** The largest record ID, which the next ID must exceed. */
 export const lastDriftId = defineQuery('drift/last id', (db) =>
   db.selectFrom('drift_records').select('drift_id').orderBy('drift_id', 'desc').limit(1),
 );

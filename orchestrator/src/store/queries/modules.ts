@@ -13,7 +13,7 @@ export const modulesByName = defineQuery('modules/by names', (db, p: { names: re
   db.selectFrom('modules').select(['name', 'revision', 'requires']).where(d.isIn('name', p.names)),
 );
 
-/** Modules whose newest revision requires the given one. */
+/** Modules whose newest revision requires the given module. */
 export const modulesRequiring = defineQuery('modules/requiring', (db, p: { module: string }, d) =>
   db.selectFrom('modules').select('name').where(d.jsonArrayHas('requires', p.module)).orderBy('name').limit(20),
 );
@@ -39,7 +39,9 @@ export const moduleRevisions = defineQuery(
       .offset(p.offset),
 );
 
-/** Creates the module, or raises its revision. Changes nothing if the module has this revision or a newer one. */
+/**
+ * Creates the module, or updates its revision number. Changes nothing if the module has this revision or a newer one.
+ */
 export const putModule = defineQuery(
   'modules/put',
   (db, p: { name: string; revision: number; uploaded_at: number; uploaded_by: string; requires: JsonText<string[]> }) =>
@@ -65,7 +67,7 @@ export const putModule = defineQuery(
       ),
 );
 
-/** The last revision with this name, including removed modules. */
+/** The last revision of a module with this name, even if the module was removed. */
 export const lastRevision = defineQuery('modules/last revision', (db, p: { name: string }) =>
   db.selectFrom('module_revisions').select('revision').where('name', '=', p.name).orderBy('revision', 'desc').limit(1),
 );

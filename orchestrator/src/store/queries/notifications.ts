@@ -2,7 +2,7 @@ import type { AuditEvent } from '@muster/protocol/http';
 import type { JsonText } from '../json-text.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** @param p.rows rows with all columns of the table, made by `jsonRows` */
+/** @param p.rows rows with all columns of the table, created by `jsonRows` */
 export const insertNotifications = defineQuery('notifications/insert', (db, p: { rows: string }, d) =>
   db
     .insertInto('notifications')
@@ -120,7 +120,7 @@ export const newestNotification = defineQuery('notifications/newest', (db) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1),
 );
 
-/** The newest notification beyond the `newest` ones to keep. */
+/** The newest notification that exceeds the `newest` notifications to retain. */
 export const notificationBeyond = defineQuery('notifications/beyond', (db, p: { newest: number }) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1).offset(p.newest),
 );

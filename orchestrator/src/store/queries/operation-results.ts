@@ -1,7 +1,7 @@
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery } from '../query.ts';
 
-/** Operation results by resource, and the output of their scripts. */
+/** Operation results by resource, and the output of scripts. */
 
 /** Stores consecutive results, one per line, in one row. Does nothing if a row begins at the same position. */
 export const putResourceResults = defineQuery(
@@ -13,7 +13,7 @@ export const putResourceResults = defineQuery(
       .onConflict((c) => c.columns(['operation_id', 'position']).doNothing()),
 );
 
-/** Used for a plan that its agent starts over. */
+/** Used when an agent restarts a plan from the beginning. */
 export const deleteResourceResults = defineQuery('operations/delete results', (db, p: { operation_id: string }) =>
   db.deleteFrom('operation_resources').where('operation_id', '=', p.operation_id),
 );

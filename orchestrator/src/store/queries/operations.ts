@@ -28,7 +28,7 @@ export const operationById = defineQuery('operations/by id', (db, p: { operation
   db.selectFrom('operations').select(entry).where('operation_id', '=', p.operation_id),
 );
 
-/** The plan that an apply is bound to. */
+/** The plan to which an apply is bound. */
 export const planById = defineQuery('operations/plan by id', (db, p: { operation_id: string }) =>
   db
     .selectFrom('operations')
@@ -58,7 +58,7 @@ export const plansOfRun = defineQuery(
       .where('kind', '=', 'plan'),
 );
 
-/** An operation that its agent has reported on. */
+/** An operation about which its agent has sent a report. */
 export interface ReportedOperation {
   operation_id: string;
   node_id: string;
@@ -73,7 +73,7 @@ export interface ReportedOperation {
    * that operation is no longer stored.
    */
   payload_digest: string | null;
-  /** When the operation was dispatched, Unix seconds; null if the operation was not dispatched. */
+  /** Time at which the operation was dispatched, in Unix seconds; null if it has not been dispatched. */
   dispatched_at: number | null;
   label: string;
 }
@@ -184,7 +184,7 @@ export const openOperations = defineQuery('operations/open', (db, p: { node_id: 
 );
 
 /**
- * The largest id of the given agents' open operations; null if there is none. The expression keeps PostgreSQL from
+ * The largest ID of the given agents' open operations; null if there are none. The expression prevents PostgreSQL from
  * searching all operations backward for the first match.
  */
 export const newestOpen = defineQuery('operations/newest open', (db, p: { node_ids: readonly string[] }, d) =>
@@ -244,7 +244,7 @@ export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
 
 /**
  * Marks an operation as dispatched if its agent is approved and has no other operation. After that, the agent may have
- * received the operation, so the operation ends only when the agent reports it or is lost.
+ * received the operation, so the operation ends only when the agent reports its end or is lost.
  */
 export const markDispatched = defineQuery(
   'operations/dispatched',
@@ -265,7 +265,7 @@ export const markDispatched = defineQuery(
             .where('link_incarnation', '=', p.incarnation),
         ),
       )
-      // An operation with a larger id may have been dispatched first, if two processes queued both at the same time.
+      // An operation with a larger ID may have been dispatched first, if two processes queued both at the same time.
       .where((w) =>
         w.not(
           w.exists(
@@ -282,8 +282,8 @@ export const markDispatched = defineQuery(
 );
 
 /**
- * Marks the given operations that are queued and are their agent's only open operation, under the conditions of {@link
- * markDispatched}. Returns the IDs of the marked operations.
+ * Marks those of the given operations that are queued and are their agent's only open operation, under the conditions
+ * of {@link markDispatched}. Returns the IDs of the marked operations.
  */
 export const markOnlyDispatched = defineQuery(
   'operations/only ones dispatched',
@@ -322,8 +322,8 @@ export const markOnlyDispatched = defineQuery(
 );
 
 /**
- * Digest of the desired state last applied on each operation's machine; null if none was applied or its payload is no
- * longer stored.
+ * Digest of the desired state that was last applied on each operation's machine; null if none was applied or its
+ * payload is no longer stored.
  */
 export const appliedBefore = defineQuery(
   'operations/applied before',
@@ -355,7 +355,7 @@ export const setPlanDigest = defineQuery(
     db.updateTable('operations').set({ plan_digest: p.plan_digest }).where('operation_id', '=', p.operation_id),
 );
 
-/** Sets the apply that a drift check compares with: the last one at the time of dispatch. */
+/** Sets the apply with which a drift check compares the machine: the last apply at the time of dispatch. */
 export const setSnapshot = defineQuery(
   'operations/set snapshot',
   (db, p: { operation_id: string; snapshot_operation_id: string | null }) =>
@@ -395,8 +395,8 @@ export const payloadSeen = defineQuery('operations/payload seen', (db, p: { dige
 );
 
 /**
- * Digests of the dispatched payload, of the payload that a drift check compares with, and of the payload last applied
- * on the machine.
+ * Digests of the dispatched payload, of the payload that a drift check compares with, and of the payload that was last
+ * applied on the machine.
  */
 export const payloadsReportedOn = defineQuery('operations/payloads reported on', (db, p: { operation_id: string }) =>
   db
@@ -412,7 +412,7 @@ export const payloadsReportedOn = defineQuery('operations/payloads reported on',
     .where('operations.operation_id', '=', p.operation_id),
 );
 
-/** When the earliest open operation was dispatched; null if there is none. */
+/** Time at which the earliest open operation was dispatched; null if no open operation has been dispatched. */
 export const oldestSent = defineQuery('operations/oldest sent', (db) =>
   db
     .selectFrom('operations')
@@ -479,7 +479,7 @@ export const endOpenRunResults = defineQuery(
       ),
 );
 
-/** Operations past their deadline whose agents were last seen before `seen_before`. */
+/** Operations that are past their deadline and whose agents were last seen before `seen_before`. */
 export const lostOperations = defineQuery(
   'operations/lost',
   (db, p: { now: number; seen_before: number; limit: number }) =>
@@ -514,7 +514,7 @@ export const oldestOpenOperations = defineQuery('operations/oldest of all open',
     .limit(p.limit),
 );
 
-/** The largest operation id. The next id must exceed it, even if the clock is behind. */
+/** The largest operation ID. The next ID must exceed it, even if the clock is behind. */
 export const lastOperationId = defineQuery('operations/last id', (db) =>
   db.selectFrom('operations').select('operation_id').orderBy('operation_id', 'desc').limit(1),
 );

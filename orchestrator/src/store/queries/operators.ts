@@ -47,7 +47,7 @@ export const insertOperator = defineQuery(
     }),
 );
 
-/** Changes nothing if the operator is already removed. */
+/** Changes nothing if the operator has already been removed. */
 export const markOperatorRemoved = defineQuery(
   'operators/remove',
   (db, p: { operator_id: string; removed_at: number; removed_by: string }) =>
@@ -62,7 +62,7 @@ export const liveAdmin = defineQuery('operators/live admin', (db) =>
   db.selectFrom('operators').select('operator_id').where('role', '=', 'admin').where('removed_at', 'is', null).limit(1),
 );
 
-/** For preconditions: returns a row if the operator exists and was not removed. */
+/** For preconditions: returns a row if the operator exists and has not been removed. */
 export const liveOperator = defineQuery('operators/live', (db, p: { operator_id: string }) =>
   db
     .selectFrom('operators')
@@ -102,7 +102,7 @@ export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: r
     .orderBy('run_id'),
 );
 
-/** The given operators' open operations outside of runs, oldest first. */
+/** The given operators' open operations that do not belong to a run, oldest first. */
 export const openOperationsOf = defineQuery(
   'operations/open of operators',
   (db, p: { ids: readonly string[]; limit: number }, d) =>
@@ -140,7 +140,7 @@ export const webCodeByHash = defineQuery('web codes/by hash', (db, p: { code_has
   db.selectFrom('web_login_codes').selectAll().where('code_hash', '=', p.code_hash),
 );
 
-/** Consumes a web login code. Changes nothing if the code was already used or has expired. */
+/** Consumes a web login code. Changes nothing if the code has already been used or has expired. */
 export const consumeWebCode = defineQuery('web codes/consume', (db, p: { code_hash: string; now: number }) =>
   db.deleteFrom('web_login_codes').where('code_hash', '=', p.code_hash).where('expires_at', '>', p.now),
 );

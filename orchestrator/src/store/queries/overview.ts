@@ -1,6 +1,6 @@
 import { defineQuery } from '../query.ts';
 
-/** Counts for metrics. Each query uses an index and reads no finished work. */
+/** Counts for metrics. Each query uses an index and does not read finished work. */
 
 export const agentsByStatus = defineQuery('census/agents', (db) =>
   db
@@ -37,7 +37,7 @@ export const countOfLostAgents = defineQuery('census/lost agents', (db) =>
     .where('status', '=', 'approved'),
 );
 
-/** Approved agents without drift, by the outcome of their newest check. */
+/** Approved agents without drift, grouped by the outcome of their newest check. */
 export const agentsByLatestDrift = defineQuery('census/latest drift', (db) =>
   db
     .selectFrom('agents')

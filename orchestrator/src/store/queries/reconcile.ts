@@ -4,7 +4,7 @@ import { defineQuery } from '../query.ts';
 const pageRows = 1000;
 
 /**
- * Approved agents that need attention. The queries read no other agents. Cross joins keep SQLite, which has no
+ * Approved agents that need attention. The queries do not read other agents. Cross joins prevent SQLite, which has no
  * statistics here, from scanning all agents first.
  */
 
@@ -29,7 +29,7 @@ export const agentsWithFailedCheck = defineQuery('reconcile/failed checks', (db)
     .where('agents.status', '=', 'approved'),
 );
 
-/** Agents whose newest apply failed and is still stored. */
+/** Agents whose newest apply failed, if the apply is still stored. */
 export const agentsWithFailedApply = defineQuery('reconcile/failed applies', (db) =>
   db
     .selectFrom('agent_state')
@@ -148,7 +148,7 @@ export const failedChecksOfAgents = defineQuery(
       .where(d.isIn('latest_drift.node_id', p.node_ids)),
 );
 
-/** The first resources of the given agents, by state, that were not applied or not removed. */
+/** For each of the given agents and each state, the first resources that could not be applied or removed. */
 export const unfinishedOfAgents = defineQuery(
   'reconcile/unfinished',
   (db, p: { node_ids: readonly string[]; count: number }, d) =>
@@ -170,7 +170,7 @@ export const unfinishedOfAgents = defineQuery(
       .select(['node_id', 'state', 'type', 'identity', 'reason'])
       .where('position', '<=', p.count)
       .orderBy('node_id')
-      // Sorts unapplied resources first, because they are worse.
+      // Sorts unapplied resources first, because they are more severe.
       .orderBy('state', 'desc')
       .orderBy('position'),
 );

@@ -3,7 +3,7 @@ import type { JsonText } from '../json-text.ts';
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** Runs, and the outcome of each agent in a run. */
+/** Runs, and each agent's outcome in a run. */
 
 type RunStatus = 'running' | 'succeeded' | 'failed' | 'halted' | 'cancelled';
 
@@ -98,7 +98,7 @@ export const insertRunOperations = defineQuery(
       requested_by: string;
       created_at: number;
       trigger: 'audit' | null;
-      /** JSON list of the modules requested in addition to those of assignments. */
+      /** JSON list of the modules that the request specified in addition to those of assignments. */
       requested_modules: string;
       rows: string;
     },
@@ -138,7 +138,7 @@ export const insertRunOperations = defineQuery(
                 })
                 .as('r'),
             )
-            // A join would make the planner scan all agents.
+            // With a join, the query planner would scan all agents.
             .where((w) =>
               w.exists(
                 w
@@ -177,7 +177,7 @@ export const insertRunOperations = defineQuery(
       ),
 );
 
-/** Fails outcomes whose operation was not created because its agent was rejected concurrently. */
+/** Marks outcomes as failed if their operation was not created because the agent was rejected concurrently. */
 export const failStranded = defineQuery(
   'runs/fail stranded',
   (db, p: { operation_ids: readonly string[]; error: string }, d) =>
@@ -232,7 +232,7 @@ export const runIsRunning = defineQuery('runs/goes on', (db, p: { run_id: string
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('status', '=', 'running'),
 );
 
-/** All outcomes of a run, in order. Read with a single statement, so that none is counted twice. */
+/** All outcomes of a run, in order. Read with a single statement, so that no agent is counted twice. */
 export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_id: string }) =>
   db
     .selectFrom('run_results')
@@ -308,8 +308,8 @@ export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_
 const pageRows = 1000;
 
 /**
- * Outcomes after an agent, by agent, with their operations. The status of the operation, if any, is newer than that of
- * the outcome. Limited to about `bytes` in total, but returns at least one outcome.
+ * The outcomes that follow the given agent, by agent, with their operations. The status of the operation, if any, is
+ * newer than that of the outcome. Limited to about `bytes` in total, but returns at least one outcome.
  */
 export const runResultPage = defineQuery('runs/results', (db, p: { run_id: string; after: string; bytes: number }) =>
   db
@@ -354,7 +354,7 @@ export const setRunResult = defineQuery(
   (db, p: { run_id: string; node_id: string; status: OperationStatus; error: string | null }, d) =>
     db
       .updateTable('run_results')
-      // A null error keeps the existing one.
+      // If the new error is null, keeps the existing one.
       .set((e) => ({ status: p.status, error: e.fn.coalesce(d.typed(p.error, 'text'), 'error') }))
       .where('run_id', '=', p.run_id)
       .where('node_id', '=', p.node_id),
@@ -374,7 +374,7 @@ export const openRuns = defineQuery('runs/open', (db) =>
   db.selectFrom('runs').select('run_id').where('finished_at', 'is', null).orderBy('run_id'),
 );
 
-/** Counts the agents of the given runs by status, and by whether they have an operation. */
+/** Counts the agents in the given runs by status, and by whether they have an operation. */
 export const runOutcomeCounts = defineQuery('runs/outcome counts', (db, p: { run_ids: readonly string[] }, d) =>
   db
     .selectFrom((e) =>

@@ -24,7 +24,7 @@ export const secretPage = defineQuery('secrets/list', (db, p: { limit: number; o
   db.selectFrom('secrets').select(entry).orderBy('name').limit(p.limit).offset(p.offset),
 );
 
-/** The given secrets' restrictions and expiry. */
+/** The restrictions and expiry of the given secrets. */
 export const secretTerms = defineQuery('secrets/terms', (db, p: { names: string[] }, d) =>
   db
     .selectFrom('secrets')
@@ -127,7 +127,7 @@ export const deleteSecret = defineQuery('secrets/delete', (db, p: { name: string
 
 export const anySecret = defineQuery('secrets/any', (db) => db.selectFrom('secrets').select('name').limit(1));
 
-/** A secret that is encrypted with none of the given keys. */
+/** A secret that is not encrypted with any of the given keys. */
 export const secretUnderOther = defineQuery('secrets/under other key', (db, p: { key_ids: string[] }, d) =>
   db.selectFrom('secrets').select(['name', 'key_id']).where(d.isNotIn('key_id', p.key_ids)).limit(1),
 );
@@ -146,8 +146,8 @@ export const secretsToReencrypt = defineQuery(
 );
 
 /**
- * Replaces the value with the same one encrypted with another key. Changes nothing if the secret has changed since it
- * was read.
+ * Replaces the value with the same value, encrypted with another key. Changes nothing if the secret has changed since
+ * it was read.
  */
 export const reencryptSecret = defineQuery(
   'secrets/reencrypt',

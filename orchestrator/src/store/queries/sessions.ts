@@ -3,7 +3,7 @@ import type { Dialect } from '../dialect.ts';
 import { defineQuery } from '../query.ts';
 import type { Schema, SessionsTable } from '../schema.ts';
 
-/** Sign-in sessions of operators. */
+/** Operators' sign-in sessions. */
 
 export const insertSession = defineQuery('sessions/insert', (db, p: Required<SessionsTable>) =>
   db.insertInto('sessions').values({
@@ -21,7 +21,7 @@ export const insertSession = defineQuery('sessions/insert', (db, p: Required<Ses
   }),
 );
 
-/** Live sign-in sessions whose challenge named no server, with their operators. */
+/** Live sign-in sessions whose challenge did not name a server, with their operators. */
 export const unboundSessions = defineQuery('sessions/unbound', (db, p: { now: number }) =>
   db
     .selectFrom('sessions')
@@ -66,8 +66,8 @@ export const otherSessionOf = defineQuery(
 );
 
 /**
- * Records that a session is in use. Changes nothing if the session has ended, or if a later use is already recorded,
- * because writes may be committed in any order.
+ * Records that a session is in use. Changes nothing if the session has ended, or if a later use has already been
+ * recorded, because writes may be committed in any order.
  */
 export const useSession = defineQuery(
   'sessions/use',
@@ -103,8 +103,8 @@ export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db,
 
 /**
  * Selects the row of a live sign-in session. On PostgreSQL, locks the row until the transaction ends. Otherwise, a
- * write that began before its operator was removed could commit afterward, because PostgreSQL may order transactions
- * differently from real time.
+ * write that began before its operator was removed could commit afterward, because PostgreSQL may serialize
+ * transactions in a different order than real time.
  */
 export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
   const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);

@@ -5,7 +5,7 @@ import { defineQuery } from '../query.ts';
  * rows.
  */
 
-/** Records that a challenge is answered. Changes nothing if it was answered before. */
+/** Records that a challenge has been answered. Changes nothing if the challenge was answered before. */
 export const insertAnswered = defineQuery(
   'challenges/answer',
   (db, p: { nonce: string; operator_id: string; issued_at_ms: number }) =>
@@ -15,12 +15,12 @@ export const insertAnswered = defineQuery(
       .onConflict((conflict) => conflict.column('nonce').doNothing()),
 );
 
-/** When the newest answered challenge was issued. */
+/** Time at which the newest answered challenge was issued. */
 export const newestAnswered = defineQuery('challenges/newest answered', (db) =>
   db.selectFrom('answered_challenges').select('issued_at_ms').orderBy('issued_at_ms', 'desc').limit(1),
 );
 
-/** The challenges that an operator answered and that were issued at a time or later. */
+/** The challenges that an operator answered and that were issued at or after a time. */
 export const answeredSince = defineQuery(
   'challenges/answered since',
   (db, p: { operator_id: string; since_ms: number }) =>
@@ -31,7 +31,7 @@ export const answeredSince = defineQuery(
       .where('operator_id', '=', p.operator_id),
 );
 
-/** Deletes some answered challenges that were issued before a time. */
+/** Deletes a batch of answered challenges that were issued before a time. */
 export const deleteAnswered = defineQuery('challenges/delete', (db, p: { before_ms: number; limit: number }) =>
   db
     .deleteFrom('answered_challenges')

@@ -129,7 +129,7 @@ export const deleteApplied = defineQuery('state/delete', (db, p: { node_id: stri
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id).where(d.isIn('key', p.keys)),
 );
 
-/** @param keys rows of `{key}`, made by `jsonRows` */
+/** @param keys rows of `{key}`, created by `jsonRows` */
 const isNotAmong = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialect, keys: string) =>
   w('key', 'not in', (e) => e.selectFrom(d.rowsOf(keys, { key: 'text' }).as('stay')).select('stay.key'));
 
@@ -177,7 +177,7 @@ export const deleteEveryApplied = defineQuery('state/delete every', (db, p: { no
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 
-/** Returns a row unless the newest drift check found the agent in sync. In that case, an apply makes a check due. */
+/** Returns a row if the newest drift check did not find the agent in sync. In this case, an apply makes a check due. */
 const notInSync = (db: Kysely<Schema>, nodeId: string) =>
   db
     .selectFrom('latest_drift')
@@ -186,8 +186,8 @@ const notInSync = (db: Kysely<Schema>, nodeId: string) =>
     .where('latest_drift.status', '<>', 'in_sync');
 
 /**
- * Records a successful apply that had no changes. Changes nothing if another apply was recorded since, or if the agent
- * has drifted from the applied state.
+ * Records a successful apply that had no changes. Changes nothing if another apply has been recorded since then, or if
+ * the agent has drifted from the applied state.
  */
 export const repeatAgentState = defineQuery(
   'state/repeat agent',
@@ -239,8 +239,8 @@ export const putFailedApply = defineQuery(
 );
 
 /**
- * Records an apply. A null snapshot keeps the current one. Sets `drift_due_at` only if no check is due, or if the
- * newest check did not find the agent in sync.
+ * Records an apply. If the new snapshot is null, keeps the current snapshot. Sets `drift_due_at` only if no check is
+ * due, or if the newest check did not find the agent in sync.
  */
 export const putAgentState = defineQuery(
   'state/put agent',

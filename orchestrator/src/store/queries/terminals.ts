@@ -126,7 +126,7 @@ export const ticketExists = defineQuery('terminal tickets/exists', (db, p: { tic
   db.selectFrom('terminal_tickets').select('ticket_hash').where('ticket_hash', '=', p.ticket_hash),
 );
 
-/** Deletes a ticket and returns it, so that only one of several concurrent requests gets it. */
+/** Deletes a ticket and returns it, so that only one of several concurrent requests can use it. */
 export const takeTicket = defineQuery('terminal tickets/take', (db, p: { ticket_hash: string }) =>
   db
     .deleteFrom('terminal_tickets')
@@ -134,12 +134,12 @@ export const takeTicket = defineQuery('terminal tickets/take', (db, p: { ticket_
     .returning(['session_id', 'operator_id', 'username', 'mode', 'token_hash', 'expires_at_ms']),
 );
 
-/** Assigns the tickets of a sign-in session to its successor. */
+/** Transfers the tickets of a sign-in session to the session that replaces it. */
 export const moveTickets = defineQuery('terminal tickets/move', (db, p: { from: string; to: string }) =>
   db.updateTable('terminal_tickets').set({ token_hash: p.to }).where('token_hash', '=', p.from),
 );
 
-/** Deletes some expired tickets. */
+/** Deletes a batch of expired tickets. */
 export const deleteTickets = defineQuery('terminal tickets/delete', (db, p: { now_ms: number; limit: number }) =>
   db
     .deleteFrom('terminal_tickets')

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { sampleAt } from '../../../test/samples.ts';
 import { type SampleBatch, SampleBatches } from './sample-batches.ts';
 
-/** Creates batches whose commits complete when the test says so. */
+/** Creates batches whose commits are completed by the test. */
 function createBatches(gatherMs = 20) {
   const commits: { batch: SampleBatch; done: () => void; fail: (error: Error) => void }[] = [];
   const batches = new SampleBatches(

@@ -15,14 +15,14 @@ interface Waiting {
 }
 
 /**
- * Milliseconds that the first sample in a batch waits for more samples. Agents send separately, each commit has a fixed
- * cost, and agents already delay samples by up to a minute.
+ * Milliseconds for which the first sample in a batch waits for more samples. Agents send their samples separately, each
+ * commit has a fixed cost, and agents already delay samples by up to a minute.
  */
 const defaultGatherMs = 200;
 /** Number of samples above which a batch is committed without waiting. */
 const fullBatch = 1_000;
 const maxBatch = 20_000;
-/** Maximum number of queued samples. Further samples are refused, and agents keep refused samples. */
+/** Maximum number of queued samples. Further samples are refused, and agents retain refused samples. */
 const maxQueued = 200_000;
 
 /**

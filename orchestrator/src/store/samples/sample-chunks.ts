@@ -11,8 +11,8 @@ export interface Chunk {
 
 const shortestSecs = 600;
 /**
- * Number of chunks per retention period. A chunk is dropped after its last sample has expired, so samples are stored up
- * to 1/24 longer.
+ * Number of chunks per retention period. A chunk is dropped after its last sample has expired, so samples may be stored
+ * for up to 1/24 longer than the retention period.
  */
 const chunksOfRetention = 24;
 

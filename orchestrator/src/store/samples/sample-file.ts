@@ -6,12 +6,12 @@ import type { SampleStats, SampleStore } from './samples.ts';
 
 /**
  * A sample store that survives file failures, because no other part of the orchestrator depends on it. While the file
- * cannot be opened or its writer has failed, the store refuses samples, and the agents keep them. The file is reopened
- * as soon as possible, or created again if an operator moved it away.
+ * cannot be opened or its writer has failed, the store refuses samples, and the agents retain them. The file is
+ * reopened as soon as possible, or created again if an operator has moved it.
  */
 export interface SampleFileOptions {
   readonly file: string;
-  /** @param lost called when the opened store fails */
+  /** @param lost called if the opened store fails later */
   readonly open: (lost: (reason: Error) => void) => Promise<SampleStore>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Pick<Log, 'info' | 'error'>;
@@ -22,7 +22,7 @@ const checkMs = 2_000;
 
 const none: SampleStats = { queued: 0, stored: 0, commits: 0, failed: 0, trouble: null };
 
-/** @returns the device and inode of the file; null if it does not exist; undefined if they cannot be read */
+/** @returns the device and inode numbers of the file; null if it does not exist; undefined if they cannot be read */
 async function identityOf(file: string): Promise<string | null | undefined> {
   try {
     const { dev, ino } = await stat(file, { bigint: true });
@@ -100,7 +100,7 @@ class SampleFile implements SampleStore {
     this.#before = { ...none, stored: s + stored, commits: c + commits, failed: f + failed };
   }
 
-  /** Logs a reason unless it was the last one logged. */
+  /** Logs a reason unless it is the same as the last logged reason. */
   #complain(reason: string): void {
     if (reason === this.#trouble) return;
     this.#trouble = reason;

@@ -15,10 +15,10 @@ import {
 
 export interface PostgresSamplesOptions {
   readonly url: string;
-  /** Seconds after which the server cancels a statement; never by default. */
+  /** Seconds after which the server cancels a statement; no limit by default. */
   readonly statementTimeout?: number;
   readonly retentionSecs: number;
-  /** Called when an idle connection was lost. The pool opens a new one when needed. */
+  /** Called when an idle connection has been lost. The pool opens a new one when needed. */
   readonly onConnectionError?: (error: Error) => void;
 }
 
@@ -36,7 +36,7 @@ const lastColumns = bucketColumns(
   (column) => `(array_agg(${column} order by collected_at desc) filter (where ${column} is not null))[1]`,
 );
 
-/** Parses 64-bit integers as numbers, which is exact for all values in these tables. */
+/** Parses 64-bit integers as numbers, which can represent all values in these tables exactly. */
 const rowTypes = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
@@ -44,7 +44,7 @@ const rowTypes = {
 
 /** Errors that occur if another process has created or dropped partitions. */
 const misplaced: ReadonlySet<string | undefined> = new Set([
-  '23514', // the partition of a row was dropped
+  '23514', // the row's partition was dropped
   '42P17', // the new partition overlaps another one
   '42P07', // the table already exists
   '23505', // two processes created the table at the same time
@@ -119,8 +119,8 @@ class PostgresSamples implements SampleStore {
       fresh.push(chunk);
       chunks = withChunk(chunks, chunk);
     }
-    // Creates partitions in a separate transaction, to lock them only briefly. If the insert fails, an empty partition
-    // does no harm.
+    // Creates partitions in a separate transaction, so that they are locked only briefly. If the insert fails, an empty
+    // partition does no harm.
     for (const chunk of fresh)
       await this.#pool.query(
         `create table if not exists ${tableOf(chunk)} partition of samples

@@ -6,7 +6,7 @@ import { type Chunk, chunkAt, chunksBefore, chunksOf, tableOf, withChunk } from 
 
 /**
  * The thread with the writing connection to the sample file. Writes each batch in one transaction. A power failure may
- * lose the last batches but does not damage the file.
+ * lose the most recent batches but does not damage the file.
  */
 
 export interface SampleWriterOptions {
@@ -29,7 +29,7 @@ export type FromSampleWriter = { readonly id: number; readonly chunks: readonly 
   | { readonly code: string | undefined; readonly message: string }
 );
 
-/** Version of the file layout. Releases that change the layout increase it. */
+/** Version of the file layout. Releases that change the layout increment it. */
 const layout = 1;
 
 const port = parentPort;
@@ -45,7 +45,7 @@ function opened(): Connection {
   let connection: Connection;
   try {
     connection = openSqliteFile(file);
-    // Has an effect only in a new file, before the first write.
+    // Takes effect only in a new file, before the first write.
     connection.pragma('auto_vacuum = incremental');
     connection.pragma('journal_mode = wal');
     connection.pragma('synchronous = normal');
@@ -80,7 +80,7 @@ const columns = options.measures
 const marks = Array.from({ length: width + 1 }, () => '?').join(', ');
 
 function create(chunk: Chunk): void {
-  // Without a rowid, the rows of an agent are adjacent, and queries read them together.
+  // Without a rowid, an agent's rows are adjacent, and queries read them together.
   db.exec(`create table ${tableOf(chunk)} (node_id text not null, collected_at integer not null, ${columns},
     primary key (node_id, collected_at)) strict, without rowid`);
   chunks = withChunk(chunks, chunk);
@@ -124,9 +124,9 @@ function drop(before: number): void {
   chunks = chunks.filter((chunk) => !old.includes(chunk));
 }
 
-/** Number of pages to free per event-loop turn. Takes about as long as a commit. */
+/** Number of pages to free per event-loop turn. Freeing this many pages takes about as long as a commit. */
 const pagesPerTurn = 2_000;
-/** Maximum share of free pages in the file. The next chunks reuse these pages. */
+/** Maximum share of free pages in the file. New chunks reuse free pages. */
 const maxFreeShare = 0.25;
 const minFreedPages = 1_000;
 let vacuuming = false;
@@ -142,12 +142,12 @@ function vacuum(): void {
     vacuuming = free > minFreedPages && (free > pages * maxFreeShare || vacuuming);
     if (!vacuuming) return;
     db.pragma(`incremental_vacuum(${pagesPerTurn})`);
-    // Files from earlier releases lack the page map for incremental vacuuming and keep their size.
+    // Files from earlier releases do not have the page map for incremental vacuuming, so their size does not change.
     vacuuming = (db.pragma('freelist_count', { simple: true }) as number) < free;
-    // Only a checkpoint shrinks the file.
+    // The file shrinks only at a checkpoint.
     if (vacuuming) db.pragma('wal_checkpoint(passive)');
   } catch {
-    // The disk may be full or the file damaged. The next drop retries.
+    // The disk may be full or the file damaged. The next drop of a chunk retries.
     vacuuming = false;
   }
   if (vacuuming) setImmediate(vacuum);
@@ -178,7 +178,7 @@ port.on('message', (message: ToSampleWriter) => {
   }
   vacuuming = false;
   try {
-    // If the file was moved away, closing it does not checkpoint the write-ahead log, and the content of the log would
+    // If the file has been moved, closing it does not checkpoint the write-ahead log, so the content of the log would
     // be lost.
     db.pragma('wal_checkpoint(truncate)');
   } catch {

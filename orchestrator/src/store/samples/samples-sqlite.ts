@@ -69,9 +69,9 @@ class SqliteSamples implements SampleStore {
   readonly #reader: Connection;
   readonly #worker: Worker;
   readonly #batches: SampleBatches;
-  /** The committed chunks, in order. */
+  /** The committed chunks, in chronological order. */
   #chunks: readonly Chunk[];
-  /** Statements by table and query. */
+  /** Prepared statements by table and query. */
   readonly #prepared = new Map<string, Statement<unknown[]>>();
   readonly #waiting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
   #lastId = 0;
@@ -199,7 +199,7 @@ class SqliteSamples implements SampleStore {
   async dropBefore(time: number): Promise<number> {
     const old = chunksBefore(this.#chunks, time);
     if (old.length === 0) return 0;
-    // Prevents reads from the old chunks before they are dropped.
+    // Stops reads from the old chunks before the chunks are dropped.
     this.#chunks = this.#chunks.filter((chunk) => !old.includes(chunk));
     for (const key of this.#prepared.keys())
       if (old.some((chunk) => key.startsWith(`${tableOf(chunk)} `))) this.#prepared.delete(key);

@@ -99,7 +99,7 @@ describeDatabases('samples', (fixture) => {
 
   test('returns the last value for counters in a bucket, even if the machine restarted within the bucket', async () => {
     const store = await stores.open();
-    // The samples are in two chunks, both of which one bucket covers.
+    // The samples are in two chunks, both of which are covered by one bucket.
     const step = 7200;
     const first = Math.floor((t0 + 7200) / step) * step;
     await store.add(node(1), [

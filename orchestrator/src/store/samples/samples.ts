@@ -1,8 +1,8 @@
 import { countingMeasures, fractionalMeasures, type MeasureName, measureNames, type Sample } from '@muster/protocol';
 
 /**
- * A store for machine metrics. Samples are numerous, and losing a few is acceptable, so they are stored separately: on
- * SQLite in a second file that is not synced on each commit, on PostgreSQL in partitions.
+ * Stores machine metrics. Samples are numerous, and losing a few is acceptable, so they are stored separately: with
+ * SQLite, in a second file that is not synced on each commit; with PostgreSQL, in partitions.
  */
 export interface SampleStore {
   /**
@@ -19,7 +19,7 @@ export interface SampleStore {
    * counter is its last non-null value, because an average across a machine restart would be meaningless.
    */
   averages(nodeId: string, since: number, step: number, limit: number): Promise<Sample[]>;
-  /** Returns the newest sample of each agent, if it is not older than a time. */
+  /** Returns the newest sample of each agent, if it is not older than the given time. */
   latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>>;
   /** Drops chunks that end before a time. @returns the number of dropped chunks */
   dropBefore(time: number): Promise<number>;
@@ -33,7 +33,7 @@ export interface SampleStats {
   readonly stored: number;
   readonly commits: number;
   readonly failed: number;
-  /** Why samples cannot be stored, or why the last commit failed; null if there is no such failure. */
+  /** Reason why samples cannot be stored or the last commit failed; null if neither is the case. */
   readonly trouble: string | null;
 }
 
@@ -74,7 +74,7 @@ function averageOf(bucket: number, rows: readonly BucketRow[]): Sample {
     let count = 0;
     for (const row of rows) {
       if (countingMeasures.has(name)) {
-        // The rows are ordered by time, so the last value is kept.
+        // The rows are ordered by time, so the last value is used.
         if (row[`${name}_count`] > 0) sum = row[`${name}_value`] ?? 0;
         count ||= Math.min(1, row[`${name}_count`]);
         continue;
@@ -88,7 +88,7 @@ function averageOf(bucket: number, rows: readonly BucketRow[]): Sample {
   return sample as unknown as Sample;
 }
 
-/** Converts a row to a sample, with fields in the order of the API. */
+/** Converts a row to a sample, with the fields in the order that the API uses. */
 export function sampleOf(row: Readonly<Record<keyof Sample, number | null>>): Sample {
   const sample: Record<string, number | null> = { collected_at: row.collected_at };
   for (const name of measureNames) sample[name] = row[name];

@@ -18,9 +18,10 @@ import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
 
 /**
  * Migrates a database file to the newest schema, and creates the file if it is missing. Each migration is one
- * transaction, and all migrations of an empty file share one, so a killed process never leaves a partial migration. A file with
- * data is copied before it is migrated.
- * @throws SchemaRefused if the file is newer than this release and not compatible with it, or is not a Muster database
+ * transaction, and all migrations of an empty file share one transaction, so a killed process never leaves a partial
+ * migration. A file with data is copied before it is migrated.
+ * @throws SchemaRefused if the schema is newer than this release and not compatible with it, or is not a Muster
+ *   database
  */
 export function migrateSqlite(file: string, options: MigrationOptions): MigrationReport {
   const db = openSqliteFile(file);
@@ -34,7 +35,7 @@ export function migrateSqlite(file: string, options: MigrationOptions): Migratio
     // Rebuilding a table must not delete its child rows. `foreign_key_check` below verifies them instead.
     db.pragma('foreign_keys = off');
     const applyAll = () => pending.reduce((_, migration) => apply(db, migration, file, options), from);
-    // Each commit waits until the disk has stored it.
+    // Each commit waits until the data is on the disk.
     const to = from === 0 ? db.transaction(applyAll).immediate() : applyAll();
     return { from, to, backup };
   } finally {
@@ -86,8 +87,8 @@ function apply(db: Database, migration: Migration, file: string, options: Migrat
 }
 
 /**
- * Copies the database file. The copy gets its final name when it is complete and synced.
- * @returns path of the copy
+ * Copies the database file. The copy gets its final name after it is complete and synced.
+ * @returns the path of the copy
  */
 function backUp(db: Database, file: string, version: number, now: number): string {
   const stamp = new Date(now * 1000).toISOString().replace(/[-:]|\.\d+/g, '');

@@ -2,12 +2,12 @@ import type { Database, Statement } from 'better-sqlite3';
 import { sqliteFailure } from './sqlite-failure.ts';
 import type { Answer, WireResult, WireUnit } from './sqlite-message.ts';
 
-/** A sync failed. It is unknown which part of the commit is on the disk, so the process must exit. */
+/** A disk sync failed. It is unknown which part of the commit is on the disk, so the process must exit. */
 export class LostSync extends Error {}
 
 export interface GroupOutcome {
   readonly answers: Answer[];
-  /** Number of committed transactions. */
+  /** Number of transactions committed. */
   readonly commits: number;
   /** Whether another connection has written since the last group. */
   readonly outside: boolean;
@@ -18,7 +18,7 @@ interface Prepared {
   readonly writes: boolean;
 }
 
-/** The whole transaction failed, rather than one write. */
+/** The whole transaction failed, not only one write. */
 class GroupFailure extends Error {
   readonly failure: unknown;
   constructor(failure: unknown) {

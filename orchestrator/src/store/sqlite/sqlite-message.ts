@@ -7,7 +7,7 @@ import type { StatementResult } from '../transaction.ts';
  * cloning a flat list takes about half the time of cloning objects.
  */
 
-/** 0 none, 1 changed, 2 row, 3 no_row. */
+/** 0: none, 1: changed, 2: row, 3: no_row. */
 export type WireExpectation = 0 | 1 | 2 | 3;
 
 export type WireStatement = readonly [queryId: number, values: readonly BoundValue[], expect: WireExpectation];
@@ -26,11 +26,11 @@ export type FlatAnswers = readonly (number | Answer)[];
 export type ToWriter =
   | {
       readonly kind: 'units';
-      /** Queries that were not sent to the writer yet. */
+      /** Queries that have not been sent to the writer yet. */
       readonly queries: readonly (readonly [id: number, sql: string])[];
       readonly units: FlatUnits;
     }
-  /** Requests whether another process has written since the last group. */
+  /** Asks whether another process has written since the last group. */
   | { readonly kind: 'look' }
   | { readonly kind: 'close' };
 
@@ -39,7 +39,7 @@ export type WireResult = number | StatementResult;
 
 export type Answer =
   | { readonly id: number; readonly outcome: 'committed'; readonly results: readonly WireResult[] }
-  /** The precondition of the statement at `index` did not hold. */
+  /** The precondition for the statement at `index` did not hold. */
   | { readonly id: number; readonly outcome: 'refused'; readonly index: number }
   | {
       readonly id: number;
@@ -94,7 +94,10 @@ export function unitsIn(flat: FlatUnits): WireUnit[] {
   return units;
 }
 
-/** Sends the result of a committed write without rows as its ID, the number of statements, and their changes. */
+/**
+ * Encodes results as a flat list. A committed write that returned no rows is encoded as its ID, the number of
+ * statements, and the number of changes for each statement.
+ */
 export function flatAnswers(answers: readonly Answer[]): FlatAnswers {
   const flat: (number | Answer)[] = [];
   for (const answer of answers)

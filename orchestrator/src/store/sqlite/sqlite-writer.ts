@@ -10,14 +10,14 @@ import { type FromWriter, flatAnswers, type ToWriter, unitsIn, type WireUnit } f
 
 export interface WriterOptions {
   readonly file: string;
-  /** Maximum writes per commit, and maximum milliseconds to collect them. */
+  /** Maximum number of writes per commit, and maximum number of milliseconds to collect them. */
   readonly maxGroupUnits: number;
   readonly maxGroupMs: number;
-  /** For tests and benchmarks: minimum duration of a commit in milliseconds. */
+  /** Minimum duration of a commit in milliseconds. For tests and benchmarks. */
   readonly commitDelayMs: number;
 }
 
-/** Minimum number of pages in the write-ahead log for a checkpoint: while the writer is idle, and while it is busy. */
+/** Minimum number of pages in the write-ahead log for a checkpoint, when the writer is idle and when it is busy. */
 const checkpointIdlePages = 1_000;
 const checkpointBusyPages = 8_000;
 
@@ -29,7 +29,7 @@ const say = (message: FromWriter) => port.postMessage(message);
 
 const db = openSqliteFile(options.file);
 configureSqlite(db);
-// Runs checkpoints after a group's results are sent, not within a commit.
+// Runs checkpoints after a group's results have been sent, not within a commit.
 db.pragma('wal_autocheckpoint = 0');
 const logSize = db.prepare<[], { log: number; checkpointed: number }>('pragma wal_checkpoint(noop)');
 const checkpoint = db.prepare('pragma wal_checkpoint(passive)');
@@ -40,7 +40,7 @@ const groups = new UnitGroups(
   options.commitDelayMs > 0 ? () => void Atomics.wait(sleeper, 0, 0, options.commitDelayMs) : undefined,
 );
 
-/** Received writes. Writes before `head` are already processed. */
+/** Received writes. Writes before `head` have already been processed. */
 let queue: WireUnit[] = [];
 let head = 0;
 let closing = false;

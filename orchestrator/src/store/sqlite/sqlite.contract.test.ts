@@ -68,7 +68,7 @@ describe('changes by other processes', () => {
 
 describe('the writer', () => {
   test('commits queued writes together, up to the maximum number', async () => {
-    // Raises the default of 20 ms, because a group may take longer on a busy machine.
+    // Increases the default of 20 ms, because a group may take longer on a busy machine.
     const db = await open({ maxGroupMs: 600_000 });
     await Promise.all(Array.from({ length: 200 }, (_, n) => write(db, `k${n}`)));
     expect(db.stats()).toMatchObject({ unitsCommitted: 200, commits: 1 });
@@ -105,7 +105,7 @@ describe('the writer', () => {
     const db = await open({ commitDelayMs: 150 });
     const events: string[] = [];
     const writing = write(db, 'k').then(() => events.push('written'));
-    // The read starts after the writer received the write.
+    // The read starts after the writer has received the write.
     await new Promise((resolve) => setImmediate(resolve));
     expect(await db.get(byKey, { key: 'k' })).toBeUndefined();
     events.push('read');

@@ -27,10 +27,11 @@ import type { WriterOptions } from './sqlite-writer.ts';
 export interface SqliteOptions {
   /** The database file. Its directory must exist. */
   readonly file: string;
-  /** Returns the current time in Unix seconds, for the record of migrations. */
+  /** Returns the current time in Unix seconds, for the migration records. */
   readonly now: () => number;
   /**
-   * Called when the writer has failed. The process must exit, because it is unknown whether open writes were committed.
+   * Called when the writer has failed. The process must exit, because it is unknown whether pending writes were
+   * committed.
    */
   readonly onFatal: (reason: Error) => void;
   /** Called after a commit with the number of writes that shared the transaction, and its duration. */
@@ -38,9 +39,9 @@ export interface SqliteOptions {
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
   readonly limits?: WriteQueueLimits;
-  /** Maximum writes per commit. */
+  /** Maximum number of writes per commit. */
   readonly maxGroupUnits?: number;
-  /** Maximum milliseconds to collect writes for one commit. */
+  /** Maximum number of milliseconds to collect writes for one commit. */
   readonly maxGroupMs?: number;
   /** Minimum duration of a commit in milliseconds. For tests and benchmarks. */
   readonly commitDelayMs?: number;
@@ -64,7 +65,7 @@ interface Waiting {
  */
 const answersPerTurn = 100;
 
-/** Maximum milliseconds for which reads share a snapshot and do not see writes by other processes. */
+/** Maximum number of milliseconds for which reads share a snapshot and do not see writes by other processes. */
 const snapshotMs = 10;
 
 const wireExpectations: Readonly<Record<Expectation, WireExpectation>> = { changed: 1, row: 2, no_row: 3 };
@@ -119,24 +120,24 @@ class SqliteDatabase implements Database {
   #versionReadAt = 0;
   #outsideChanges = 0;
   /**
-   * Whether `#version` may include a write by another process. Only the writer can distinguish such a write from those
+   * Whether `#version` may include a write by another process. Only the writer can distinguish such a write from writes
    * by this process.
    */
   #isVersionMixed = false;
   /**
-   * Whether reads share a snapshot. During many writes, a new snapshot for each read would cost far more than the
-   * reads, because it must find all pages again after every commit. The snapshot ends before the result of any write by
-   * this process is delivered, so that callers see their writes, and after `snapshotMs`, so that writes by other
-   * processes become visible.
+   * Whether reads share a snapshot. During many writes, a new snapshot for each read would cost far more than the reads
+   * themselves, because it must locate all pages again after every commit. The snapshot ends before the result of any
+   * write by this process is delivered, so that callers see their writes, and after `snapshotMs`, so that writes by
+   * other processes become visible.
    */
   #inSnapshot = false;
   #snapshotTimer: NodeJS.Timeout | undefined;
-  /** Ids of queries whose SQL was sent to the writer. */
+  /** IDs of queries whose SQL has been sent to the writer. */
   readonly #sentQueries = new Set<number>();
   readonly #waiting = new Map<number, Waiting>();
   #newQueries: [id: number, sql: string][] = [];
   #outbox: WireUnit[] = [];
-  /** Received results. Those before `#nextAnswer` are already delivered. */
+  /** Received results. Results before `#nextAnswer` have already been delivered. */
   #answers: Answer[] = [];
   #nextAnswer = 0;
   #lastId = 0;
@@ -190,7 +191,7 @@ class SqliteDatabase implements Database {
       return run(prepared, values);
     } catch (error) {
       const { kind } = sqliteFailure(error);
-      // SQLITE_READONLY is the result of a write that runs as a read.
+      // SQLITE_READONLY is the error for a write through a read-only connection.
       if (kind === 'bug' || (error as { code?: unknown }).code === 'SQLITE_READONLY')
         throw new Error(`Query ${query.name} failed: ${(error as Error).message}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${(error as Error).message}`);
@@ -205,7 +206,8 @@ class SqliteDatabase implements Database {
   }
 
   outsideChanges(): number {
-    // Writes by this process also change the version. The writer thread checks their groups.
+    // Writes by this process also change the version. The writer thread detects writes by other processes between its
+    // groups.
     if (this.#waiting.size > 0 || performance.now() - this.#versionReadAt < snapshotMs) return this.#outsideChanges;
     if (this.#isVersionMixed) {
       this.#isVersionMixed = false;
@@ -278,7 +280,7 @@ class SqliteDatabase implements Database {
       this.#commits += message.commits;
       if (message.outside) this.#countOutsideChange();
       if (message.commits > 0) this.#onCommit?.(answers.length / message.commits, message.ms / message.commits);
-      // Delivers results in later turns, because many messages may arrive in one turn.
+      // Delivers results in a later turn, because many messages may arrive in one turn.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
       for (const answer of answers) this.#answers.push(answer);
     } else if (message.kind === 'outside') this.#countOutsideChange();
@@ -321,13 +323,13 @@ class SqliteDatabase implements Database {
     reject(errorOf(unit, answer));
   }
 
-  /** Rejects open writes, whose outcome is unknown. The process must exit. */
+  /** Rejects pending writes, whose outcome is unknown. The process must exit. */
   #lose(reason: Error): void {
     if (this.#lost) return;
     this.#lost = reason;
     this.#intake.close();
     this.#outbox = [];
-    // The outcome of writes with a result is known.
+    // Delivers the results that have arrived, because the outcome of these writes is known.
     this.#passOn(Number.POSITIVE_INFINITY);
     this.#onFatal(reason);
     for (const { unit, reject } of this.#waiting.values()) reject(new OutcomeUnknown(unit.name, reason.message));

@@ -16,14 +16,14 @@ export class TranscriptFiles {
     this.#directory = directory;
   }
 
-  /** @param directory created if missing, accessible to its owner only */
+  /** @param directory created if it does not exist; accessible only to its owner */
   static async open(directory: string): Promise<TranscriptFiles> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     return new TranscriptFiles(directory);
   }
 
   /**
-   * Creates a session's file, which must not exist. Syncs the directory, so that the file survives a power failure.
+   * Creates a session's file, which must not exist yet. Syncs the directory, so that the file survives a power failure.
    * @returns the path of the file, and a handle for appending
    */
   async create(sessionId: string): Promise<{ path: string; handle: FileHandle }> {

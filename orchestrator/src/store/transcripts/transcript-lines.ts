@@ -41,7 +41,7 @@ class Lines {
     this.#keep(piece.subarray(from));
   }
 
-  /** The text after the last newline; empty if it exceeds the maximum length of a line. */
+  /** The text after the last newline; empty if it exceeds the maximum line length. */
   get rest(): string {
     return this.#length > maxLineBytes ? '' : Buffer.concat(this.#unfinished).toString('utf8');
   }

@@ -4,16 +4,16 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 
 /** Hash and size of a complete transcript. */
 export interface TranscriptDigest {
-  /** Hash of the file, hex. */
+  /** SHA-256 of the file, in hex. */
   readonly sha256: string;
   readonly bytes: number;
 }
 
 /** A transcript that is being written. A line is recorded once it has been written to the file. */
 export interface Recording {
-  /** Bytes in the file; only complete lines. */
+  /** Number of bytes in the file, which contains only complete lines. */
   readonly written: number;
-  /** Bytes in the file and in the queue. */
+  /** Number of bytes in the file and in the queue. */
   readonly size: number;
   /**
    * Appends complete lines. Does nothing after a failure.
@@ -28,8 +28,8 @@ export interface Recording {
 }
 
 /**
- * Sync interval in milliseconds. A power failure loses at most the output of one interval and one sync, which is less
- * than a second.
+ * Sync interval in milliseconds. A power failure loses at most the output from one interval and one sync, which is less
+ * than a second of output.
  */
 const syncMs = 500;
 
@@ -72,7 +72,7 @@ export interface FileRecordingParts {
   readonly handle: FileHandle;
   readonly path: string;
   readonly sync: TranscriptSync;
-  /** Called at most once, when the file can no longer be written or synced. */
+  /** Called at most once, if the file can no longer be written or synced. */
   readonly onFailure: (reason: Error) => void;
   readonly onWritten: (bytes: number) => void;
 }
@@ -137,13 +137,13 @@ export class FileRecording implements Recording {
     await this.sync();
     this.#closed = true;
     this.#parts.sync.forget(this);
-    // Removes a partial line, which was shown to no viewer and is not covered by the hash.
+    // Removes a partial line, which was not shown to any viewer and is not covered by the hash.
     if (this.#failed) await this.#cutOff().catch(() => undefined);
     await this.#parts.handle.close().catch(() => undefined);
     return { sha256: this.#hash.digest('hex'), bytes: this.#written };
   }
 
-  /** Writes the queue. Appends that arrive during a write share the next one. */
+  /** Writes the queued lines. Appends that arrive during a write share the next write. */
   async #write(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#failed) {
       const batch = this.#waiting;
@@ -158,8 +158,8 @@ export class FileRecording implements Recording {
       } catch (error) {
         failure = error as Error;
       }
-      // A full disk may store part of a batch. Appends that were stored completely are recorded, because a batch may
-      // contain all output of a session.
+      // If the disk is full, only part of a batch may be stored. Appends that were stored completely count as recorded,
+      // because a batch may contain all output of a session.
       let complete = 0;
       let end = 0;
       for (const one of batch) {

@@ -90,7 +90,7 @@ test('returns the length of an incomplete UTF-8 character at the end of a chunk'
     expect(unfinishedBytes(Buffer.from(bytes, 'hex')), bytes).toBe(count);
 });
 
-/** Incomplete characters wait for the next chunk, as they do in a recording. */
+/** Incomplete characters are held until the next chunk, as in a recording. */
 function recorded(pieces: readonly Uint8Array[]): string[] {
   let held: Uint8Array = new Uint8Array(0);
   const lines = pieces.map((piece, at) => {
@@ -132,7 +132,7 @@ test('returns any bytes unchanged from a file that players can read', async () =
         if (kind === 'o') text += data;
         else expect(kind).toBe('b');
       }
-      // A player must show the same text as a terminal.
+      // A transcript player must show the same text as a terminal.
       const exact = new TextDecoder('utf-8', { ignoreBOM: true }).decode(all);
       if (!exact.includes('\uFFFD')) expect(text).toBe(exact);
     }),

@@ -8,19 +8,19 @@ import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } 
 /** Transcripts of terminal sessions. Each is a file `ID.cast` in the format that `cast.ts` defines. */
 export interface Transcripts {
   /**
-   * Starts the transcript of a session, which must not have one.
-   * @param onFailure called at most once, when the file can no longer be written or synced
+   * Starts the transcript of a session, which must not have one yet.
+   * @param onFailure called at most once, if the file can no longer be written or synced
    * @throws a file system error
    */
   create(sessionId: string, onFailure: (reason: Error) => void): Promise<Recording>;
   has(sessionId: string): Promise<boolean>;
-  /** Returns the output bytes as they were shown; null if there is no transcript. */
+  /** Returns the exact output bytes that were shown; null if there is no transcript. */
   raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
   /** Returns the content written to the file so far; null if there is no transcript. */
   cast(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
   /** Returns bytes `from` to `to` of the file, or fewer at its end. @throws a file system error */
   part(sessionId: string, from: number, to: number): Promise<Uint8Array>;
-  /** Removes an incomplete last line, which a killed process wrote but never showed. */
+  /** Removes an incomplete last line, which a killed process wrote but did not show to any viewer. */
   repair(sessionId: string): Promise<void>;
   /** Returns the digest of the file; null if there is no transcript. */
   digest(sessionId: string): Promise<TranscriptDigest | null>;
@@ -30,11 +30,11 @@ export interface Transcripts {
   readonly recorded: number;
   /** Number of file syncs since the process started. */
   readonly syncs: number;
-  /** Stops syncing. All recordings must be finished first. */
+  /** Stops syncing. All recordings must be finished before this call. */
   stop(): void;
 }
 
-/** @param directory created if missing, accessible to its owner only */
+/** @param directory created if it does not exist; accessible only to its owner */
 export async function openTranscripts(directory: string, clock: Clock): Promise<Transcripts> {
   const files = await TranscriptFiles.open(directory);
   const sync = new TranscriptSync(clock);
@@ -80,7 +80,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
       if (length === null || recordings.has(sessionId)) return;
       const from = Math.max(0, length - 2 * maxLineBytes);
       const end = from + completeLines(await files.part(sessionId, from, length));
-      // Muster never writes a line this long, so another program changed the file.
+      // Muster never writes a line this long, so another program must have changed the file.
       if (end === length || (end === from && from > 0)) return;
       await files.truncate(sessionId, end);
     },

@@ -40,7 +40,7 @@ export type Line = Header | TableStart | TableEnd | Trailer | TransferRow;
 
 const lineOf = (value: Line): string => `${JSON.stringify(value)}\n`;
 
-/** Maximum bytes per line. A row may contain the whole text of a module or the payload of an operation. */
+/** Maximum number of bytes per line. A row may contain the whole text of a module or the payload of an operation. */
 const maxLineBytes = 256 * 1024 * 1024;
 const newline = 0x0a;
 

@@ -23,10 +23,10 @@ import {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** Number of rows in the first batch. The sizes of later batches are estimated from the preceding rows. */
+/** Number of rows in the first batch. The sizes of later batches are estimated from the rows already read. */
 const firstRows = 8;
 const batchCharacters = 4 * 1024 * 1024;
-/** Approximate maximum characters per insert. */
+/** Approximate maximum number of characters per insert. */
 const insertCharacters = 4_000_000;
 
 const types: Readonly<Record<string, TransferType>> = {
@@ -49,7 +49,7 @@ class PostgresDatabase implements TransferTarget {
   readonly #now: () => number;
   readonly #aside: string | null;
 
-  /** @param aside new name of the schema with existing data; null if the database must be empty */
+  /** @param aside new name for the schema that contains existing data; null if the database must be empty */
   constructor(client: Client, location: string, now: () => number, aside: string | null) {
     this.#client = client;
     this.location = `${location} (PostgreSQL)`;
@@ -130,7 +130,7 @@ class PostgresDatabase implements TransferTarget {
   }
 
   async begin(version: number): Promise<void> {
-    // Creates the schema and its rows in one transaction, so that a failed import changes nothing.
+    // Creates the schema and inserts the rows in one transaction, so that a failed import changes nothing.
     await this.#client.query('begin isolation level repeatable read');
     if (this.#aside !== null) await moveSchemaAside(this.#client, this.#aside);
     const [table] = await this.tables();
@@ -138,7 +138,7 @@ class PostgresDatabase implements TransferTarget {
       throw new TransferRefused(`${this.location} has tables already: import into a database that is new and empty`);
     for (const migration of migrations.slice(0, version))
       await applyMigration(this.#client, migration, migration.version === 1, { now: this.#now });
-    // Empties the tables first, because the export contains the current values of rows that migrations insert.
+    // Empties the tables first, because the export contains the current versions of the rows that migrations insert.
     for (const { name } of [...(await this.tables())].reverse())
       await this.#client.query(`delete from ${quoted(name)}`);
   }
@@ -184,7 +184,7 @@ class PostgresDatabase implements TransferTarget {
   }
 }
 
-/** Reads the rows of a select in batches. Requires a transaction. */
+/** Reads the rows of a select statement in batches. Requires an open transaction. */
 async function* fetched(client: Client, select: string): AsyncGenerator<(string | number | null)[][]> {
   await client.query(`declare all_rows no scroll cursor for ${select}`);
   try {
@@ -236,8 +236,8 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
 const snapshotName = 'muster-backup';
 
 /**
- * Opens a snapshot of the database, which an orchestrator may be using.
- * @param location the name of the database in messages
+ * Opens a snapshot of the database, even if an orchestrator is using it.
+ * @param location name of the database for messages
  */
 export async function postgresSnapshot(url: string, location: string): Promise<Snapshot> {
   const client = await connect(connectionSettings({ url, applicationName: snapshotName }));
@@ -260,7 +260,7 @@ const opened = async (
 ) => new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), location, now, aside);
 
 /**
- * @param location        the name of the database in messages
+ * @param location name of the database for messages
  * @param applicationName `application_name` of the connection that holds the lock
  */
 export async function postgresSource(url: string, location: string, applicationName: string): Promise<TransferSource> {
@@ -270,8 +270,8 @@ export async function postgresSource(url: string, location: string, applicationN
 }
 
 /**
- * @param now   returns Unix seconds, for the record of migrations
- * @param aside new name of the schema with existing data; null if the database must be empty
+ * @param now returns the current time in Unix seconds, for the migration records
+ * @param aside new name for the schema that contains existing data; null if the database must be empty
  */
 export const postgresTarget = (
   url: string,
@@ -281,7 +281,7 @@ export const postgresTarget = (
   aside: string | null = null,
 ): Promise<TransferTarget> => opened(url, location, applicationName, now, aside);
 
-/** @returns whether Muster's tables exist, and the value of a setting */
+/** @returns whether Muster's tables exist, and the value of the given setting */
 export async function inspectPostgres(url: string, key: string): Promise<{ rows: boolean; setting: string | null }> {
   const client = await connect(connectionSettings({ url }));
   try {

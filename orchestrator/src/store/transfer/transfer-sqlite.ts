@@ -25,7 +25,7 @@ import {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** Maximum characters per batch. Rows with long values are read in smaller batches. */
+/** Maximum number of characters per batch. Rows with long values are read in smaller batches. */
 const batchCharacters = 4 * 1024 * 1024;
 
 const types: Readonly<Record<string, TransferType>> = {
@@ -126,7 +126,7 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
   constructor(file: string, samplesFile: string | null) {
     super(file, file, openSqliteReader);
     this.#samples = samplesFile !== null && existsSync(samplesFile) ? openSqliteReader(samplesFile) : null;
-    // The first read of a transaction begins its snapshot.
+    // The snapshot begins with the first read in the transaction.
     for (const db of [this.db, this.#samples])
       if (db) {
         db.exec('begin');
@@ -162,7 +162,7 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
   }
 }
 
-/** Fills a temporary file, which gets its final name once it is complete and synced. */
+/** Fills a temporary file, which is renamed to its final name after it is complete and synced. */
 class SqliteTarget extends SqliteSource implements TransferTarget {
   readonly #file: string;
   readonly #now: () => number;
@@ -180,12 +180,12 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     if (existsSync(this.#file) && statSync(this.#file).size > 0)
       throw new TransferRefused(`a database already exists at ${this.#file}: import into a data directory without one`);
     migrateSqlite(`${this.#file}.importing`, { migrations: migrations.slice(0, version), now: this.#now });
-    // Needs no write-ahead log: no other process uses the file, and it is deleted after a failure.
+    // Does not use a write-ahead log, because no other process uses the file, and it is deleted after a failure.
     this.db.pragma('journal_mode = delete');
     this.db.pragma('synchronous = off');
     this.db.pragma('foreign_keys = off');
     this.db.exec('begin immediate');
-    // Empties the tables first, because the export contains the current values of rows that migrations insert.
+    // Empties the tables first, because the export contains the current versions of the rows that migrations insert.
     for (const { name } of await this.tables()) this.db.exec(`delete from ${quoted(name)}`);
   }
 
@@ -216,7 +216,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     this.db.exec('commit');
     this.db.close();
     const filling = `${this.#file}.importing`;
-    // Makes no backup before the migration, because the file is new.
+    // Creates no backup before the migration, because the file is new.
     migrateSqlite(filling, { migrations, now: this.#now, backup: false });
     sync(filling);
     removeDatabase(this.#file);
@@ -250,7 +250,7 @@ export function sqliteSource(file: string): TransferSource {
   return new SqliteSource(file);
 }
 
-/** @param now returns Unix seconds, for the record of migrations */
+/** @param now returns the current time in Unix seconds, for the migration records */
 export const sqliteTarget = (file: string, now: () => number): TransferTarget => new SqliteTarget(file, now);
 
 /**

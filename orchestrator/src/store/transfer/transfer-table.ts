@@ -18,7 +18,7 @@ export interface TransferTable {
   readonly key: readonly string[];
   /** Tables whose rows must be inserted before the rows of this table. */
   readonly parents: readonly string[];
-  /** The column with an automatic counter. */
+  /** The column with an auto-incrementing counter; null if there is none. */
   readonly counter: string | null;
 }
 
@@ -31,11 +31,14 @@ export interface TransferSource {
   readonly location: string;
   /** Returns the applied migrations, oldest first; none if the database is empty. */
   applied(): Promise<readonly AppliedMigration[]>;
-  /** Returns every table except the record of migrations, parents before their children. */
+  /** Returns every table except the migration records; parents come before their children. */
   tables(): Promise<readonly TransferTable[]>;
   /** Iterates over batches of all rows, in key order. */
   rows(table: TransferTable): AsyncIterable<readonly TransferRow[]>;
-  /** Returns the last number that the table's counter generated; null without a counter, or before its first number. */
+  /**
+   * Returns the last number that the table's counter generated; null if there is no counter, or if it has not generated
+   * a number.
+   */
   counted(table: TransferTable): Promise<number | null>;
   /** Closes the database. An import target discards uncommitted data. */
   close(): Promise<void>;
@@ -44,7 +47,7 @@ export interface TransferSource {
 /** The state of a database at one point in time, even if other processes write to it. */
 export interface Snapshot extends TransferSource {
   /**
-   * Iterates over samples in no particular order. Each row has the node id, the time, and the measures in schema order.
+   * Iterates over samples in no particular order. Each row has the node ID, the time, and the measures in schema order.
    */
   samples(): AsyncIterable<readonly TransferRow[]>;
 }
@@ -52,7 +55,7 @@ export interface Snapshot extends TransferSource {
 /** An empty database that is filled in one transaction. */
 export interface TransferTarget extends TransferSource {
   /**
-   * Begins the transaction, and creates the schema of this version without rows.
+   * Begins the transaction, and creates the schema of the given version without rows.
    * @throws TransferRefused unless the database is empty
    */
   begin(version: number): Promise<void>;
@@ -70,7 +73,7 @@ export class TransferRefused extends Error {
   }
 }
 
-/** Sorts tables: parents before their children, otherwise by name. */
+/** Sorts tables so that parents come before their children. Otherwise sorts by name. */
 export function parentsFirst(tables: readonly TransferTable[]): TransferTable[] {
   const sorted: TransferTable[] = [];
   const left = new Map([...tables].sort((a, b) => (a.name < b.name ? -1 : 1)).map((table) => [table.name, table]));

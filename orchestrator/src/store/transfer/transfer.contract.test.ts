@@ -42,7 +42,8 @@ const edgeCases = [
 ];
 
 /**
- * Creates valid rows for a table. Keys are unique. In a child row, a reference has the column name of the parent's key.
+ * Creates valid rows for a table. Keys are unique. In child rows, the column that references the parent has the same
+ * name as the parent's key.
  */
 function rowsFor(table: TransferTable, count: number, all: readonly TransferTable[]): TransferRow[] {
   const shared = (name: string) =>
@@ -64,7 +65,7 @@ async function fill(target: TransferTarget, count = 40): Promise<void> {
   const tables = await target.tables();
   for (const table of tables) {
     await target.insert(table, rowsFor(table, count, tables));
-    // Simulates deleted rows, whose numbers must not be reused.
+    // Simulates deleted rows, whose counter values must not be reused.
     if (table.counter !== null) await target.setCounted(table, count + 7);
   }
   await target.commit();
@@ -322,7 +323,7 @@ describe('a transfer between databases', () => {
     expect(await importDatabase(input, into)).toEqual(report);
     await into.close();
     expect(calls).toBeGreaterThan(500);
-    // Only a few batches of the 32 MB are in memory at a time.
+    // Only a few batches of the 32 MB of data are in memory at a time.
     expect(maxBytes).toBeLessThan(16 * 1024 * 1024);
   });
 });

@@ -25,13 +25,13 @@ export interface TransferProgress {
   readonly onTable?: ((table: TableReport) => void) | undefined;
 }
 
-/** Maximum rows per insert. */
+/** Maximum number of rows per insert. */
 const insertRows = 500;
 const insertCharacters = 4_000_000;
 
 /**
- * Exports the whole database, one batch of rows at a time. A newer schema is exported as it is, if this release can use
- * it; only a release that knows the schema can import it.
+ * Exports the whole database, one batch of rows at a time. A newer schema is exported unchanged if this release can use
+ * it. Only a release that supports the schema can import it.
  * @param write writes text, and resolves when it can accept more
  * @throws TransferRefused if the database is empty, or newer than this release and not compatible with it
  */
@@ -74,7 +74,8 @@ export async function exportDatabase(
 }
 
 /**
- * Fills an empty database from an export, completely or not at all. Verifies the imported rows before the commit.
+ * Fills an empty database from an export, either completely or not at all. Verifies the imported rows before the
+ * commit.
  * @throws TransferRefused if the export is incomplete or does not match its schema, or if the database is not empty
  */
 export async function importDatabase(
@@ -176,7 +177,7 @@ function importableVersion({ schema_version: version }: Header): number {
   return version;
 }
 
-/** @param oldest the oldest schema version whose releases can use this one */
+/** @param oldest the oldest schema version whose releases can use this schema */
 function refuseNewer(version: number, oldest: number, what: string): void {
   if (oldest > migrations.length)
     throw new TransferRefused(

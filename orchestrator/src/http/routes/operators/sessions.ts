@@ -8,8 +8,8 @@ import { paged } from '../../server/page.ts';
 
 export function sessionHandlers(signIn: SignIn, cookie: SessionCookie) {
   /**
-   * Returns the headers that delete the cookie. Returns none if the request had a token, because a token belongs to
-   * another session.
+   * Returns the headers that delete the cookie. Returns none if the request has an `Authorization` token, because the
+   * cookie then belongs to a different session.
    */
   const clearing = (request: RequestFacts): Record<string, string> =>
     request.header('authorization') === undefined ? { 'set-cookie': cookie.cleared } : {};

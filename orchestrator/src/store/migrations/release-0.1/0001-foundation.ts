@@ -222,7 +222,7 @@ const tables: Record<string, TableShape> = {
   },
 };
 
-/** Creates the tables of sign-in, agents, modules, operations, drift, runs, and audit. */
+/** Creates the tables for sign-in, agents, modules, operations, drift, runs, and audit events. */
 export const foundation: Migration = {
   version: 1,
   name: 'foundation',

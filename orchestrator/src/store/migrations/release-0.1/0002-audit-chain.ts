@@ -1,7 +1,7 @@
 import { createIndex, createTable } from '../../create-table.ts';
 import type { Migration } from '../migration.ts';
 
-/** Adds the audit log chain, and leases for work that only one process may do at a time. */
+/** Adds the audit log chain, and a table of leases for work that only one process may do at a time. */
 export const auditChain: Migration = {
   version: 2,
   name: 'audit-chain',
@@ -14,7 +14,8 @@ export const auditChain: Migration = {
       db.schema.alterTable('audit_events').addColumn('hash', dialect.columns.text),
       // Index for events that are not in the chain yet. They are few, even in a long log.
       index('audit_events_unplaced', ['seq']).where('place', 'is', null),
-      // The index is not unique, because a forged row must not stop the chain. Verification detects such a row.
+      // The index is not unique, because a forged row must not prevent further additions to the chain. Verification
+      // detects such a row.
       index('audit_events_place', ['place', 'seq']).where('place', 'is not', null),
       // The log is read newest first, within a time range, and with any filter.
       ...['type', 'category', 'actor', 'target'].map((name) => db.schema.dropIndex(`audit_events_${name}`)),

@@ -19,11 +19,12 @@ const tables: Record<string, TableShape> = {
     },
     primaryKey: ['name'],
   },
-  // Rows remain after a secret is removed, so that a version of a name is never reused for another value.
+  // A row remains after its secret is removed, so that a version number is never reused for another value of the same
+  // name.
   secret_versions: { columns: { name: 'text', version: 'integer' }, primaryKey: ['name'] },
 };
 
-/** Adds the tables of encrypted secrets. */
+/** Adds the tables for encrypted secrets. */
 export const secrets: Migration = {
   version: 3,
   name: 'secrets',

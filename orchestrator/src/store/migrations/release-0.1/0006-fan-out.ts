@@ -24,9 +24,9 @@ export const fanOut: Migration = {
       // A halted or cancelled run is open until its last operation ends.
       createIndex(build, 'runs_open', 'runs', ['run_id']).where('finished_at', 'is', null),
       createIndex(build, 'runs_assignment', 'runs', ['assignment', 'run_id']),
-      // Needed because the desired state does not show which modules were requested.
+      // Needed because the desired state does not show which modules were specified in the request.
       addText(build, 'operations', 'requested_modules'),
-      // For a plan, the digest of its changes and the versions of the secrets that it uses.
+      // For a plan, the digest of its changes, and the versions of the secrets that it uses.
       addText(build, 'operations', 'plan_digest'),
       addText(build, 'operations', 'secret_versions'),
       // Closes outcomes that an earlier release left open when it was killed.

@@ -2,7 +2,7 @@ import type { Migration } from '../migration.ts';
 
 /**
  * Records the sequence number of the last event before this migration. Events up to this number are added to the chain
- * but cause no notifications.
+ * but do not cause notifications.
  */
 export const eventHistory: Migration = {
   version: 10,

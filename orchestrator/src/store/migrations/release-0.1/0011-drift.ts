@@ -1,7 +1,7 @@
 import { createIndex, createTable } from '../../create-table.ts';
 import type { Migration } from '../migration.ts';
 
-/** Adds the time at which the next drift check of each machine is due, and the machines that have drifted. */
+/** Adds a column for the due time of each machine's next drift check, and a table of the machines that have drifted. */
 export const drift: Migration = {
   version: 11,
   name: 'drift',

@@ -1,6 +1,6 @@
 import type { Migration } from '../migration.ts';
 
-/** Adds the reason why a terminal session ended, and the hash and size of its transcript. */
+/** Adds columns for the reason why a terminal session ended, and for the hash and size of its transcript. */
 export const transcripts: Migration = {
   version: 12,
   name: 'transcripts',

@@ -1,7 +1,7 @@
 import { createIndex } from '../../create-table.ts';
 import type { Migration } from '../migration.ts';
 
-/** Adds accepted drift, and columns and indices for finding agents that need attention without reading all agents. */
+/** Adds accepted drift, and columns and indices for finding agents that need attention without reading every agent. */
 export const standing: Migration = {
   version: 13,
   name: 'standing',
@@ -31,7 +31,7 @@ export const standing: Migration = {
         }))
         .where('scope', '=', ''),
       db.schema.alterTable('agent_state').addColumn('failed_apply_id', text),
-      // Sets each agent's most recently finished apply. The next statement clears applies that succeeded.
+      // Sets each agent's most recently finished apply. The next statement clears it if the apply succeeded.
       db.updateTable('agent_state').set((e) => ({
         failed_apply_id: e
           .selectFrom('operations')

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { defineQuery } from '../../query.ts';
 
-/** How much data each agent caused to be stored on a day. */
+/** The amount of data that each agent caused to be stored on a day. */
 
 export const usageOf = defineQuery('usage/of agent', (db, p: { node_id: string }) =>
   db.selectFrom('agent_usage').select(['day', 'bytes', 'events', 'hints', 'limited']).where('node_id', '=', p.node_id),

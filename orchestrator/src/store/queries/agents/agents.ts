@@ -40,7 +40,7 @@ export const agentById = defineQuery('agents/by id', (db, p: { node_id: string }
   withTags(db, d).where('node_id', '=', p.node_id),
 );
 
-/** Finds only approved agents. A rejected agent keeps its name, but can be addressed only by its id. */
+/** Finds only approved agents. A rejected agent keeps its name, but can be referenced only by its ID. */
 export const agentByName = defineQuery('agents/by name', (db, p: { name: string }, d) =>
   withTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
 );
@@ -60,7 +60,7 @@ export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: s
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
 );
 
-/** Returns the given agents that are approved. */
+/** Returns those of the given agents that are approved. */
 export const approvedAgents = defineQuery('agents/approved of', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select('node_id').where(d.isIn('node_id', p.ids)).where('status', '=', 'approved'),
 );
@@ -77,7 +77,7 @@ interface Listed {
 
 /**
  * Agents, by ID. `q` searches attributes as text, which may match too many agents, so the caller must filter the
- * result.
+ * results.
  */
 export const agents = defineVariants(
   'agents/list',
@@ -96,7 +96,7 @@ export const agents = defineVariants(
 );
 const searched = ['name', 'initial_hostname', 'attributes'] as const;
 
-/** Sort keys of agents, read without the large columns. */
+/** The sort keys of agents. Does not read the large columns. */
 export const agentSortKeys = defineVariants(
   'agents/sort keys',
   (db, p: { status: Status; q: string }, d, v: Listed) => {
@@ -107,7 +107,7 @@ export const agentSortKeys = defineVariants(
   },
 );
 
-/** Ids and names of agents, by id. */
+/** IDs and names of agents, by ID. */
 export const namesInOrder = defineVariants(
   'agents/names in order',
   (db, p: { status: Status }, _, v: { status?: boolean }) => {
@@ -123,7 +123,7 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
 /** The columns of an agent that the API returns. */
 export type ShownAgent = NonNullable<(typeof agentsByIds)['types']>['row'];
 
-/** The given agents' names. Omits missing agents. */
+/** The names of the given agents. Omits agents that do not exist. */
 export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
@@ -170,7 +170,8 @@ export const insertAgent = defineQuery(
 );
 
 /**
- * Claims the agent's link for a process. Changes nothing if `lost_at` has changed since it was read. 0 represents null.
+ * Claims the agent's link for a process. Changes nothing if `lost_at` has changed since it was read. In `p.lost_at`, 0
+ * represents null.
  */
 export const markConnected = defineQuery(
   'agents/connected',
@@ -247,7 +248,7 @@ export const unseenAgents = defineQuery(
       .limit(p.limit),
 );
 
-/** Returns the given agents that were last seen before a time, with the conditions of {@link unseenAgents}. */
+/** Returns those of the given agents that were last seen before a time, with the conditions of {@link unseenAgents}. */
 export const unseenAmong = defineQuery(
   'agents/unseen among',
   (db, p: { ids: readonly string[]; seen_before: number }, d) =>
@@ -261,7 +262,7 @@ const unseen = (db: Kysely<Schema>) =>
     .where('status', '=', 'approved')
     .where('lost_at', 'is', null);
 
-/** Changes nothing if the agent was seen, marked as lost, or rejected since it was read. */
+/** Changes nothing if the agent has been seen, marked as lost, or rejected since it was read. */
 export const markLost = defineQuery('agents/lost', (db, p: { node_id: string; last_seen_at: number; now: number }) =>
   db
     .updateTable('agents')
@@ -334,7 +335,7 @@ export const pendingWithoutToken = defineQuery('agents/pending without token', (
     .limit(p.limit),
 );
 
-/** Changes nothing if the agent is no longer pending or was seen after `seen_until`. */
+/** Changes nothing if the agent is no longer pending or has been seen after `seen_until`. */
 export const deletePendingAgent = defineQuery(
   'agents/delete pending',
   (db, p: { node_id: string; seen_until: number }) =>
@@ -375,7 +376,7 @@ export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string
   db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
 );
 
-/** Returns the given agents that exist, with the columns that selectors read. */
+/** Returns those of the given agents that exist, with the columns that selectors read. */
 export const agentsForSelectors = defineQuery('agents/for selectors', (db, p: { node_ids: readonly string[] }, d) =>
   withTags(db, d).where(d.isIn('node_id', p.node_ids)),
 );

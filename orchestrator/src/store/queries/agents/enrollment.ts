@@ -35,7 +35,7 @@ export const enrolmentTokenByHash = defineQuery('enrolment/by hash', (db, p: { t
   db.selectFrom('enrolment_tokens').selectAll().where('token_hash', '=', p.token_hash),
 );
 
-/** Enrollment tokens, newest first; without `ended`, only tokens that can still enroll an agent. */
+/** Enrollment tokens, newest first. Without `ended`, returns only tokens that can still enroll an agent. */
 export const enrolmentTokens = defineVariants(
   'enrolment/list',
   (db, p: { now: number; limit: number; offset: number }, _d, v: { ended: boolean }) => {
@@ -61,7 +61,7 @@ export const enrolmentTokenNaming = defineQuery('enrolment/naming', (db, p: { na
     .limit(1),
 );
 
-/** Records another use of the token. Changes nothing if the token is used up, revoked, or expired. */
+/** Records another use of the token. Changes nothing if the token has no uses left, is revoked, or has expired. */
 export const useEnrolmentToken = defineQuery('enrolment/use', (db, p: { id: string; now: number }) =>
   db
     .updateTable('enrolment_tokens')
@@ -96,7 +96,7 @@ export const liveEnrolmentTokensOf = defineQuery(
       .limit(p.limit),
 );
 
-/** The number of live tokens that an operator created, and the id of the newest of them. */
+/** The number of live tokens that an operator created, and the ID of the newest one. */
 export const countLiveEnrolmentTokensOf = defineQuery(
   'enrolment/count live of operator',
   (db, p: { operator_id: string; now: number }) =>
