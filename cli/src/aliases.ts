@@ -1,6 +1,6 @@
 /** Other words for nouns and their subcommands. Help and completion show only the first. */
 
-/** Nouns by their aliases, except the singular of a plural noun. Includes names from earlier releases. */
+/** Nouns by alias. Excludes the singular forms of plural nouns. Includes names from earlier releases. */
 const nouns: Readonly<Record<string, string>> = {
   'enrolment-token': 'enrollment-tokens',
   'enrolment-tokens': 'enrollment-tokens',
@@ -16,7 +16,7 @@ const nouns: Readonly<Record<string, string>> = {
   windows: 'maintenance',
 };
 
-/** Nouns by their names in earlier releases. Scripts find the schemas of their output by these names. */
+/** Nouns by their names in earlier releases. Scripts look up output schemas by these names. */
 export const formerNouns: Readonly<Record<string, string>> = {
   'enrolment-tokens': 'enrollment-tokens',
   windows: 'maintenance',
@@ -61,7 +61,7 @@ export const agentVerbs: ReadonlySet<string> = new Set([
   ...['tag', 'untag', 'values'],
 ]);
 
-/** Subcommands for which a noun without a subcommand stands. All other nouns stand for `list`. */
+/** Default subcommands by noun. The default for all other nouns is `list`. */
 const defaultVerbs: Readonly<Record<string, string>> = {
   retention: 'show',
   selectors: 'match',
@@ -77,8 +77,8 @@ const shown: ReadonlySet<string> = new Set(['metrics']);
 const withValue: ReadonlySet<string> = new Set(['--url', '--profile', '--key-file', '--fingerprint']);
 
 /**
- * Returns the index of the first word from `start` on that is neither an option nor an option's value; -1 if there is
- * none.
+ * Returns the index of the first word at or after `start` that is neither an option nor an option's value; -1 if there
+ * is none.
  */
 export function operandAt(words: readonly string[], start = 0): number {
   for (let at = start; at < words.length; at++) {
@@ -111,7 +111,7 @@ interface Subcommands {
 }
 
 /**
- * Inserts the subcommand for which a noun alone stands: `muster agents` lists agents.
+ * Inserts the default subcommand after a noun that has none: `muster agents` lists agents.
  * @param nounAt index of the noun
  * @param noun the noun with its subcommands
  * @param nearest returns the most similar known word; null if none is similar
@@ -129,7 +129,7 @@ export function withVerb(
   const next = rest[0];
   if (next !== undefined && !next.startsWith('-') && !single.has(noun.name())) {
     const names = noun.commands.map((each) => each.name());
-    // A word that is similar to a subcommand is a typing error.
+    // A word that is similar to a subcommand is treated as a typo.
     const isAgent = shown.has(noun.name()) && nearest(next, names) === null;
     return isAgent ? words.toSpliced(nounAt + 1, 0, 'show') : [...words];
   }

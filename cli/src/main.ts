@@ -29,7 +29,7 @@ void runProgram(argv.slice(2), {
   onInterrupt: (say) => {
     const leave = () => {
       process.off('SIGINT', onSigint);
-      // Exits by the signal, so that the shell detects it.
+      // Terminates by the signal, so that the shell detects it.
       process.kill(process.pid, 'SIGINT');
     };
     const onSigint = () => {
@@ -48,7 +48,7 @@ void runProgram(argv.slice(2), {
       try {
         say();
       } catch {
-        // The terminal was closed, so its settings need no restore.
+        // The terminal was closed, so there are no settings to restore.
       }
       process.kill(process.pid, signal);
     };

@@ -27,7 +27,7 @@ export interface ControlledTerminal {
 export function controlTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80, rows: 24 }): ControlledTerminal {
   let size = first;
   let listeners: { bytes(bytes: Uint8Array): void; end(): void } | null = null;
-  /** Events from before the program starts reading. */
+  /** Events that occurred before the program started reading. */
   const early: (() => void)[] = [];
   let onResize = () => {};
   let onSignal: (signal: EndSignal) => void = () => {};

@@ -19,7 +19,7 @@ export class UnboundSignIn extends Error {
   }
 }
 
-/** The orchestrator does not know the key, or the operator with this key was removed. */
+/** The key is unknown to the orchestrator, or the operator with this key was removed. */
 export class UnknownKey extends Error {
   /** Public key as 64 lower-case hexadecimal characters. */
   readonly publicKey: string;

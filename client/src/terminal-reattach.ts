@@ -6,7 +6,7 @@ import { ApiError } from '@muster/protocol/client';
  */
 export const reattachDelayMs = (failures: number, maxMs: number): number => Math.min(250 * 2 ** failures, maxMs);
 
-/** Milliseconds after which a connection counts as stable and resets the delay. */
+/** Milliseconds after which a connection is considered stable and resets the delay. */
 export const stableConnectionMs = 10_000;
 
 /**

@@ -12,12 +12,12 @@ export type Program = 'agent' | 'orchestrator';
 const attempts = 5;
 
 /**
- * Locks a data directory for this process, because two programs on one directory would overwrite each other's state.
- * Each process creates a file whose name identifies it, and then looks for the files of other running processes. If two
- * processes start together, the later one sees both files, so at most one process holds the lock. Both may back off and
- * retry after a random delay. Files of processes that have exited are removed. Names are never reused, so no file in
- * use is removed. Works only on Linux, between processes that see each other in /proc. Other users must not be able to
- * write to the directory.
+ * Locks a data directory for this process, because two processes that use the same directory would overwrite each
+ * other's state. Each process creates a file whose name identifies it, and then checks for files of other running
+ * processes. If two processes start together, the later one sees both files, so at most one process holds the lock.
+ * Both may back off and retry after a random delay. Files of processes that have exited are removed. Names are never
+ * reused, so no file in use is removed. Works only on Linux, between processes that see each other in /proc. Other
+ * users must not be able to write to the directory.
  * @param program program name; different programs may share a directory
  * @returns a function that releases the lock
  * @throws DirectoryInUse

@@ -46,7 +46,7 @@ function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Ignore EEXIST: another process has created the directory since the check.
+    // Ignores EEXIST, because another process has created the directory since the check.
     if (codeOf(error) !== 'EEXIST') throw error;
   }
 }

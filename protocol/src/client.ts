@@ -90,7 +90,7 @@ export function pathOf(route: Route, params: Record<string, string> = {}, query:
 
 /**
  * Creates a client that is typed by the route table.
- * @returns a function that calls a route; throws ApiError for a status outside 2xx, and the errors of the transport
+ * @returns a function that calls a route; throws ApiError for a status outside 2xx, and errors from the transport
  */
 export function createClient(options: ClientOptions): Client {
   return async (route, call) => {
@@ -158,7 +158,7 @@ function streamedAnswer(answer: Awaited<ReturnType<Transport>>): StreamedAnswer 
   return { type: type.trim().toLowerCase(), body: answer.body ?? whole() };
 }
 
-/** Returns the error of a response with a status outside 2xx. */
+/** Returns the error for a response with a status outside 2xx. */
 export function apiErrorOf(status: number, text: string, retryAfter: string | null): ApiError {
   const wait = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
   try {

@@ -1,5 +1,5 @@
 /**
- * All errors that Muster responds with: the stable code, the HTTP status, whether the same request may succeed later,
+ * All errors that Muster returns: the stable code, the HTTP status, whether the same request may succeed later,
  * and a remedy. `docs/errors.md` is generated from this table.
  */
 export interface ErrorKind {
@@ -465,7 +465,7 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds;
 
-/** An error in an input. `path` is a JSON pointer. For module text, `line` and `column` are present and count from 1. */
+/** An error in an input. `path` is a JSON pointer. For modules, `line` and `column` are present and start at 1. */
 export interface Fault {
   path: string;
   message: string;

@@ -4,14 +4,14 @@ interface Party {
   readonly name: string;
 }
 
-/** An event, or a notification of one, which has no parties. */
+/** An event, or a notification about one. A notification has no actor or target. */
 export interface DescribedEvent {
   readonly summary: string;
   readonly actor?: Party;
   readonly target?: Party;
 }
 
-/** First words of summaries. Other first words are names, or are left as they are. */
+/** First words of summaries that may be capitalized. Names and all other first words stay unchanged. */
 const firstWords: ReadonlySet<string> = new Set([
   ...[
     'a',

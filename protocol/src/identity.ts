@@ -11,12 +11,12 @@ export async function idOfKey(publicKey: Uint8Array): Promise<string> {
 }
 
 const idShape = /^[0-9a-f]{32}$/;
-/** Reports whether a text has the form of a node ID or operator ID. */
+/** Reports whether a string has the form of a node ID or operator ID. */
 export const isKeyId = (text: string): boolean => idShape.test(text);
 
 const nameShape = /^\p{L}[\p{L}\p{Nd}_-]{0,63}$/u;
 /**
- * Reports whether a text is a valid agent or operator name: 1 to 64 letters, digits, `-`, or `_`, beginning with a
+ * Reports whether a string is a valid agent or operator name: 1 to 64 letters, digits, `-`, or `_`, beginning with a
  * letter, and not in the form of an ID.
  */
 export const isName = (text: string): boolean => nameShape.test(text) && !isKeyId(text);

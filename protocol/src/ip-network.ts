@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Returns the canonical spelling of an IP address or network: with all host bits cleared, and without a prefix length
+ * Returns the canonical form of an IP address or network: with all host bits cleared, and without a prefix length
  * for a single address.
  * @returns null for anything else, for a network of all addresses, and for IPv4 addresses in IPv6 notation
  */

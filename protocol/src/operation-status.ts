@@ -16,8 +16,8 @@ export function hasEnded(status: OperationStatus): boolean {
 
 /**
  * Reports whether an operation is an apply that was refused after it was queued, because its plan was stale. Such an
- * apply changed nothing, and its `error` starts with `plan_stale: `. An apply that is refused at the request has no
- * operation; it is answered with 409 `plan_stale`.
+ * apply changed nothing, and its `error` starts with `plan_stale: `. If an apply is refused at the request, it has no
+ * operation, and the response is 409 `plan_stale`.
  */
 export function endedStale(operation: {
   readonly plan_id: string | null;

@@ -11,7 +11,7 @@ export type ResourceAction = (typeof resourceActions)[number];
 export const resourceStatuses = ['unchanged', 'changed', 'would_change', 'failed', 'skipped', 'unknown'] as const;
 export type ResourceStatus = (typeof resourceStatuses)[number];
 
-/** Maximum length of a diff, in characters. A longer diff is truncated and ends with a line that states this. */
+/** Maximum length of a diff, in characters. A longer diff is truncated and ends with a line that indicates this. */
 export const maxDiffLength = 64 * 1024;
 
 /** Returns the schema for a name. Every database stores such a name unchanged, so it can identify an object. */

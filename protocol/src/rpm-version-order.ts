@@ -8,14 +8,14 @@ export function compareRpmParts(a: string, b: string): number {
   for (;;) {
     left = left.replace(/^[^A-Za-z0-9~^]+/, '');
     right = right.replace(/^[^A-Za-z0-9~^]+/, '');
-    // `~` sorts before everything, even the end of the text.
+    // `~` sorts before everything, even the end of the string.
     if (left.startsWith('~') || right.startsWith('~')) {
       if (!left.startsWith('~')) return 1;
       if (!right.startsWith('~')) return -1;
       [left, right] = [left.slice(1), right.slice(1)];
       continue;
     }
-    // `^` sorts after the end of the text and before everything else.
+    // `^` sorts after the end of the string and before everything else.
     if (left.startsWith('^') || right.startsWith('^')) {
       if (left === '') return -1;
       if (right === '') return 1;

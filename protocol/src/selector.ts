@@ -37,10 +37,10 @@ const attributeKey = /^[A-Za-z0-9_][A-Za-z0-9._/:-]{0,254}$/;
 const controlCharacter = /[\x00-\x1f\x7f-\x9f]/;
 const attributePrefix = 'attr.';
 
-/** Reports whether a text is a valid tag key. */
+/** Reports whether a string is a valid tag key. */
 export const isTagKey = (key: string): boolean => tagKeyPattern.test(key);
 
-/** Reports whether a text is a valid tag value, which may be empty. */
+/** Reports whether a string is a valid tag value, which may be empty. */
 export const isTagValue = (value: string): boolean => [...value].length <= 256 && !controlCharacter.test(value);
 
 /** Maximum length in UTF-16 units. Longer selectors are refused before they are parsed. */

@@ -2,7 +2,7 @@ import { signedContexts } from './signed-contexts.ts';
 
 /**
  * The bytes that an operator's key signs to sign in. They name the server as the client sees it, so that a server
- * cannot relay the challenge of another one: the other server refuses signatures that do not name it.
+ * cannot relay a challenge from another server: the other server refuses signatures that do not name it.
  */
 
 export interface SignInBinding {
@@ -17,10 +17,13 @@ export interface SignInBinding {
 /** `tls:` and 64 hexadecimal characters, or `origin:` and an origin. */
 export const serverPattern = /^(?:tls:[0-9a-f]{64}|origin:https?:\/\/[a-z0-9.:_[\]-]{1,262})$/;
 
-/** Names a server by its TLS key. @param digest SHA-256 of the SubjectPublicKeyInfo (DER), lower-case hexadecimal */
+/**
+ * Identifies a server by its TLS key.
+ * @param digest SHA-256 of the SubjectPublicKeyInfo (DER), lower-case hexadecimal
+ */
 export const serverOfKey = (digest: string): string => `tls:${digest}`;
 
-/** Names a server by its address. @param origin in the form of `URL.origin` and `location.origin` */
+/** Identifies a server by its address. @param origin in the form of `URL.origin` and `location.origin` */
 export const serverOfOrigin = (origin: string): string => `origin:${origin}`;
 
 /**

@@ -2,7 +2,7 @@ const stringLengthBytes = 4;
 
 /**
  * Returns the type inside an SSH public key, such as `ssh-ed25519`; null if the text is not a base64-encoded public
- * key. The key consists of at least two strings, each with its length before it, and the first one is the type (RFC
+ * key. The key consists of at least two strings, each preceded by its length, and the first string is the type (RFC
  * 4253, section 6.6; RFC 4251, section 5).
  */
 export function sshKeyType(text: string): string | null {

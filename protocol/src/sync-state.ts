@@ -3,7 +3,7 @@ import type { OffReason } from './http/reconcile.ts';
 export type SyncState = 'in_sync' | 'accepted' | 'out_of_sync' | 'never_applied';
 
 /**
- * Returns an approved agent's state in comparison with its last successful apply. The apply counts as a check, so the
+ * Returns an approved agent's state relative to its last successful apply. The apply is treated as a check, so the
  * agent is in sync until a check finds a difference.
  * @param off the agent's entry in `GET /reconcile?include_accepted=true`; null if it has none
  * @param isApplied whether an apply has succeeded

@@ -1,5 +1,5 @@
 /**
- * Compares two versions as dpkg does: epoch, upstream version, revision. Every text has a place in the order.
+ * Compares two versions as dpkg does: epoch, upstream version, revision. Every string has a position in the order.
  * @returns a negative number if `a` is older, 0 if they are equal, such as `1.01` and `1.1`
  * @see https://www.debian.org/doc/debian-policy/ch-controlfields.html#version
  */

@@ -68,7 +68,7 @@ const primitives: Readonly<Record<string, string>> = {
   BYTES: 'bytes',
 };
 
-/** Returns a type in the suite as CEL writes it. */
+/** Returns a type from the suite in CEL notation. */
 function typeOf(type: Message): string {
   if (typeof type.primitive === 'string') return primitives[type.primitive] ?? type.primitive;
   if ('null' in type) return 'null';
@@ -92,7 +92,7 @@ class TypeValue {
 /** A value that module expressions do not have, such as a message. Not equal to any other value. */
 class Unsupported {}
 
-/** Converts a value in the suite to one of the CEL library. */
+/** Converts a value from the suite to a value of the CEL library. */
 function celOf(value: Message): unknown {
   const [[kind, content] = ['nullValue', null]] = Object.entries(value);
   switch (kind) {
@@ -124,7 +124,7 @@ function celOf(value: Message): unknown {
 
 let unsupported = 0;
 
-/** Returns a text that is equal for equal values of the same type, in any order of keys. */
+/** Returns a string that is equal for equal values of the same type, regardless of the order of keys. */
 function shown(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value === 'bigint') return `int ${value}`;

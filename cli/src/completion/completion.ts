@@ -1,8 +1,8 @@
 import type { Argument, Command, Option } from 'commander';
 
 /**
- * A kind of candidates, read from the orchestrator or from local profiles: the plural of a noun, except that `sessions`
- * are terminal sessions.
+ * A kind of candidate, read from the orchestrator or from local profiles: the plural of a noun, except that `sessions`
+ * means terminal sessions.
  */
 export type Source = string;
 
@@ -19,7 +19,7 @@ export interface Completion {
   begins: string;
   /** Candidates that are known without a request. */
   fixed: readonly Candidate[];
-  /** Kind of live candidates; null if there are none. */
+  /** Kind of live candidate; null if there is none. */
   source: Source | null;
   /** Values that the typed list already contains and that the shell does not suggest. */
   named: readonly string[];
@@ -27,7 +27,7 @@ export interface Completion {
   files: boolean;
 }
 
-/** Kinds of candidates by the name of an argument, if that name is not the singular or plural of a noun. */
+/** Candidate kinds by argument name, for names that are not the singular or plural of a noun. */
 const byWord: Readonly<Record<string, Source>> = {
   window: 'windows',
   windows: 'windows',
@@ -37,7 +37,7 @@ const byWord: Readonly<Record<string, Source>> = {
   operators: 'operators',
 };
 
-/** Kinds of candidates by noun, for arguments named `name`, `names`, `ids`, or `words`. */
+/** Candidate kinds by noun, for arguments named `name`, `names`, `ids`, or `words`. */
 const byNoun: Readonly<Record<string, Source>> = {
   agents: 'agents',
   tags: 'agents',

@@ -7,7 +7,7 @@ import { readProfiles } from '../context/profile.ts';
 import { cacheDirectory, writePrivateFile } from '../directories.ts';
 import type { Candidate, Source } from './completion.ts';
 
-/** Maximum age of a cached response that is used without a request, in seconds. */
+/** Maximum age of a cached response that can be used without a new request, in seconds. */
 const freshSecs = 20;
 /** Page size. Small, because the user waits for completions. */
 const maxCandidates = '500';
@@ -82,7 +82,7 @@ async function namesOf(call: Client, noun: string): Promise<Candidate[]> {
   const id = `list-${noun}`.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
   const route = routes.find((each) => each.id === id);
   if (route === undefined) return [];
-  // All nouns that are not in `asks` have lists with names, as kinds do.
+  // The items of all nouns that are not in `asks` have names, as those of `kinds` do.
   const rows: readonly { name?: string }[] = await call(route as typeof listKinds, {});
   return rows.flatMap(({ name }) => (name === undefined ? [] : [named(name)]));
 }
@@ -119,7 +119,7 @@ export async function live(context: Context, source: Source, limitMs: number): P
   if (cached !== null && Math.abs(now() - cached.at) < freshSecs) return cached.candidates;
   const request = (async () => {
     const { call, session } = await context.connect();
-    // Does not sign in for a completion, because the key may need a touch and the audit log records each sign-in.
+    // Does not sign in for a completion, because the key may require a touch and the audit log records each sign-in.
     if (!(await session.isOpen())) return null;
     const candidates = (await (asks[source]?.(call) ?? namesOf(call, source))).filter(({ value }) =>
       /^[^-]/.test(value),

@@ -125,8 +125,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Refuses a certificate that is invalid rather than unknown, and a server for which a certificate authority vouched
- * before. Neither is new, so someone may be intercepting the connection.
+ * Refuses a certificate that is invalid rather than unknown, and an unknown certificate from a server that a
+ * certificate authority previously vouched for. In both cases, someone may be intercepting the connection.
  */
 async function requireNewServer(context: Context, { origin, reason }: UnknownCertificate): Promise<void> {
   const { url } = await context.target();
@@ -147,7 +147,8 @@ async function requireNewServer(context: Context, { origin, reason }: UnknownCer
 }
 
 /**
- * Shows the fingerprint and asks whether to trust it. Without a terminal, throws an error that names the flag to use.
+ * Shows the fingerprint and asks whether to trust it. Without a terminal, throws an error that mentions the flag to
+ * use.
  */
 async function trustAtFirstUse(context: Context, certificate: UnknownCertificate): Promise<void> {
   const { origin, reason, subject } = certificate;

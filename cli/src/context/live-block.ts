@@ -3,8 +3,8 @@ import { cutTo } from '../text/width.ts';
 import type { Sink } from './sink.ts';
 
 /**
- * The last lines of a terminal's output, which are redrawn in place and finally removed. Each line is cut to the window
- * width, so that the height of the block is known.
+ * The last lines of a terminal's output, which are redrawn in place and finally removed. Each line is truncated to the
+ * window width, so that the height of the block is known.
  */
 export interface LiveBlock {
   /** Whether the output supports redrawing: false for a pipe or in a CI job. */
@@ -16,7 +16,7 @@ export interface LiveBlock {
 }
 
 /**
- * Creates a block. Draws nothing unless `isSeen` is true, or while `isPaused` returns true.
+ * Creates a block. Draws nothing if `isSeen` is false, or while `isPaused` returns true.
  * @param isPaused reports whether something else is using the screen
  */
 export function createLiveBlock(stream: Sink, isSeen: boolean, isPaused: () => boolean = () => false): LiveBlock {

@@ -119,7 +119,7 @@ export async function writeProfiles(env: Environment, profiles: Profiles): Promi
   await writePrivateFile(profilesPath(env), `${JSON.stringify(profiles, null, 2)}\n`);
 }
 
-/** Stores an address's certificate as trusted. */
+/** Stores the fingerprint of an address's certificate as trusted. */
 export async function trustServer(
   env: Environment,
   url: string,

@@ -234,7 +234,7 @@ async function collectSignInsWithoutServer(call: Client, now: number): Promise<F
 
 /**
  * Queries the orchestrator as the operator.
- * @throws any error of the requests
+ * @throws any error from the requests
  */
 export async function collectFleet(
   context: Context,

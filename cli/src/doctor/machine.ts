@@ -12,7 +12,7 @@ export interface MachineFacts {
   /** UID of the data directory's owner; null if the directory does not exist or was not found. */
   owner: number | null;
   pathFacts: readonly PathFacts[];
-  /** The orchestrator's configuration file; null if it is not at a usual path. */
+  /** The orchestrator's configuration file; null if it is not at one of the usual paths. */
   config: { path: string; mode: number } | null;
   /** State of the systemd unit; null without a unit or without systemd. */
   unit: { name: string; state: string; enabled: string } | null;

@@ -18,7 +18,7 @@ export interface AgentOptions {
   all?: boolean;
 }
 
-/** Describes, in help, an argument that identifies agents. */
+/** Help text for an argument that identifies an agent. */
 export const agentNaming = 'name, node id, or the beginning of either if only one agent matches';
 export const severalNaming = `${agentNaming}; separate several with spaces or commas; - reads them from standard input`;
 
@@ -26,7 +26,7 @@ export const selectorOption = (): Option =>
   new Option('-l, --selector <selector>', 'Agents that match, e.g. "role=web site=paris"');
 
 interface Match {
-  /** Agents that match: none if nothing matches, or several if the name is ambiguous. */
+  /** Matching agents; several if the name is ambiguous. */
   readonly fitting: readonly Agent[];
   readonly nearest: readonly string[];
 }
@@ -151,8 +151,8 @@ async function namesOf({ stdin }: Pick<Context, 'stdin'>, typed: readonly string
 /**
  * Resolves the agents that are named, the agents that a selector matches, or all agents, with one request.
  * @param typed the words that name agents
- * @param status restricts a selector and `--all` to agents with this status; the orchestrator checks agents given by
- *   name
+ * @param status restricts a selector and `--all` to agents with this status; the orchestrator checks agents specified
+ *   by name
  * @returns at least one agent
  * @throws CliError with suggestions if no agent matches
  */
@@ -195,7 +195,7 @@ export async function chooseAgents(
   );
 }
 
-/** Reports whether a single agent was given by name. If so, `--json` prints an object instead of an array. */
+/** Reports whether a single agent was specified by name. If so, `--json` prints an object instead of an array. */
 export const isOneNamed = (typed: readonly string[], agents: readonly Agent[]): boolean =>
   typed.length === 1 && agents.length === 1 && typed[0] !== '-' && !typed[0]?.includes(',');
 

@@ -1,6 +1,6 @@
 import { CliError, exits, usageError } from '../exit.ts';
 
-/** IDs are ULIDs: the first 10 of the 26 characters encode the time, so recent IDs begin alike. */
+/** IDs are ULIDs: the first 10 of the 26 characters encode the time, so recent IDs share a prefix. */
 const fullId = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**

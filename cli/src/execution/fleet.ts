@@ -88,8 +88,8 @@ async function plansOf(call: Client, { results }: Run): Promise<Map<string, Oper
 }
 
 /**
- * Returns the message for a run without agents. Only the run of an assignment can have none, because its selector may
- * match no agent.
+ * Returns the message for a run without agents. Only an assignment's run can have no agents, because its selector may
+ * match none.
  */
 const noAgentsText = ({ assignment, kind }: Run): string => {
   const whose = assignment === null ? 'The selector' : `The selector of ${sanitiseLine(assignment)}`;

@@ -45,7 +45,7 @@ export interface Followed<T> {
  * Follows an operation or run until it finishes. Waits while the orchestrator is unavailable, because the agents
  * continue.
  * @returns the final state
- * @throws CliError with the command that shows the operation or run if following failed
+ * @throws CliError that contains the command to show the operation or run, if it cannot be followed
  */
 export async function follow<T>(
   context: Pick<Context, 'out' | 'prompt' | 'sleep' | 'onInterrupt' | 'now'>,

@@ -5,7 +5,7 @@ import { summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { ago, type Colors, counted, duration, listedId } from '../text/style.ts';
 
-/** Returns the color for a status: green for success, red for failure, none while running. */
+/** Returns the color for a status: green for success, red for failure, none if it is still running. */
 export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
   status === 'succeeded' ? color.green : status === 'running' || status === 'queued' ? (text) => text : color.red;
 

@@ -3,12 +3,12 @@ import { type Explanation, explain } from '../transport/explain.ts';
 
 /** Follows an operation or run on an orchestrator that may be unavailable for some time. */
 
-/** Maximum seconds to wait for an unavailable orchestrator. Long enough for a restart or an upgrade. */
+/** Maximum time to wait for an unavailable orchestrator, in seconds. Long enough for a restart or an upgrade. */
 const patienceSecs = 120;
 
 /**
- * Reports whether an error is temporary: the orchestrator did not respond, is starting or stopping, or is limiting the
- * rate.
+ * Reports whether an error is temporary: the orchestrator did not respond, is starting or stopping, or is rate-limiting
+ * requests.
  */
 function isTemporary({ code, status }: Explanation): boolean {
   return code === 'unreachable' || (status !== null && (status === 429 || [502, 503, 504].includes(status)));
@@ -20,7 +20,7 @@ export const goesOnText = (see: string, end: string | null): string =>
 const advised = (error: unknown, { exit, code, message, remedy, errors }: Explanation, more: string): CliError =>
   new CliError(exit, code, message, [remedy, more].filter(Boolean).join('\n'), { faults: errors, cause: error });
 
-/** Returns the error for the end of following, with the commands that show and cancel the operation or run. */
+/** Returns the error to report when following stops, with the commands that show and cancel the operation or run. */
 export const followFailed = (error: unknown, see: string, end: string | null): CliError =>
   advised(error, explain(error), goesOnText(see, end));
 

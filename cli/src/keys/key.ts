@@ -50,8 +50,8 @@ const forms =
 
 /**
  * Reads a key in one of four forms: PKCS#8 in PEM, with or without a passphrase, as `muster operator init` and `openssl
- * genpkey -algorithm ed25519` write it; an OpenSSH private key; the public line of a key in ssh-agent; or a seed of 64
- * hexadecimal characters. Refuses a private key that other users can access.
+ * genpkey -algorithm ed25519` write it; an OpenSSH private key; the public key line of a key in ssh-agent; or a seed of
+ * 64 hexadecimal characters. Refuses a private key that other users can access.
  * @throws CliError (sign-in) with instructions
  */
 export async function readKey(path: string, options: KeyOptions): Promise<OperatorKey> {

@@ -33,7 +33,7 @@ export async function makeKey(
 }
 
 /**
- * Stores the public line of a key in ssh-agent.
+ * Creates a key file that contains only the public key line of a key in ssh-agent.
  * @returns the new path of the previous key
  */
 export async function usePublicLine(

@@ -45,7 +45,7 @@ export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Arra
 async function replaceable(path: string): Promise<string> {
   const there = await lstat(path).catch(ifMissing);
   if (there === null) return path;
-  // Null for a dangling link or a link to an anonymous pipe.
+  // Null for a dangling link and for a link to an anonymous pipe.
   const target = await realpath(path).catch(ifMissing);
   if (target !== null && (await lstat(target)).isFile()) return target;
   throw usageError(`${path} exists and is not a regular file`, 'Specify a regular file, or - for standard output.');

@@ -37,8 +37,8 @@ function targetIn(typed: readonly string[]): {
 }
 
 /**
- * Prints the completions of a command line. Each line has the word, a tab, and a description; `:files` alone makes the
- * shell complete file names. After an error, prints nothing.
+ * Prints the completions of a command line. Each line consists of the word, a tab, and a description; `:files` alone
+ * makes the shell complete file names. After an error, prints nothing.
  * @param typed the words after `muster`; the last one is completed
  */
 export async function answer(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
@@ -57,7 +57,7 @@ export async function answer(program: Command, typed: readonly string[], surroun
     await runVerb(
       {
         ...surroundings,
-        // Omits ssh-agent, because its key may need a touch.
+        // Omits ssh-agent, because its key may require a touch.
         env: {
           ...env,
           SSH_AUTH_SOCK: undefined,

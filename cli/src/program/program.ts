@@ -300,7 +300,7 @@ function createProgram(options: ProgramOptions): Command {
     .showSuggestionAfterError(true)
     .configureHelp({
       helpWidth: width ?? 100,
-      // Omits the choices, which do not fit into a line.
+      // Omits the choices, which do not fit on one line.
       optionDescription: ({ description, defaultValue, required, optional }) =>
         defaultValue !== undefined && (required || optional)
           ? `${description} (default: ${String(defaultValue)})`
@@ -422,7 +422,7 @@ function buildText(): string {
 }
 
 /**
- * Returns the typed words with the noun's canonical name, and with the subcommand for which a noun alone stands. Loads
+ * Returns the typed words with the noun's canonical name, and with the default subcommand if none was typed. Loads
  * the noun.
  */
 async function completed(program: Command, typed: readonly string[], act: Act): Promise<readonly string[]> {
@@ -440,7 +440,7 @@ async function completed(program: Command, typed: readonly string[], act: Act): 
 }
 
 /**
- * Prints an error of the command line parser, with the closest name or the command that prints help.
+ * Prints an error from the command line parser, with the closest name or the command that prints help.
  * @returns the exit code
  */
 async function printUsageError(

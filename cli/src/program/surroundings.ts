@@ -17,7 +17,7 @@ export interface Surroundings {
   /** Unix seconds. */
   now: () => number;
   sleep: (milliseconds: number) => Promise<void>;
-  /** As `terminal` in `Context`. */
+  /** Same as `terminal` in `Context`. */
   terminal: () => Promise<LocalTerminal>;
   onInterrupt: (say: Interrupted) => () => void;
   /** Calls `say` before a signal terminates the program. @returns a function that removes the handler */

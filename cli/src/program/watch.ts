@@ -8,7 +8,7 @@ import { timestamp } from '../text/style.ts';
 import { explain } from '../transport/explain.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** Minimum milliseconds between two requests, so that a busy fleet does not cause a request for each event. */
+/** Minimum time between two requests, in milliseconds, so that a busy fleet does not cause a request for each event. */
 const restMs = 1_000;
 /** Redraw interval in milliseconds without events. Keeps ages such as `3m ago` current. */
 const idleMs = 15_000;
@@ -18,7 +18,7 @@ const pollMs = 5_000;
 /**
  * Reruns a command after each event and redraws its output in place, until Ctrl-C.
  * @param title the words of the command
- * @throws the error of the command, except while the orchestrator is unavailable
+ * @throws the error from the command, except while the orchestrator is unavailable
  */
 export async function watch(
   context: Context,
@@ -36,7 +36,7 @@ export async function watch(
     const sink: Sink = {
       write: (piece) => (text += piece),
       isTTY: true,
-      // Avoids the last column, because the block cuts lines that fill it.
+      // Avoids the last column, because the block truncates lines that fill it.
       columns: (stdout.columns ?? 80) - 1,
       rows: stdout.rows,
     };

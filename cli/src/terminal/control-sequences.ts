@@ -29,7 +29,9 @@ const maxParams = 256;
 const introducers: Readonly<Record<string, string>> = { ']': 'osc', P: 'dcs', X: 'sos', '^': 'pm', _: 'apc' };
 
 export class ControlSequences {
-  /** Whether U+0080 to U+009F are control characters. False if they are bytes of characters that are not decoded. */
+  /**
+   * Whether U+0080 to U+009F are control characters. False if they are bytes of characters that have not been decoded.
+   */
   readonly #c1: boolean;
   #state: State = 'ground';
   #intermediates = '';
@@ -101,7 +103,7 @@ export class ControlSequences {
       case 'string_escape':
         if (character === '\\') this.#endString(tokens);
         else {
-          // The string has no terminator, so drops it and starts a new sequence.
+          // Drops the unterminated string and starts a new sequence.
           this.#begin('escape');
           this.#step(character, code, tokens);
         }

@@ -11,7 +11,7 @@ afterEach(() => {
 
 const events = { bytes: () => {}, text: () => {}, alive: () => {}, answered: () => {}, closed: () => {} };
 
-/** Returns the error of a connection attempt if the server refuses the upgrade with this response. */
+/** Returns the error from a connection attempt if the server refuses the upgrade with this response. */
 async function dialled(status: number, body: string, headers: OutgoingHttpHeaders = {}): Promise<unknown> {
   const server = createServer((_request, response) => response.writeHead(status, headers).end(body));
   const agent = new Agent();

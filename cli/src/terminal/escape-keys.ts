@@ -11,8 +11,8 @@ const tilde = 0x7e;
 const commands: Readonly<Record<string, 'leave' | 'detach' | 'help'>> = { '.': 'leave', d: 'detach', '?': 'help' };
 
 /**
- * Maximum size of a read that counts as typed keys, in bytes. A larger read is a paste, which is passed on unchanged,
- * so that `~.` in it does not close the session.
+ * Maximum size of a read that is treated as typed keys, in bytes. A larger read is a paste, which is passed on
+ * unchanged, so that `~.` in it does not close the session.
  */
 const maxTyped = 32;
 /** Milliseconds after a paste during which small reads still belong to it, because terminals split a large paste. */

@@ -65,26 +65,26 @@ export type Ending =
   /** Output could not be written, for example because the reader closed the pipe or the disk is full. */
   | { readonly kind: 'unread'; readonly error: unknown };
 
-/** Limits of unwritten output, in bytes. The connection pauses above the first limit and resumes below the second. */
+/** Limits for unwritten output, in bytes. The connection pauses above the first limit and resumes below the second. */
 const maxUnwritten = 256 * 1024;
 const fewUnwritten = 64 * 1024;
-/** Limits of unsent input, in bytes. The keyboard pauses above the first limit and resumes below the second. */
+/** Limits for unsent input, in bytes. The keyboard pauses above the first limit and resumes below the second. */
 const maxUnsent = 256 * 1024;
 const fewUnsent = 64 * 1024;
 
 const reattachFor = 60_000;
 const maxReattachDelayMs = 2_000;
-/** Milliseconds of silence until a ping is sent, and until the connection counts as lost. */
+/** Milliseconds of silence before a ping is sent, and before the connection is considered lost. */
 const askAfter = 10_000;
 const lostAfter = 30_000;
 /**
- * Limit of unread input, in bytes. Above it, the remote program may not be reading its input, in which case the
+ * Limit for unread input, in bytes. Above it, the remote program may not be reading its input, in which case the
  * orchestrator stops reading and does not respond to pings. The orchestrator's own pings, one every 30 s, still prove
  * that it is alive.
  */
 const maxUnread = 32 * 1024;
 const lostAfterUnread = 75_000;
-/** Maximum size of a message to the orchestrator, in bytes. The orchestrator accepts four times as many. */
+/** Maximum size of a message to the orchestrator, in bytes. The orchestrator accepts messages four times as large. */
 const longestTyped = 16 * 1024;
 
 const endOfInput = Uint8Array.of(0x04);

@@ -87,7 +87,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       // editor's output would slant. Only `stty` can turn this off. Leaving raw mode turns it on again.
       if (raw) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'], timeout: 5_000 });
     } catch {
-      // The terminal was closed, so its settings need no restore.
+      // The terminal was closed, so there are no settings to restore.
     }
   };
   const listen = (event: string, listener: () => void) => {
@@ -175,7 +175,10 @@ function writeNow(fd: number, text: string): void {
     }
 }
 
-/** Returns the error for a failed write. EIO means that a terminal hung up, or that the disk with a file failed. */
+/**
+ * Returns the error for a failed write. EIO means that the terminal hung up, or that the disk that contains the file
+ * failed.
+ */
 function unwritten(error: NodeJS.ErrnoException, isTerminal: boolean): Error {
   if (error.code === 'EPIPE' || (error.code === 'EIO' && isTerminal)) return new OutputClosed();
   const why = error.code === 'ENOSPC' ? 'no space left' : error.message;
@@ -237,7 +240,7 @@ class Writer {
     return new Promise((resolve, reject) =>
       write(this.#fd, bytes, (error, written) => {
         if (error === null) resolve(written);
-        // Another process has made the file descriptor non-blocking, so waits and retries.
+        // Waits and retries, because another process has made the file descriptor non-blocking.
         else if (error.code === 'EAGAIN') setTimeout(() => resolve(0), 5);
         else if (error.code === 'EINTR') resolve(0);
         else reject(error);

@@ -12,7 +12,7 @@ async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 
 /**
  * Plays a recording with a clock that advances only with each wait.
- * @param keys the time of each key press, in seconds of the clock
+ * @param keys the time of each key press, in seconds on the clock
  */
 async function play(
   recording: Uint8Array,

@@ -46,9 +46,9 @@ export class Player {
   #interrupt = new AbortController();
   #paused = false;
   #quit = false;
-  /** Position to which to skip, in seconds of the recording; null if there is none. */
+  /** Position to skip to, in seconds from the start of the recording; null if there is none. */
   #target: number | null = null;
-  /** Position in the recording, and the time of the clock at that position, both in seconds. */
+  /** Position in the recording, and the clock time at that position, both in seconds. */
   #position = 0;
   #since = 0;
 
@@ -134,7 +134,7 @@ export class Player {
     return true;
   }
 
-  /** Waits until playback reaches a time of the recording. */
+  /** Waits until playback reaches a time in the recording. */
   async #until(at: number): Promise<'go' | 'quit' | 'anew'> {
     for (;;) {
       if (this.#quit) return 'quit';

@@ -127,8 +127,8 @@ export class PlainText {
             ? token.character
             : '';
       if (said === '') continue;
-      // Text before a carriage return becomes a separate line unless it is empty. CR CR LF, which terminals send,
-      // counts as one line end.
+      // Text before a carriage return becomes a separate line unless it is empty. CR CR LF, which terminals send, is
+      // treated as one line ending.
       if (this.#pendingReturn && said !== '\r' && said !== '\n' && !this.#lineBegins) text += '\n';
       this.#pendingReturn = said === '\r';
       if (this.#pendingReturn) continue;

@@ -28,7 +28,7 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
       return `${from === null ? 'missing' : color.red(from)}, ${declared}`;
     }),
   );
-  // The diff of a missing file is its whole content.
+  // The diff for a missing file is its entire content.
   if (result.diff !== null && (!missing || style.verbose)) {
     lines.push(`      ${color.red('- on the machine')}  ${color.green('+ expected')}`);
     lines.push(...diffLines(result.diff, color, false, style.verbose ? null : style.width));

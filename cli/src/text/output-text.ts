@@ -1,4 +1,4 @@
-/** Number of characters at the end of the earlier output to search for in the new output. */
+/** Number of characters from the end of the earlier output to search for in the new output. */
 const keyLength = 256;
 
 /**

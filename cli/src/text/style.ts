@@ -79,7 +79,7 @@ export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'
 /** Matches times in text from the orchestrator (RFC 3339, in UTC), with a preposition that a relative time does not need. */
 const timesInText = /\b(?:at )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/g;
 
-/** Replaces the RFC 3339 times in a text with times relative to now; with `--verbose`, keeps them. */
+/** Replaces RFC 3339 times in text with times relative to now; with `--verbose`, keeps them. */
 export const withRelativeTimes = (text: string, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
   verbose
     ? text

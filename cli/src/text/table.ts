@@ -11,7 +11,7 @@ export interface Column<Row> {
   paint?: (text: string, row: Row, style: Style) => string;
   /** Whether the column may be truncated if the line is too long. The widest such column is truncated first. */
   flexible?: boolean;
-  /** Whether a text that is too long continues on the next line instead of being truncated. */
+  /** Whether text that is too long wraps to the next line instead of being truncated. */
   wraps?: boolean;
   /** Preferred minimum width of a flexible column. Default: 12. */
   wants?: number;

@@ -56,14 +56,14 @@ const examples: Readonly<Record<MomentUse, string>> = {
     'Specify a duration from now, such as 30m, 2h, or 90d, a last day, such as 2026-12-01, or a time, such as 2026-12-01T22:00:00Z.',
 };
 
-/** UNIX seconds have ten digits, which no duration has. */
+/** A Unix timestamp has ten digits; no duration has that many. */
 const unixTime = /^\d{10}$/;
 
 /** End of the year 9999, the last year with four digits in ISO 8601. Unix seconds. */
 const latest = 253_402_300_799;
 
 /**
- * Parses a moment: a duration (`2h`, `7d`), a day (`2026-12-01`), an ISO 8601 time (`2026-12-01T22:00:00Z`), or UNIX
+ * Parses a moment: a duration (`2h`, `7d`), a day (`2026-12-01`), an ISO 8601 time (`2026-12-01T22:00:00Z`), or Unix
  * seconds (`1795000000`). A time without a zone is local.
  * @param now Unix seconds
  * @returns Unix seconds

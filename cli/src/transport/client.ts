@@ -21,7 +21,7 @@ export interface UnknownCertificate {
   origin: string;
   fingerprint: Fingerprint;
   subject: string;
-  /** OpenSSL error code that states why the certificate was not accepted. */
+  /** OpenSSL error code that indicates why the certificate was not accepted. */
   reason: string;
 }
 

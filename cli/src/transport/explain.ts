@@ -9,7 +9,7 @@ import { wrapMessage } from '../text/width.ts';
 export interface Explanation {
   exit: Exit;
   code: string;
-  /** HTTP status; null for an error of this program. */
+  /** HTTP status; null for an error in this program. */
   status: number | null;
   message: string;
   remedy: string | null;
@@ -78,7 +78,7 @@ export function explain(error: unknown): Explanation {
       code,
       status,
       message,
-      // The errors are printed, so omits a remedy that refers to the field `errors`.
+      // Omits a remedy that refers to the field `errors`, because the errors are printed.
       remedy: wait ?? (faults.length > 0 && remedy?.includes('`errors`') ? null : remedy) ?? null,
       errors: faults,
       instance: typeof instance === 'string' ? instance : null,

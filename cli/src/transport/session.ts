@@ -43,8 +43,9 @@ export async function lastTrustOf(env: Environment, url: string, operatorId: str
 }
 
 /**
- * Returns a token store in files with mode 0600, one for each operator and address. An invalid file counts as missing.
- * @param trust states how the server was verified; tokens from a server that was verified differently are ignored
+ * Returns a token store in files with mode 0600, one for each operator and address. An invalid file is treated as
+ * missing.
+ * @param trust how the server was verified; tokens from a server that was verified differently are ignored
  */
 export function tokenFile(
   env: Environment,
@@ -151,7 +152,7 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
       try {
         return (await keep(await client(current.token)(renew, {}))).token;
       } catch (error) {
-        // The token is too old or was revoked, so signs in with the key.
+        // Signs in with the key, because the token is too old or was revoked.
         if (!(error instanceof ApiError)) throw error;
       }
     }

@@ -20,7 +20,7 @@ export function parseFingerprint(text: string): Fingerprint | null {
 export const showFingerprint = (fingerprint: Fingerprint): string =>
   (fingerprint.toUpperCase().match(/../g) ?? []).join(':');
 
-/** States where the orchestrator prints its fingerprint, for messages. */
+/** Where the operator can find the fingerprint, for messages. */
 export const fingerprintSource =
   'the fingerprint that `muster orchestrator init` printed, or the orchestrator when it started (npm start, or its log)';
 
@@ -56,7 +56,7 @@ export function choosePolicy(options: {
 }
 
 /**
- * States how the server was verified, to bind stored tokens to the server.
+ * Describes how the server was verified, to bind stored tokens to the server.
  * @param servers names of the server by its key, for a certificate that was not checked
  */
 export function trustName(policy: TrustPolicy, servers: readonly string[]): string {

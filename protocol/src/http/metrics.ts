@@ -4,7 +4,7 @@ import { nodeExample } from './agents.ts';
 import { nodeParams, queryInteger } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 
-/** Maximum samples per response. */
+/** Maximum number of samples per response. */
 export const maxSamples = 100_000;
 
 export const sampleExample: Sample = {

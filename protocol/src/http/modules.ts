@@ -46,7 +46,7 @@ export const faultSchema = z
   })
   .meta({ id: 'Fault' });
 
-/** Maximum bytes of a body with the text of a module. Escaping as JSON may double the text. */
+/** Maximum size of a body that contains a module, in bytes. JSON escaping can double the size of the module. */
 export const moduleBodyLimit = 2 * 1024 * 1024 * 2 + 65_536;
 
 const revisionQuery = z

@@ -10,10 +10,10 @@ import { operationId } from './operations.ts';
 export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;
 export type OffReason = (typeof offReasons)[number];
 
-/** Maximum number of resources to name for each reason, and of changes to list for each resource. */
+/** Maximum number of resources to list for each reason, and of changes for each resource. */
 export const maxExamples = 3;
 export const maxExampleChanges = 3;
-/** Maximum length of each text in these resources, in characters. */
+/** Maximum length of each string in these resources, in characters. */
 export const maxExampleText = 200;
 
 export const offAgentSchema = z

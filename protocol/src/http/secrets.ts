@@ -6,9 +6,9 @@ import { nameParams, optional, pageQuery } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 import { operatorId } from './operators/operators.ts';
 
-/** Maximum length of a secret, in bytes of UTF-8. */
+/** Maximum length of a secret, in UTF-8 bytes. */
 export const maximumSecretBytes = 64 * 1024;
-/** Maximum secrets per page of the list. */
+/** Maximum number of secrets per page of the list. */
 const maxSecrets = 1000;
 
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;

@@ -33,7 +33,10 @@ export interface BodyFault {
 
 type BodyPath = readonly (string | number)[];
 
-/** Receives a text's value. `to` is the path in the body, which differs from `from` after an omitted element. */
+/**
+ * Receives the value of an evaluated string. `to` is the path in the body, which differs from `from` after an omitted
+ * element.
+ */
 type Take = (from: BodyPath, evaluated: Evaluated, to?: BodyPath) => Json | undefined;
 
 /** Evaluates the expressions of all fields. Does not validate the result. */
@@ -45,7 +48,7 @@ export function evaluateBody(
   const body: Record<string, Json> = {};
   const deferred: DeferredText[] = [];
   const faults: BodyFault[] = [];
-  /** @returns the value, an empty text if the value has secrets or an error, or undefined if it is omitted */
+  /** @returns the value, an empty string if the value contains secrets or an error, or undefined if it is omitted */
   const take: Take = (from, evaluated, to = from) => {
     if (evaluated.kind === 'value') return evaluated.value;
     if (evaluated.kind === 'omitted') return undefined;
@@ -64,7 +67,10 @@ export function evaluateBody(
   return { body, deferred, faults };
 }
 
-/** Evaluates the strings in a value of any form. A string that is one expression keeps the type of its value. */
+/**
+ * Evaluates the strings in a value of any form. A string that consists of a single expression keeps the type of its
+ * value.
+ */
 function evaluateAny(value: Json, scope: Scope, path: BodyPath, to: BodyPath, take: Take): Json | undefined {
   if (typeof value === 'string') return take(path, evaluateInPlace(value, scope), to);
   if (Array.isArray(value)) {

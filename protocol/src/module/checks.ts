@@ -172,7 +172,7 @@ function checkReferences({ name, resources }: Outline, findings: Findings): void
     else findings.fault([...path, 'id'], `the id ${quoted(id)} is used twice: resource ${earlier + 1} has it too`);
   }
   const ids = [...indexOf.keys()];
-  // Limits suggestions, because they would be slow for many unknown and many known names.
+  // Limits suggestions, because they would be slow if there are many unknown and many known names.
   let hints = Math.min(100, Math.floor(20_000 / (ids.length + 1)));
   const resolve = ({ id, path }: Reference): number[] => {
     const index = indexOf.get(id) ?? ownIndex(id, name, indexOf);
@@ -270,7 +270,7 @@ function checkParameters({ parameters, supports }: Outline, { fault, warning }: 
       fault([...path, 'variants', index ?? 0], message);
     if (wrong.length > 0) continue;
     for (const [index, { value }] of parameter.variants.entries()) {
-      // The schema requires the value.
+      // The schema reports a missing value.
       if (value === null) continue;
       for (const found of parameterFaults(parameter, value))
         fault([...path, 'variants', index, 'value', ...found.path], found.message);
@@ -308,7 +308,7 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
   }
 }
 
-/** Braces of Jinja and similar languages. Scripts may contain them for the programs that they run. */
+/** Opening braces of Jinja and similar languages. Scripts may contain them as input for other programs. */
 const foreignBraces = /(?<![$])\{\{|\{%/;
 
 const foreignBracesWarning = (text: string): string => {

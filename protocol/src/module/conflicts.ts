@@ -22,7 +22,7 @@ const maximumSteps = 200_000;
  * Finds pairs of resources in one module that have the same identity and may both apply to some agent. Each contender
  * is the later one of at most one pair.
  *
- * @param clauses `supports` of the module; an empty list counts as one clause that every agent matches
+ * @param clauses `supports` of the module; an empty list is treated as one clause that every agent matches
  * @returns pairs of indices into `contenders`, the earlier first
  */
 export function conflictingPairs(
@@ -55,7 +55,7 @@ export function conflictingPairs(
 
 /**
  * Reports whether both resources may apply to the same agent.
- * @param clauses the agents in question; an empty list stands for every agent
+ * @param clauses the agents in question; an empty list means every agent
  */
 export function canBothApply(one: Contender, other: Contender, clauses: readonly Conditions[]): boolean {
   if (one.resource === other.resource) return false;

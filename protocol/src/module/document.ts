@@ -47,7 +47,7 @@ export type OnlyIf =
   | { readonly not: OnlyIf }
   | readonly OnlyIf[];
 
-/** The other direction of a trigger: when this resource changes, the named one is reloaded, restarted, or rerun. */
+/** The reverse of a trigger: when this resource changes, the named one is reloaded, restarted, or rerun. */
 export interface Notification {
   trigger: Trigger;
   /** Reference to a resource. */
@@ -55,9 +55,9 @@ export interface Notification {
   immediately: boolean;
 }
 
-/** The list or map for which `for_each` repeats a resource. */
+/** The list or map over which `for_each` repeats a resource. */
 export type Loop =
-  /** The text is a single expression, which must return a list or a map. */
+  /** `text` is a single expression, which must return a list or a map. */
   | { readonly kind: 'expression'; readonly text: string }
   | { readonly kind: 'values'; readonly values: Json }
   /** Loops in order, outermost first. `list` is CEL without `${{`. */
@@ -147,7 +147,7 @@ export interface ModuleDocument {
   require: readonly ValueCheck[];
   /** Values from other agents, which the orchestrator reads when it resolves the module. */
   lookups: Readonly<Record<string, Lookup>>;
-  /** `any`, `latest`, or an expression: the version of packages that declare none. Absent for `any`. */
+  /** `any`, `latest`, or an expression: the version for packages that declare none. Absent for `any`. */
   packages?: string;
   resources: readonly ResourceDeclaration[];
   verify: readonly Verification[];

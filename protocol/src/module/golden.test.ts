@@ -8,9 +8,9 @@ import { parseModule } from './parse.ts';
 import { resolveDesiredSet } from './resolve.ts';
 
 /**
- * Modules for version 0.1, with the agents and parameters for which they were resolved. A module keeps its meaning in
- * all later versions, so never change them. The modules come from the recipes, the examples, the documentation, and the
- * tests.
+ * Modules for version 0.1, with the agents and parameters for which they were resolved. Never change them, because a
+ * module must keep its meaning in all later versions. The modules come from the recipes, the examples, the
+ * documentation, and the tests.
  */
 interface Golden {
   /** Sources of the modules in one desired set. */

@@ -27,7 +27,7 @@ export interface Instance extends Omit<UnfilledResource, 'depends_on' | 'immedia
   readonly triggerIds: Readonly<Partial<Record<Trigger, readonly string[]>>>;
   readonly immediateIds: readonly string[];
   readonly notifications: ResourceDeclaration['notify'];
-  /** The id in the module, which several instances share with `for_each`. */
+  /** The ID in the module. All instances from the same `for_each` share it. */
   readonly declaredId: string | null;
 }
 
@@ -43,7 +43,7 @@ export interface Instances {
   scope: Scope;
   /** Names of the lookups whose conditions hold. */
   lookups: readonly string[];
-  /** Parameters that layers of equal precedence set differently. Nothing else is resolved then. */
+  /** Parameters that layers of equal precedence set to different values. If there are any, nothing else is resolved. */
   conflicts: LayeredParameters['conflicts'];
 }
 
@@ -58,7 +58,7 @@ export class ResolutionBudget {
   #characters = maximumText;
 
   /**
-   * Counts a resource, or with `resources` 0 anything else.
+   * Counts a resource; if `resources` is 0, counts only characters.
    * @returns the reason if a limit is exceeded, otherwise undefined
    */
   spend(characters: number, resources = 1): string | undefined {
@@ -77,7 +77,7 @@ export const charactersOf = (value: unknown): number => {
   return Object.values(value).reduce<number>((sum, item) => sum + charactersOf(item), 0);
 };
 
-/** Number of errors in a module after which its other resources are not resolved. */
+/** Number of errors in a module after which the remaining resources are not resolved. */
 const maximumFaults = 500;
 
 /** Resolves one module for one agent: clauses, `when`, variants, `for_each`, templates, and expressions. */
@@ -154,7 +154,7 @@ export function instancesOf(
   return { instances, faults, scope, lookups: looked.used, conflicts };
 }
 
-/** Returns the version of packages that declare none, or the error in it. */
+/** Returns the version for packages that declare none, or its error. */
 function packagesOf({ packages }: ModuleDocument, scope: Scope): [string, string | undefined] {
   if (packages === undefined) return ['any', undefined];
   const evaluated = evaluateText(packages, scope);
@@ -164,7 +164,7 @@ function packagesOf({ packages }: ModuleDocument, scope: Scope): [string, string
   return parsed.success ? [parsed.data, undefined] : ['any', parsed.error.issues[0]?.message];
 }
 
-/** Returns the ids of a resource with the values of its loop: one, or one for each element of `for_each`. */
+/** Returns the IDs of a resource with its loop values: one ID, or one for each element of `for_each`. */
 function repetitions(
   { id, for_each, where }: ResourceDeclaration,
   scope: Scope,
@@ -327,7 +327,7 @@ const condition = (onlyIf: OnlyIf | null, scope: Scope, report: Report): OnlyIf 
     return text;
   });
 
-/** Returns the fields of a body whose values are hidden. */
+/** Returns the body fields whose values are hidden. */
 export function sensitiveFields(
   type: Instance['type'],
   body: Readonly<Record<string, Json>>,

@@ -19,7 +19,7 @@ export interface KindField {
   readonly identity: boolean;
   /** Value of an absent field; null if an absent field is not managed. */
   readonly default: string | null;
-  /** The values of a choice; null for other types. */
+  /** The allowed values of a choice; null for other types. */
   readonly values: string[] | null;
   readonly minimum: number | null;
   readonly maximum: number | null;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stableOrder } from './order.ts';
 
-/** Dependencies without a cycle: each index depends only on indices that precede it in a random order. */
+/** Generates dependencies without a cycle: each index depends only on indices that precede it in a random order. */
 const acyclic = fc
   .integer({ min: 0, max: 30 })
   .chain((size) =>

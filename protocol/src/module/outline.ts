@@ -32,7 +32,7 @@ export interface Outline {
   parameters: ReadonlyMap<string, { parameter: Parameter; path: Path }>;
   require: readonly { that: string; message: string; path: Path }[];
   lookups: ReadonlyMap<string, Lookup>;
-  /** Version of the packages that declare none, perhaps an expression. */
+  /** Version for packages that declare none; may be an expression. */
   packages: string | undefined;
   resources: readonly OutlineResource[];
   verify: readonly {
@@ -168,7 +168,7 @@ const referencesOf = (value: unknown, path: Path): Reference[] =>
     return typeof id === 'string' ? [{ id, path: [...path, index], immediately: immediately === true }] : [];
   });
 
-/** Keys of an entry of `notify`, with the triggers that they stand for. */
+/** Keys of a `notify` entry, with the corresponding triggers. */
 export const notificationTriggers = { reload: 'reload_on', restart: 'restart_on', rerun: 'rerun_on' } as const;
 const notificationKeys = Object.keys(notificationTriggers) as (keyof typeof notificationTriggers)[];
 
@@ -205,8 +205,8 @@ function resourceOf(value: Mapping, path: Path): OutlineResource {
 }
 
 /**
- * A mapping in which all values are text declares nested loops. A mapping without text is a literal map. The schema
- * refuses other mappings.
+ * A mapping whose values are all text declares nested loops. A mapping none of whose values is text is a literal map.
+ * The schema refuses other mappings.
  */
 function loopOf(value: unknown): Loop | undefined {
   if (typeof value === 'string') return { kind: 'expression', text: value };
@@ -284,7 +284,7 @@ export function documentOf(complete: Outline, files: ModuleFiles): ModuleDocumen
     ...(files.size === 0 ? {} : { files }),
     templates: complete.templates.map(({ id, when, content, path }) => ({
       ...{ id: id ?? '', when, content },
-      // The path of a file is that of the reference to it.
+      // The path of a file is the path of the reference to it.
       ...(path[0] === 'templates' ? {} : { isFile: true }),
     })),
     parameters: Object.fromEntries([...complete.parameters].map(([name, { parameter }]) => [name, parameter])),

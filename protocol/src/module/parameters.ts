@@ -15,7 +15,7 @@ import { isMapping, partSchema, type ValueFault } from './parameters/value-keywo
 import { valueFaults } from './parameters/value-schema.ts';
 import { chooseVariant } from './variants.ts';
 
-/** Returns the errors in a value for a parameter, with their paths in the value. */
+/** Returns the errors in a parameter value, with their paths in the value. */
 export const parameterFaults = ({ type, schema }: Pick<Parameter, 'type' | 'schema'>, value: Json): ValueFault[] =>
   valueFaults({ ...schema, type }, value);
 
@@ -37,7 +37,7 @@ export interface ParameterFault {
 /**
  * Returns an error for each unknown parameter, and for each value that does not match its declaration. A value that is
  * merged with others may be a part of a valid one.
- * @param given values by name; null counts as absent
+ * @param given values by name; null is treated as absent
  */
 export function givenFaults(
   declared: Readonly<Record<string, Parameter>>,
@@ -51,14 +51,14 @@ export function givenFaults(
   });
 }
 
-/** Returns the error about a value for a parameter that does not exist. */
+/** Returns the error for a value whose parameter does not exist. */
 export const unknownParameter = (declared: Readonly<Record<string, Parameter>>, name: string): ParameterFault => ({
   name,
   path: [name],
   message: `the module has no parameter ${quoted(name)}${suggestion(name, Object.keys(declared))}`,
 });
 
-/** @param layers those that the part with the error comes from */
+/** @param layers the layers that the part with the error comes from */
 function located(name: string, { path, message }: ValueFault, layers: readonly Layer[] = []): ParameterFault {
   const origins = [...new Set(layers.map(originText))].filter((text) => text !== '');
   const shown = origins.length > 5 ? [...origins.slice(0, 5), '…'] : origins;
@@ -104,7 +104,7 @@ export interface LayeredParameters {
 
 /**
  * Determines the values of a module's parameters for an agent, from layers and from the declarations.
- * @param layers by parameter; null values count as absent
+ * @param layers by parameter; null values are treated as absent
  * @param agent chooses among the variants of a default; without it, they are ignored
  * @returns the values; an error for each unknown parameter and in each value that does not match its declaration; and
  * the conflicts
@@ -204,7 +204,7 @@ function declaredLayer(
   };
 }
 
-/** Returns layers of values without a name, such as those of a file. */
+/** Returns unnamed layers for values, such as those from a file. */
 export const givenLayers = (given: Readonly<Record<string, Json>>): Record<string, Layer[]> =>
   Object.fromEntries(
     Object.entries(given).map(([name, value]) => [name, [{ value, from: 'given', name: null, precedence: 0 }]]),

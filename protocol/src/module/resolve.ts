@@ -19,11 +19,11 @@ import { verificationKind } from './verification.ts';
 export interface ResolutionRequest {
   /** Modules in the order of the desired state. Repeated names are skipped. */
   readonly modules: readonly ModuleDocument[];
-  /** `{module: {name: value}}`; or with the layers of each value, as assignments give them. */
+  /** `{module: {name: value}}`; or with the layers of each value, as assignments define them. */
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
   readonly layers?: Layers;
   readonly agent: AgentFacts;
-  /** Values of lookups, by module and name. */
+  /** Lookup values, by module and name. */
   readonly lookups?: Readonly<Record<string, LookupValues>>;
   /** Whether to return `declarations`. */
   readonly withDeclarations?: boolean;
@@ -130,7 +130,7 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
   };
 }
 
-/** Returns the layers of all parameters, with those of requirements. */
+/** Returns the layers of all parameters, including those that modules set for the modules they require. */
 export const layersOf = (
   { parameters = {}, layers }: Pick<ResolutionRequest, 'parameters' | 'layers'>,
   modules: readonly ModuleDocument[],

@@ -10,7 +10,7 @@ export interface SourceContent {
 }
 
 /**
- * A resource in the form for one agent: with the chosen variant, with the template in `content`, and with evaluated
+ * A resource as resolved for one agent: with the chosen variant, with the template in `content`, and with evaluated
  * expressions.
  */
 export interface ResolvedResource<T extends ResourceType = ResourceType> {

@@ -67,7 +67,7 @@ describe('moduleJsonSchema', () => {
     const functions = schema['x-functions'] as { name: string }[];
     expect(functions).toContainEqual({ name: 'basename', form: 'basename(path)', about: 'The last part of a path.' });
     expect(functions).toContainEqual(expect.objectContaining({ name: 'startsWith', form: 'text.startsWith(part)' }));
-    // Functions of CEL and of Muster that have the same name.
+    // Functions that have the same name in CEL and Muster.
     expect(functions.length - new Set(functions.map(({ name }) => name)).size).toBe(0);
   });
 

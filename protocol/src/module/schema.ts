@@ -50,7 +50,7 @@ const id = checked(allOf(notEmpty, maxLength(128), noControlCharacters, noExpres
   maxLength: 128,
 });
 
-/** An id, or a module and an id. */
+/** An ID, or a module and an ID. */
 const reference = checked(
   allOf(notEmpty, maxLength(258), noControlCharacters, noExpression),
   'must be text, in quotes',

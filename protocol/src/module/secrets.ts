@@ -8,8 +8,8 @@ import { pointer } from './source/tree.ts';
 import { defaultTimeout, type VerificationType, verificationKind } from './verification.ts';
 
 /**
- * A body whose secrets are not inserted. Not assignable to `ResourceBody`, because an agent that received it would
- * empty files.
+ * A body whose secrets have not been inserted. Not assignable to `ResourceBody`, because an agent that received it
+ * would empty files.
  */
 export type UnfilledBody = { [field: string]: Json };
 
@@ -51,8 +51,8 @@ export function secretNames(resources: readonly { readonly deferred: readonly De
 }
 
 /**
- * Maximum bytes that secrets add to one operation, as JSON. A stored desired state has at most 48 MiB, and a frame 64 MiB.
- * A loop can insert one secret any number of times.
+ * Maximum number of bytes that secrets add to one operation, as JSON. A stored desired state is at most 48 MiB, and a
+ * frame at most 64 MiB. A loop can insert one secret any number of times.
  */
 const maximumSecretBytes = 15 * 1024 * 1024;
 
@@ -151,7 +151,7 @@ function fillBody(
         missing = true;
         fault(path, `the secret "${part.secret}" is missing, has expired, or is not allowed for this agent`);
       }
-      // The stored desired state has the default.
+      // The stored desired state already contains the default.
       if (found !== undefined) budget.spend(part.secret, found);
       if (budget.exceeded) {
         fault(path, tooManySecrets);
@@ -178,7 +178,7 @@ function fill(body: UnfilledBody, path: readonly (string | number)[], text: stri
       typeof owner === 'object' && owner !== null && Object.hasOwn(owner, key)
         ? (owner as UnfilledBody)[key]
         : undefined;
-  // The module may have a key such as `__proto__`, which is set only where it is a key of the value itself.
+  // Sets only own properties, because the module may contain a key such as `__proto__`.
   if (last !== undefined && typeof owner === 'object' && owner !== null && Object.hasOwn(owner, last))
     (owner as UnfilledBody)[last] = text;
 }

@@ -33,8 +33,8 @@ export interface VariantFault {
 }
 
 /**
- * Remaining work for checking the variants of a module, in comparisons of two conditions with few values. If none
- * remains, errors in variants are reported when the module is resolved.
+ * Remaining work budget for checking the variants of a module, in comparisons of two conditions with few values. If
+ * none remains, errors in variants are reported when the module is resolved.
  */
 export interface VariantBudget {
   steps: number;
@@ -53,7 +53,7 @@ function spend(budget: VariantBudget, steps: number): boolean {
 const weight = (conditions: Conditions): number =>
   Object.values(conditions).reduce((sum, set) => sum + (set.in?.length ?? 0) + (set.notIn?.length ?? 0), 1);
 
-/** Cost of a comparison, in which each value of one set is searched in the other. */
+/** Cost of a comparison, which searches one set for each value of the other. */
 const costOf = (one: Conditions, other: Conditions): number => 1 + (weight(one) * weight(other)) / 100;
 
 /**
@@ -83,7 +83,9 @@ export function certainVariantFaults(
   return faults;
 }
 
-/** Finds variants with the same keys that match the same agents without a variant with more keys taking precedence. */
+/**
+ * Finds variants that have the same keys and match the same agents, where no variant with more keys takes precedence.
+ */
 export function tiedVariantFaults(
   variants: readonly Conditions[],
   when: Conditions,

@@ -59,7 +59,7 @@ export const helloSchema = z.strictObject({
   hostname: z.string().max(255),
   token: z.string().max(128).nullable(),
   attributes: attributesSchema,
-  /** Since version 2. Time of sending on the agent's clock, in Unix milliseconds. */
+  /** Since version 2. Time at which the agent sent the message, by its own clock, in Unix milliseconds. */
   clock_ms: z.number().int().nonnegative().optional(),
   /** All of the agent's operations that the orchestrator has not acknowledged as ended. */
   open_operations: boundedList(
@@ -138,7 +138,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('attributes'),
     attributes: attributesSchema,
-    /** Time of sending on the agent's clock, in Unix milliseconds. */
+    /** Time at which the agent sent the message, by its own clock, in Unix milliseconds. */
     clock_ms: z.number().int().nonnegative().optional(),
   }),
   /** The agent keeps a report until an `ack` includes its sequence number. */
@@ -188,9 +188,9 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
   /** Number of input bytes written to the terminal since the last credit; at least a quarter of the window. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   /**
-   * Since version 7. Requests part of a content that a resource of this open operation references. The answers follow
-   * in the order of the requests: content frames with all of these bytes, or `content_refused`. The number and bytes of
-   * unanswered requests are limited. A part ends at the next multiple of `limits.contentRequestBytes` at the latest.
+   * Since version 7. Requests part of the content that a resource of this open operation references. Responses follow
+   * in the order of the requests: content frames with all of these bytes, or `content_refused`. The number and size of
+   * pending requests are limited. A part ends at the next multiple of `limits.contentRequestBytes` at the latest.
    */
   z.strictObject({
     type: z.literal('content_request'),

@@ -1,6 +1,6 @@
 /**
  * Link limits, which the agent and the orchestrator enforce on each other. In bytes and milliseconds, unless the name
- * states otherwise.
+ * indicates otherwise.
  */
 export const limits = {
   /**
@@ -34,7 +34,7 @@ export const limits = {
   recentLinkMs: 5 * 60_000,
   /** Minimum duration of a link that resets the backoff. */
   stableLinkMs: 10_000,
-  /** Number of consecutive short links after which they no longer count as recent. */
+  /** Number of consecutive short links after which they are no longer considered recent. */
   shortLinks: 10,
   /** Delay before a rejected or removed agent reconnects. */
   rejectedRetryAfterSecs: 600,
@@ -60,18 +60,18 @@ export const limits = {
   outputProgressBytes: 4 * 1024,
   /** Minimum interval between `output_progress` messages. A message also waits for the response to the previous one. */
   outputProgressIntervalMs: 1_000,
-  /** Maximum size of a content that a resource references. All files of a module together have at most this size. */
+  /** Maximum size of the content that a resource references, and of all files of a module together. */
   contentBytes: 512 * 1024 * 1024,
-  /** Maximum bytes of a `content_request`. */
+  /** Maximum number of bytes per `content_request`. */
   contentRequestBytes: 64 * 1024,
-  /** Maximum bytes, and maximum number, of unanswered content requests. */
+  /** Maximum number of bytes in pending content requests, and maximum number of such requests. */
   contentWindowBytes: 256 * 1024,
   contentRequests: 16,
-  /** Maximum bytes of content in a binary frame. */
+  /** Maximum number of content bytes per binary frame. */
   contentFrameBytes: 16 * 1024,
   /** Maximum number of a terminal channel on a link. Channel numbers have 32 bits. */
   mostChannel: 0xffff_ffff,
-  /** Maximum terminal bytes per binary frame. */
+  /** Maximum number of terminal bytes per binary frame. */
   terminalFrameBytes: 16 * 1024,
   /** Maximum terminal output without a `terminal_credit`, in bytes. */
   terminalOutputWindowBytes: 256 * 1024,
@@ -80,6 +80,8 @@ export const limits = {
   /** Size below which a terminal's frame rate is limited, because an agent can join small chunks of output. */
   terminalSmallFrameBytes: 4 * 1024,
   terminalSmallFramesPerSecond: 250,
-  /** Maximum burst of small frames. A stalled network can deliver this many together before the link counts as lost. */
+  /**
+   * Maximum burst of small frames. A stalled network can deliver this many together before the link is considered lost.
+   */
   terminalSmallFrameBurst: 20_000,
 } as const;

@@ -73,7 +73,7 @@ const operation = z.strictObject({
   resources: z.array(resource),
   /** Modules outside the desired state whose resources the agent leaves unchanged. */
   keep_modules: z.array(z.string()),
-  /** For drift, the apply with whose snapshot the machine is compared. */
+  /** For drift, the apply whose snapshot the machine is compared with. */
   snapshot_operation_id: operationId.nullable(),
   /**
    * For an apply that is bound to a plan, the digest of the plan. The apply runs only if a new plan has the same
@@ -150,7 +150,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
   /** Number of output bytes that were processed since the last credit. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
-  /** Since version 7. The answer to a `content_request` whose content the agent may not receive. */
+  /** Since version 7. The response to a `content_request` for content that the agent may not receive. */
   z.strictObject({
     type: z.literal('content_refused'),
     request: z.number().int().min(1).max(limits.mostChannel),

@@ -4,7 +4,7 @@ import { limits } from './limits.ts';
 
 /**
  * Recognizes the reports that thousands of agents send at the same time: accepted, results without details, and finished.
- * Such a message takes a tenth of the time that its schema takes. Everything else is left to the schema.
+ * Recognizing such a message takes a tenth of the time that its schema takes. The schema validates all other messages.
  *
  * @returns true only if the message has the type of its schema, with the fields in the same order; false does not mean
  *   that the schema refuses it

@@ -37,7 +37,7 @@ interface ManyOptions extends AgentOptions {
   yes?: boolean;
 }
 
-/** Describes the arguments that name agents and tags. */
+/** Help text for arguments that specify agents and tags. */
 export const tagWords = `Agents, then tags as key=value. If all tags are only keys, separate agents by commas. Specify an agent by ${agentNaming}`;
 
 /** Registers the `muster agents` commands that change agents. */

@@ -56,7 +56,7 @@ function parameterLines({ parameter, value, merge, layers, faults }: AgentValue,
     return [`  ${name}  ${color.red('error')}`, ...layers.map((layer) => `    ${layerText(layer)}`)];
   if (only === undefined) return [`  ${name}  ${color.dim('no value')}`];
   if (others.length === 0) return [`  ${name}: ${valueText(value)}  ${color.dim(originText(only))}`];
-  // Assignments with the same precedence may give the same value.
+  // Assignments with the same precedence may set the same value.
   if (merge === 'replace') return [`  ${name}: ${valueText(value)}  ${color.dim(layers.map(originText).join(', '))}`];
   return [
     `  ${name}: ${valueText(value)}  ${color.dim(`merged (${merge}) from`)}`,

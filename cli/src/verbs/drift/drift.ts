@@ -274,7 +274,7 @@ async function assignedModules(call: Client, node_id: string, modules: readonly 
   const enforced = (await call(listAssignments, {})).filter(
     (assignment) => assignment.mode === 'enforce' && assignment.modules.some((name) => modules.includes(name)),
   );
-  // With many assignments, prints all modules to save the requests.
+  // With many assignments, prints all modules to avoid the requests.
   if (enforced.length > 8) return new Set();
   const bound = await Promise.all(enforced.map(({ name }) => call(getAssignment, { params: { name } })));
   return new Set(bound.flatMap((each) => (each.matches.includes(node_id) ? each.modules : [])));

@@ -114,7 +114,7 @@ const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOStrin
 async function queryOf(context: Context, options: Filters): Promise<Record<string, string>> {
   const { now } = context;
   const { operator, type, category, since, until } = options;
-  // Parses the options first, so that a typing error fails before the sign-in.
+  // Parses the options first, so that a typo causes an error before the sign-in.
   const after = since === undefined ? undefined : rfc3339(parseMoment(since, now()));
   const before = until === undefined ? undefined : rfc3339(parseMoment(until, now()));
   let { agent } = options;
@@ -289,7 +289,7 @@ async function prune(
 }
 
 /**
- * Maximum retention in days, about 2,700 years. `off` sets this value, because the API has none for unlimited
+ * Maximum retention in days, about 2,700 years. `off` sets this value, because the API has no value for unlimited
  * retention: it refuses 0, and null restores the configured retention.
  */
 const unlimitedDays = 1_000_000;

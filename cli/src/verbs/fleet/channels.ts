@@ -179,7 +179,7 @@ const destinationOf = ({ config }: Channel): string =>
 
 /** Describes the health of a channel's deliveries. */
 function deliveryText({ delivery }: Channel, style: Style): string {
-  // Orchestrators from before this field was added do not report it.
+  // Orchestrators released before this field was added do not report it.
   if (delivery === undefined) return '';
   const { last_delivered_at, last_error } = delivery;
   const last = last_delivered_at === null ? 'nothing delivered yet' : `delivered ${when(last_delivered_at, style)}`;

@@ -91,8 +91,8 @@ const changeWords: Readonly<Record<string, string>> = {
 };
 
 /**
- * Prints a change to an agent that the audit log does not contain as one dim line. The log contains other changes as
- * sentences.
+ * Prints a change to an agent as one dim line, for changes that are not in the audit log. The log describes all other
+ * changes in sentences.
  */
 async function printUnrecorded(
   { out }: Context,
@@ -115,7 +115,7 @@ async function printUnrecorded(
   for (const { node_id, change } of agents ?? []) {
     const word = Object.hasOwn(changeWords, change) ? changeWords[change] : undefined;
     if (word === undefined) continue;
-    // Remembers unknown agents too, so that each one is requested only once.
+    // Caches unknown agents too, so that each one is requested only once.
     if (!names.has(node_id))
       names.set(node_id, (await agentNames(call, new Set([node_id]))).get(node_id) ?? node_id.slice(0, 12));
     line(`${names.get(node_id)} ${word}`);

@@ -14,13 +14,13 @@ import { overviewText } from './overview.ts';
 /** Maximum number of agents with issues to show. */
 const few = 5;
 
-/** Reports whether an orchestrator is known: a profile exists, or a variable names one. */
+/** Reports whether an orchestrator is known: a profile exists, or a variable specifies one. */
 export async function isSetUp(env: Environment): Promise<boolean> {
   if (env.MUSTER_URL || env.MUSTER_PROFILE) return true;
   return Object.keys((await readProfiles(env)).profiles).length > 0;
 }
 
-/** Shows the fleet, its issues, and the commands to continue with. */
+/** Shows the fleet, its issues, and suggested next commands. */
 export async function home(context: Context): Promise<Exit> {
   const { out } = context;
   const { color } = out.style;

@@ -237,7 +237,7 @@ interface UpdateOptions extends Partial<CreateOptions> {
   valuesOnly?: boolean;
 }
 
-/** Returns the modules that an assignment assigns or gives values to. */
+/** Returns the modules that an assignment assigns or sets values for. */
 const namedIn = (modules: readonly string[], parameters: unknown): readonly string[] =>
   modules.length === 0 && typeof parameters === 'object' && parameters !== null ? Object.keys(parameters) : modules;
 

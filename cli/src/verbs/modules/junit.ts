@@ -1,14 +1,14 @@
-/** Results of tests as JUnit XML. The format has four elements, so no library for XML is used. */
+/** Formats test results as JUnit XML. The format has only four elements, so no XML library is used. */
 
 export interface JunitCase {
   readonly name: string;
   readonly seconds: number;
-  /** Undefined if the test has passed. */
+  /** Undefined if the test passed. */
   readonly failure?: { readonly message: string; readonly details: string };
 }
 
 export interface JunitSuite {
-  /** File of the tests. */
+  /** File that contains the tests. */
   readonly name: string;
   readonly cases: readonly JunitCase[];
 }

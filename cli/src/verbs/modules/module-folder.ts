@@ -15,12 +15,12 @@ import {
 import { type Pack, pack } from 'tar-stream';
 import { CliError, exits } from '../../exit.ts';
 
-/** Reads the folders of modules, and packs them. */
+/** Reads and packs module folders. */
 
-/** The folder of a module on this machine. */
+/** A module folder on this machine. */
 export interface LocalFolder {
   readonly directory: string;
-  /** The text of `module.yml`. */
+  /** The content of `module.yml`. */
   readonly bytes: Uint8Array;
   readonly folder: ModuleFolder;
   /** Total size of all files, in bytes. */
@@ -30,7 +30,7 @@ export interface LocalFolder {
 const faulty = (message: string, remedy: string): CliError =>
   new CliError(exits.failed, 'module_invalid', message, remedy);
 
-/** Reports whether a path is a directory with `module.yml`. */
+/** Reports whether a path is a directory that contains `module.yml`. */
 async function isModuleFolder(path: string): Promise<boolean> {
   const isDirectory = (await lstat(path).catch(() => null))?.isDirectory() === true;
   return isDirectory && (await lstat(join(path, moduleFileName)).catch(() => null))?.isFile() === true;
@@ -69,11 +69,11 @@ export async function readFolder(directory: string): Promise<LocalFolder> {
   return { directory, bytes, size, folder: { files, textOf: (path) => texts.get(path) ?? null } };
 }
 
-/** Reads the folder of a module, if the path leads to one. */
+/** Reads a module folder, if the path refers to one. */
 export const folderAt = async (path: string): Promise<LocalFolder | null> =>
   (await isModuleFolder(path)) ? readFolder(path) : null;
 
-/** Returns the files of a folder with the hashes of their contents. */
+/** Returns the files of a folder with their content hashes. */
 export async function hashedFiles({ directory, folder }: LocalFolder): Promise<ModuleFile[]> {
   const files: ModuleFile[] = [];
   for (const file of folder.files.values()) {
@@ -85,9 +85,9 @@ export async function hashedFiles({ directory, folder }: LocalFolder): Promise<M
 }
 
 /**
- * Packs a folder as a gzip-compressed tar archive. Sorts the names, and omits times and owners, so that equal folders
- * have equal archives.
- * @param packed receives the number of packed bytes after each part of a file
+ * Packs a folder as a gzip-compressed tar archive. Sorts the names, and omits times and owners, so that identical
+ * folders produce identical archives.
+ * @param packed called with the number of packed bytes after each chunk of a file
  */
 export async function* packFolder(
   { directory, bytes, folder: { files } }: LocalFolder,
@@ -137,9 +137,9 @@ async function writeEntries(
 }
 
 /**
- * Writes the folder of a module.
+ * Writes a module folder.
  * @param read returns the bytes of a file
- * @throws CliError if the folder has files, or a path is unsafe
+ * @throws CliError if the folder is not empty or a path is unsafe
  */
 export async function writeFolder(
   directory: string,

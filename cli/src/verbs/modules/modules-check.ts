@@ -60,7 +60,7 @@ export function registerChecks(command: Command, act: Act): void {
     .action(act(validate));
 }
 
-/** Returns the files for the typed words. For a directory, returns the YAML files below it, except tests of modules. */
+/** Returns the files for the typed words. For a directory, returns the YAML files below it, except module tests. */
 export async function filesOf(words: readonly string[]): Promise<string[]> {
   onlyOneStdin(words);
   const files: string[] = [];
@@ -119,7 +119,10 @@ export async function checkedFiles(
   return { files, exit };
 }
 
-/** Adds errors in `requires`, conflicts between modules, and names that two files use. Adds them to the later file. */
+/**
+ * Adds errors for `requires`, for conflicts between modules, and for names that two files use. Reports a conflict or
+ * duplicate name in the later file.
+ */
 function addConflicts(files: readonly CheckedFile[]): void {
   const sound = files.flatMap((file) => (file.module === null ? [] : [{ ...file, module: file.module, of: file }]));
   const firsts = new Map<string, string>();
@@ -185,7 +188,7 @@ async function validate(context: Context, words: string[]): Promise<Exit> {
 
 /**
  * Prints the results.
- * @param exit the exit code of reading the files
+ * @param exit the exit code from reading the files
  * @param hasFrames whether to print the lines around each error
  */
 function report({ out }: Context, files: readonly CheckedFile[], exit: Exit, hasFrames: boolean): Exit {

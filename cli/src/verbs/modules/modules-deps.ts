@@ -50,7 +50,7 @@ interface Options {
   dot?: boolean;
 }
 
-/** The facts of an agent for which modules are resolved; undefined fields were not given. */
+/** The facts of an agent for which modules are resolved; undefined fields were not specified. */
 interface Facts {
   attributes: Record<string, string> | undefined;
   tags: Record<string, string> | undefined;
@@ -135,7 +135,7 @@ async function localOrder(context: Context, words: readonly string[], facts: Fac
       'module_invalid',
       `${counted(faulty.length, 'module')} with errors`,
       'Fix the errors at the positions above.',
-      // The text above shows them at their places.
+      // The text output above already shows the errors at their positions.
       out.json ? { faults: faulty.flatMap(({ faults }) => faults) } : {},
     );
   }
@@ -169,7 +169,7 @@ async function localOrder(context: Context, words: readonly string[], facts: Fac
   throw unresolved(resolved.code, resolved.faults, 'Describe the agent with --attribute and --tag.');
 }
 
-/** Returns the modules in the directories of files: YAML files, and folders with a module. */
+/** Returns the modules in the directories that contain the given files: YAML files and module folders. */
 async function filesBeside(files: readonly string[]): Promise<string[]> {
   const directories = new Set(
     files

@@ -81,7 +81,7 @@ interface Side {
   readonly revision: number | null;
   readonly file: string | null;
   readonly content: string;
-  /** Files next to the module; null for a text without a folder, which is compared without files. */
+  /** Files next to the module; null for a module without a folder, which is compared without files. */
   readonly files: readonly ModuleFile[] | null;
 }
 

@@ -10,7 +10,7 @@ import { folderAt } from './module-folder.ts';
 
 /** Reads module files, and explains errors about stored modules. */
 
-/** Reports whether a word names a file, and not a stored module. */
+/** Reports whether a word refers to a file rather than a stored module. */
 export const isFile = (word: string): boolean => word === '-' || word.includes('/') || /\.ya?ml$/.test(word);
 
 interface Source {

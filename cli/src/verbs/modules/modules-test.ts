@@ -167,7 +167,7 @@ const block = (
   return [faultLine(file, { path: '', ...fault }, style.color), ...(frame === '' ? [] : [frame])];
 };
 
-/** Shows the expected and the actual value; as a diff if they have several lines. */
+/** Shows the expected and actual values, as a diff if they have several lines. */
 function differenceLines({ difference }: Mismatch, color: Colors): string[] {
   if (difference === null) return [];
   const { expected, actual } = difference;

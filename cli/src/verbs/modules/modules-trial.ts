@@ -160,11 +160,11 @@ function resourceLines(
 const bodyLines = (body: Readonly<Record<string, Json>>): string[] =>
   Object.entries(body).flatMap(([name, value]) => fieldLines(name, value, ''));
 
-/** Reports whether a text can be shown without quotes: it is not empty, and not a number, true, false, or null. */
+/** Reports whether text can be shown without quotes: it is not empty, and not a number, true, false, or null. */
 const isPlain = (value: Json): value is string =>
   typeof value === 'string' && !/^([\d.+-]|$|(true|false|null|~)$)/.test(value);
 
-/** Formats a field. A text of several lines is an indented block. */
+/** Formats a field. Multi-line text becomes an indented block. */
 function fieldLines(name: string, value: Json, note: string): string[] {
   if (typeof value !== 'string' || !value.includes('\n'))
     return [`  ${name}: ${sanitiseLine(isPlain(value) ? value : JSON.stringify(value))}${note}`];

@@ -95,7 +95,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
       const local = await folderAt(name);
       const { file, bytes } =
         local === null ? await readSource(context, name) : { file: join(name, moduleFileName), bytes: local.bytes };
-      // Checks locally first with the orchestrator's rules, so that a typing error is reported without a sign-in.
+      // Checks locally first with the orchestrator's rules, so that a typo is reported without a sign-in.
       const parsed = parseModule(bytes, local?.folder);
       for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
       const content = new TextDecoder().decode(bytes);
@@ -138,8 +138,8 @@ async function uploadFolder({ out }: Context, call: Client, local: LocalFolder):
 }
 
 /**
- * Prints the errors in the format of a compiler, on a terminal with the lines around them. With `--json`, only the error
- * contains them.
+ * Prints the errors in the format of a compiler and, on a terminal, the lines around them. With `--json`, only the
+ * error contains them.
  */
 function errorOfFaults({ out }: Context, file: string, content: string, faults: readonly Fault[]): CliError {
   if (out.json) return new FaultyModule(file, faults);
@@ -187,10 +187,10 @@ async function show(context: Context, name: string, options: { revision?: string
     query: revision === undefined ? {} : { revision: String(revision) },
   }).catch((error: unknown) => missingModule(call, name, revision, error));
   if (out.json) out.data(module);
-  // A pipe or a file gets the exact bytes, a terminal gets escaped text.
+  // A pipe or a file receives the exact bytes; a terminal receives escaped text.
   else {
     out.raw(out.style.width === null ? module.content : sanitise(module.content));
-    // Standard output has exactly the text.
+    // Standard output contains only the content of the module.
     for (const { path, size, executable } of module.files ?? [])
       out.note(out.noteColor.dim(`${sanitiseLine(path)}  ${bytesText(size)}${executable ? ', executable' : ''}`));
   }

@@ -17,7 +17,7 @@ import { folderAt, readFolder } from './module-folder.ts';
 import { isFile, onlyOneStdin, readSource, suggestModule } from './modules-source.ts';
 import { faulty, type TriedModule } from './trial-sources.ts';
 
-/** Reads the modules of a trial from files, folders, and the orchestrator. */
+/** Reads the modules for a trial from files, folders, and the orchestrator. */
 
 interface ReadModule {
   readonly source: string;
@@ -39,7 +39,7 @@ export async function readModules(context: Context, words: readonly string[]): P
   return modules;
 }
 
-/** Reports whether a word is a path, and not the name of a module on the orchestrator. */
+/** Reports whether a word is a path rather than the name of a module on the orchestrator. */
 export const isLocal = (word: string): boolean => isFile(word) || word === '.' || word === '..';
 
 function sound(context: Context, { source, bytes, parsed }: ReadModule): TriedModule {
@@ -56,7 +56,7 @@ async function localModule(context: Context, path: string): Promise<ReadModule> 
   }
   const { file, bytes } = await readSource(context, path);
   const alone = parseModule(bytes);
-  // Reads the directory only if the module may need its files, because it may be any directory.
+  // Reads the directory only if the module may need its files, because any directory may contain the file.
   if (alone.ok || basename(path) !== moduleFileName) return { source: file, bytes, parsed: alone };
   const beside = await readFolder(dirname(path)).catch((error: unknown) => {
     if (error instanceof CliError) return null;
@@ -76,7 +76,7 @@ async function storedModule(context: Context, name: string): Promise<ReadModule>
   return { source: name, bytes: Buffer.from(content), parsed: parseModule(content, folder) };
 }
 
-/** Reads the files of a stored module that are templates. */
+/** Reads the template files of a stored module. */
 async function storedFolder(
   call: Client,
   { name, content, revision, files }: { name: string; content: string; revision: number; files: readonly ModuleFile[] },

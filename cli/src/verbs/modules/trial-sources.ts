@@ -18,7 +18,7 @@ import { faultLine } from '../../text/fault-text.ts';
 import { counted } from '../../text/style.ts';
 import { readSource } from './modules-source.ts';
 
-/** Reads the agent and the parameters of a trial, and shows its errors. */
+/** Reads the agent and the parameters for a trial, and prints its errors. */
 
 export interface AgentChoice {
   agent?: string;
@@ -35,11 +35,11 @@ export interface TriedModule {
 
 export interface TrialInput {
   readonly agent: AgentFacts;
-  /** Values of lookups, by module and name. */
+  /** Lookup values, by module and name. */
   readonly lookups: Record<string, LookupValues>;
 }
 
-/** Reads the agent of `--agent` or `--facts`, and the values of the modules' lookups. */
+/** Reads the agent specified with `--agent` or `--facts`, and the modules' lookup values. */
 export async function readAgent(
   context: Context,
   { agent, facts }: AgentChoice,
@@ -65,7 +65,7 @@ export async function readAgent(
   return { agent: read.value.agent, lookups: Object.fromEntries(modules.map(({ name }) => [name, lookups])) };
 }
 
-/** Reads the lookups of modules from the orchestrator's approved agents. */
+/** Returns the modules' lookup values, from the orchestrator's approved agents. */
 async function lookUp(call: Client, modules: readonly ModuleDocument[]): Promise<Record<string, LookupValues>> {
   const selected = new Map<string, AgentFacts[]>();
   for (const { selector } of modules.flatMap(({ lookups }) => Object.values(lookups)))
@@ -110,7 +110,7 @@ export function faulty({ out }: Context, file: string, content: string, faults: 
   return new CliError(exits.failed, 'module_invalid', message, remedy);
 }
 
-/** Prints the errors of a resolution at their positions in the modules. @returns the error to throw */
+/** Prints resolution errors at their positions in the modules. @returns the error to throw */
 export function unresolved(
   { out }: Context,
   code: string,

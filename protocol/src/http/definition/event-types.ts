@@ -12,7 +12,7 @@ interface EventKind {
   metadata: readonly string[];
 }
 
-/** Fields of an event that stands for several refusals. */
+/** Fields of an event that represents several refusals. */
 const counted = ['count', 'since'] as const;
 const operation = ['operation_id'] as const;
 

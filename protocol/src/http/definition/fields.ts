@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** Building blocks for route schemas. Separate from `route.ts`, which browsers load without the schema library. */
 
-/** Returns the schema for an optional field. Null means the same as an absent field. */
+/** Returns the schema for an optional field. Null is equivalent to an absent field. */
 export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
 
 export const unixSeconds = z.number().int().describe('Unix seconds');
@@ -17,7 +17,8 @@ export const hex = (bytes: number) =>
   z.string().regex(new RegExp(`^[0-9a-fA-F]{${bytes * 2}}$`), `must be ${bytes * 2} hexadecimal characters`);
 
 /**
- * Returns the schema for a whole number of at least 0 in a query. Larger values than `maximum` are read as `maximum`.
+ * Returns the schema for a whole number of at least 0 in a query. Values larger than `maximum` are treated as
+ * `maximum`.
  */
 export const queryInteger = (maximum: number, fallback?: number) => {
   const digits = z

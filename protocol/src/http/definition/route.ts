@@ -21,7 +21,7 @@ export interface Route {
   /** Headers that only this route reads, in lower case. */
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** An absent body is read as `{}`. */
+  /** An absent body is treated as `{}`. */
   readonly bodyOptional?: boolean;
   /** Whether the body may also be a gzip-compressed archive, which the handler reads as a stream. */
   readonly archive?: true;

@@ -3,7 +3,7 @@ import { unixSeconds } from '../definition/fields.ts';
 import { route } from '../definition/route.ts';
 import { maxUnreadCounted } from '../notifications.ts';
 
-/** Number of days before their expiry from which secrets appear in the overview. */
+/** Secrets that expire within this number of days appear in the overview. */
 export const secretsExpiringWithinDays = 30;
 export const maxSecretsExpiring = 20;
 

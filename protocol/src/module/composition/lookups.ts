@@ -28,7 +28,7 @@ export const lookupOfCheck: Check = allOf(maxLength(256), (text) =>
     : 'must be agent.name, agent.node_id, or an attribute or a tag, for example attr.default_address',
 );
 
-/** Returns the value of an agent for a lookup; undefined if the agent has none. */
+/** Returns an agent's value for a lookup; undefined if the agent has none. */
 export function lookedUp(of: Lookup['of'], agent: AgentFacts): string | undefined {
   if (of === 'agent.name') return agent.name ?? undefined;
   if (of === 'agent.node_id') return agent.node_id;
@@ -37,19 +37,19 @@ export function lookedUp(of: Lookup['of'], agent: AgentFacts): string | undefine
 }
 
 /**
- * Sorts values and removes duplicates: numbers within strings by their value, so that `web-2` is before `web-10`; otherwise by
- * UTF-16 units.
+ * Sorts values and removes duplicates. Compares numbers within strings by value, so that `web-2` comes before `web-10`,
+ * and everything else by UTF-16 code units.
  */
 export const sortedValues = (values: Iterable<string>): string[] =>
   [...new Set(values)].sort((one, other) => compareVersions(one, other) || (one < other ? -1 : 1));
 
-/** The same object for all agents. */
+/** Shared by all agents. */
 const noValues: readonly string[] = [];
 const nothing = { values: new Map<string, Json>(), used: [], faults: [] };
 
 /**
- * Returns the values of a module's lookups, with an error for each lookup that has none. `used` has the lookups whose
- * condition is true.
+ * Returns the values of a module's lookups, with an error for each lookup that has none. `used` contains the lookups
+ * whose conditions are true.
  */
 export function lookupValues(
   declared: Readonly<Record<string, Lookup>>,
@@ -82,7 +82,7 @@ export function lookupValues(
         path: [],
         message: `the lookup "${name}" has ${found.length} values, and at most ${maximumLookupValues} are allowed: narrow its selector`,
       });
-    // The same object for all agents, so that it is converted for expressions once.
+    // All agents share this object, so that it is converted for expressions only once.
     else values.set(name, found as Json);
   }
   return { values, used, faults };

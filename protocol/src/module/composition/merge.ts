@@ -32,8 +32,8 @@ export interface Merge {
 }
 
 /**
- * Merges the resources from modules. Two modules, or one module twice, may declare one resource: fields that only one of them gives are united,
- * as are dependencies and triggers. Different values of a field conflict.
+ * Merges the resources from modules. Two modules, or one module twice, may declare one resource: fields that only one
+ * of them sets are combined, as are dependencies and triggers. Different values of a field conflict.
  */
 export function mergeInstances(parts: readonly Part[]): Merge {
   const budget = new ReferenceBudget();
@@ -68,8 +68,8 @@ export function mergeInstances(parts: readonly Part[]): Merge {
 }
 
 /**
- * Maximum characters of the keys in all dependencies and triggers. The dependencies of two long lists multiply. A desired
- * state with more is too large to store as JSON.
+ * Maximum total length of the keys in all dependencies and triggers, in characters. The dependencies between two long
+ * lists multiply. A desired state with longer keys in total is too large to store as JSON.
  */
 const maximumReferences = 48 * 1024 * 1024;
 
@@ -79,7 +79,7 @@ class ReferenceBudget {
 
   /** @param times how often the keys are listed */
   spend(keys: readonly string[], times = 1): void {
-    // In JSON, a key has two quotes and a comma.
+    // JSON adds two quotes and a comma to each key.
     for (const key of keys) this.#left -= (key.length + 3) * times;
   }
 
@@ -113,7 +113,10 @@ function repeats(module: ModuleDocument, earlier: Merged, later: Declaration): F
   return same === undefined ? null : conflict(same, later, null);
 }
 
-/** Adds a declaration to a resource. @returns the conflict if they differ; then the resource stays as it is */
+/**
+ * Adds a declaration to a resource.
+ * @returns the conflict if they differ, in which case the resource does not change
+ */
 function unite(earlier: Merged, later: Declaration): Fault | null {
   const { resource } = later;
   const difference = differenceBetween(comparable(earlier.resource), comparable(resource));
@@ -135,7 +138,7 @@ const comparable = (resource: UnfilledResource) => ({
   onlyIf: resource.only_if,
 });
 
-/** Returns the values of all fields, with the secrets that they contain and the content of their source. */
+/** Returns the values of all fields, including secrets, and the hash of the source. */
 function fieldsOf({ body, deferred, source }: UnfilledResource): Fields {
   if (deferred.length === 0 && source === undefined) return body;
   const fields: Record<string, unknown> = { ...body };
@@ -195,7 +198,7 @@ function withKeys(
 
 /**
  * Adds each resource to the triggers of the resources that it notifies.
- * @returns the place that exceeds the budget, or null
+ * @returns the place at which the budget is exceeded, or null
  */
 function notify(
   parts: readonly Part[],
@@ -237,9 +240,9 @@ function notify(
 }
 
 /**
- * Makes a service that is checked follow the files that trigger it immediately, so that each of them can be restored.
- * Other triggers, such as packages, are not restored. If the service followed them before its configuration is written,
- * the check could fail and keep the configuration from being written.
+ * Makes a checked service react immediately to the files that trigger it, so that each of them can be restored. Other
+ * triggers, such as packages, are not restored. If the service reacted to them before its configuration is written, the
+ * check could fail and prevent the configuration from being written.
  */
 function confirmed(resource: UnfilledResource, byKey: ReadonlyMap<string, Merged>): UnfilledResource {
   if (!confirms(resource.body)) return resource;
@@ -254,7 +257,7 @@ const isFile = (resource: UnfilledResource | undefined): boolean =>
 /**
  * Moves the dependencies of a service before the resources that trigger it immediately. Its other triggers may come
  * later.
- * @returns the place that exceeds the budget, or null
+ * @returns the place at which the budget is exceeded, or null
  */
 function orderImmediate(
   merged: readonly Merged[],
@@ -290,7 +293,9 @@ function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string,
   });
 }
 
-/** Finds values of structured files that are within another declared value, so that each would undo the other. */
+/**
+ * Finds declared values in structured files that are part of another declared value, because each would undo the other.
+ */
 function valuesWithinOthers(merged: readonly Merged[]): Fault[] {
   const byPlace = new Map<string, Merged>();
   const placeOf = ({ type, body }: UnfilledResource, pointer: string): string =>

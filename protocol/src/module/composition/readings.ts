@@ -5,10 +5,10 @@ interface Reading {
   readonly id: string;
 }
 
-/** Whether the reference may name a resource that does not exist. */
+/** Whether the reference may refer to a resource that does not exist. */
 export const isOptional = (reference: string): boolean => reference.endsWith('?');
 
-/** Bounds the work for a reference that consists of colons. */
+/** Bounds the work for a reference that consists only of colons. */
 const maximumColons = 8;
 
 /**

@@ -38,7 +38,7 @@ export class References {
   from(module: ModuleDocument): (references: readonly string[], at: Path | null) => string[] {
     const own = this.#parts.get(module.name)?.keysOf;
     return (references, at) => {
-      // Skips empty lists, because most lists are empty and this function determines the speed of resolution.
+      // Skips empty lists, because most lists are empty and this function dominates the resolution time.
       if (references.length === 0) return [];
       const keys = references.flatMap(
         (reference, index) => own?.get(reference) ?? this.#find(module, reference, at, index),

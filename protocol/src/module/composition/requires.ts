@@ -82,7 +82,7 @@ export function requirementFaults(
 const requiredPrecedence = -1;
 
 /**
- * Adds the values that modules set for the modules they require. They become layers before others with the same
+ * Adds the values that modules set for the modules they require. Their layers come before other layers with the same
  * precedence.
  */
 export function withRequiredLayers(modules: readonly ModuleDocument[], layers: Layers): Layers {

@@ -46,7 +46,7 @@ export function differenceBetween(one: DeclaredFields, other: DeclaredFields): D
   return null;
 }
 
-/** Returns a text that is equal for equal values of a field. */
+/** Returns a string that is equal for equal field values. */
 function comparable(type: ResourceType, name: string, value: unknown): string {
   const kind = kinds[type];
   const field = kind.required[name] ?? kind.optional[name];

@@ -21,7 +21,7 @@ const forms: Readonly<Record<string, { readonly form: RegExp; readonly example: 
 };
 
 /**
- * Returns the error in conditions that name a distribution and only versions that none of its releases has.
+ * Returns the error for conditions that specify a distribution and only versions that do not exist for it.
  * @returns undefined if an agent may satisfy the conditions, or if the distribution is unknown
  */
 export function impossibleVersion({ distro, version }: Conditions): string | undefined {

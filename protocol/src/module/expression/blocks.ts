@@ -13,7 +13,7 @@ interface Branch {
   readonly body: Block[];
 }
 
-/** Maximum nesting of loops and conditions in one text. */
+/** Maximum nesting depth of loops and conditions in one template. */
 const maximumDepth = 16;
 
 interface Open {
@@ -31,8 +31,8 @@ const expressionOf = (compiled: CelExpression['compiled'], offset: number): CelE
 });
 
 /**
- * Arranges the parts of a text as a tree. A line that contains only control words and white space is removed with its
- * line break.
+ * Arranges the parts of a template as a tree. A line that contains only control words and white space is removed with
+ * its line break.
  */
 export function blocksOf(parts: readonly Part[]): { blocks: Block[]; faults: ExpressionFault[] } {
   const blocks: Block[] = [];

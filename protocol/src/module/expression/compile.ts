@@ -19,9 +19,9 @@ import { secretAsArgument } from './values.ts';
 export interface Compiled {
   readonly evaluate: (context: object) => unknown;
   readonly variables: ReadonlySet<string>;
-  /** Names of the parameters that the expression names with a constant. */
+  /** Parameters that the expression refers to by a constant name. */
   readonly parameters: ReadonlySet<string>;
-  /** Facts such as `attr.rack` that the expression names with a constant. */
+  /** Facts such as `attr.rack` that the expression refers to by a constant name. */
   readonly references: ReadonlySet<string>;
   readonly usesSecrets: boolean;
   /** Names that only a loop around the expression can define. */
@@ -30,9 +30,9 @@ export interface Compiled {
   readonly computesParameters: boolean;
   /** Whether the expression uses a secret whose name is neither constant nor a parameter. */
   readonly computesSecrets: boolean;
-  /** Names of the parameters whose values are names of secrets. */
+  /** Names of the parameters whose values are secret names. */
   readonly secretParameters: ReadonlySet<string>;
-  /** Type in CEL, such as `list<string>`; `dyn` if it depends on values. */
+  /** CEL type, such as `list<string>`; `dyn` if it depends on values. */
   readonly type: string;
 }
 
@@ -58,13 +58,13 @@ function compiledSource(source: string): Compiled | { readonly message: string }
     const evaluate = environment.parse(source);
     const names = new NamesOf(evaluate.ast);
     if (names.fault !== undefined) return { message: names.fault };
-    // Type checks and evaluations leave different types in the nodes, so each has its own nodes.
+    // Type checking and evaluation store different types in the nodes, so each uses its own nodes.
     const copy = environment.parse(source);
     new NamesOf(copy.ast);
     const checked = copy.check();
     if (!checked.valid) return { message: described(checked.error as CelError) };
     const usesSecrets = names.variables.has('secrets') || names.calls.has('secret');
-    // A variable of a loop can be a secret.
+    // A loop variable can be a secret.
     if (usesSecrets || names.ofLoops.size > 0) refuseSecrets(names.read);
     return {
       evaluate,
@@ -128,12 +128,12 @@ class NamesOf {
       if (name === 'secret' && argument !== undefined && !this.#isFixed(argument, bound)) this.#computed += 1;
       this.#function(node.args, replacedCalls);
     }
-    // The library compares values of different types, and finds that they differ.
+    // The library treats values of different types as unequal instead of reporting an error.
     if (node.op === '==' || node.op === '!=' || node.op === 'in')
       if (node.args.some((operand) => isSecret(operand, bound))) this.fault ??= secretAsArgument;
     if (node.op === 'map') {
       if (node.args.some(([key]) => key.op === 'value' && key.args === '__proto__')) this.fault ??= forbiddenKey;
-      // The types of the library do not declare this method.
+      // The library's types do not declare this method.
       (node as unknown as { setMeta(name: string, value: unknown): void }).setMeta('evaluate', evaluateMap);
     }
     this.#selection(node, bound);
@@ -199,7 +199,7 @@ class NamesOf {
 
 /**
  * Returns the error for a name that neither a variable nor a loop defines.
- * @param names the variables of the loops around the expression
+ * @param names the variables of the enclosing loops
  */
 export const unknownName = (name: string, names: Iterable<string> = []): string =>
   name === 'item'
@@ -219,7 +219,7 @@ function isSecret(node: ASTNode, bound: ReadonlySet<string>): boolean {
   return name === 'secret' || (name === 'default' && first !== undefined && isSecret(first, bound));
 }
 
-/** Returns the operands of a node. Omits those of methods, which have other variables. */
+/** Returns the operands of a node. Omits the operands of methods, which have different variables. */
 function childrenOf(node: ASTNode): readonly ASTNode[] {
   if (node.op === 'rcall') return [];
   if (node.op === 'call') return node.args[1];
@@ -228,7 +228,7 @@ function childrenOf(node: ASTNode): readonly ASTNode[] {
   return (Array.isArray(node.args) ? node.args : [node.args]).filter((item) => typeof item === 'object') as ASTNode[];
 }
 
-/** Replaces an error message of the library with a message for module authors. */
+/** Replaces an error message from the library with a message for module authors. */
 export function described(error: CelError): string {
   const summary = (error.summary ?? error.message.split('\n', 1)[0] ?? '').replace(
     /\b(matches|join|duration|contains|indexOf|lastIndexOf|split)_\b/g,

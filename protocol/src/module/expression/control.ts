@@ -19,14 +19,14 @@ const loop = /\s+([A-Za-z_]\w*)(?:\s*,\s*([A-Za-z_]\w*))?\s+in(?![A-Za-z0-9_])/y
 const quotedId = /\s*(?:"([^"\\]*)"|'([^'\\]*)')/y;
 const closing = /\s*\}\}/y;
 
-/** Names that a loop variable cannot have: other variables, and reserved words of CEL. */
+/** Names that a loop variable cannot have: other variables, and CEL reserved words. */
 const reserved = new Set(
   'agent attr tag param each index secrets omit lookup has true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
     ' ',
   ),
 );
 
-/** Returns the error in the name of a loop variable; undefined if the name is valid. */
+/** Returns the error for the name of a loop variable; undefined if the name is valid. */
 export function variableFault(name: string): string | undefined {
   if (!/^[A-Za-z_]\w{0,63}$/.test(name))
     return `${quoted(name)} is not a valid name for a variable: use letters, digits, and "_", and do not begin with a digit`;

@@ -19,7 +19,7 @@ import {
 /** The variables of expressions, in the order in which messages list them. */
 export const variables = ['agent', 'attr', 'tag', 'param', 'each', 'index', 'lookup', 'secrets'] as const;
 
-/** Limits of the parser. Depth and nodes bound the time and the stack of parsing and of type checks. */
+/** Limits of the parser. The depth and node limits bound the time and stack usage of parsing and type checking. */
 const limits = { maxAstNodes: 2000, maxDepth: 48, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };
 
 /** Members of the library's evaluator that its types do not declare. `environment.test.ts` checks that they work. */
@@ -31,7 +31,7 @@ interface TypeChecker {
   getType(name: string): unknown;
 }
 
-/** The error of the library: `summary` is its message without the source. */
+/** The library's error: `summary` is its message without the source. */
 export interface CelError extends Error {
   readonly summary?: string;
   readonly code?: string;
@@ -60,7 +60,7 @@ export function metered<T>(counting: Meter, evaluate: () => T): T {
 
 const missingCodes = new Set(['no_such_key', 'index_out_of_bounds']);
 
-/** Reports whether an error is about a value that does not exist. */
+/** Reports whether a missing value caused the error. */
 export const isMissing = ({ code }: CelError): boolean => missingCodes.has(code ?? '');
 
 /** Expands `default(value, other)`, which evaluates `other` only if the value is missing. */
@@ -88,7 +88,7 @@ const withDefault = ({ args }: { args: readonly ASTNode[] }) => ({
   },
 });
 
-/** Library functions that can take much more than linear time. They are called under another name. */
+/** Library functions that can take much more than linear time, with the names of their replacements. */
 export const replacedFunctions: Readonly<Record<string, string>> = {
   matches: 'matches_',
   join: 'join_',
@@ -117,7 +117,7 @@ function startOf(text: string, from: bigint): number {
   throw new ExpressionError(`the index ${from} is outside the text, which has ${text.length} characters`);
 }
 
-/** Methods of the library that search a text. */
+/** Library methods that search a string. */
 const searches: readonly (readonly [signature: string, search: (...values: never[]) => unknown])[] = [
   ['string.contains_(string): bool', (text: string, part: string) => firstIndex(meter, text, part) !== -1],
   ['string.indexOf_(string): int', (text: string, part: string) => BigInt(firstIndex(meter, text, part))],
@@ -185,7 +185,7 @@ function environmentOf(): Environment {
       holds(Version.compare(meter, one, other));
     environment.registerOperator(`Version ${operator} Version`, compare);
     environment.registerOperator(`Version ${operator} string`, compare);
-    // The library adds the opposite of an equality.
+    // For `==`, the library adds the overload with swapped operands.
     if (operator !== '==') environment.registerOperator(`string ${operator} Version`, compare);
   }
   countSteps(environment);
@@ -209,7 +209,7 @@ function countSteps(environment: Environment): void {
   environment.evaluate('evaluator_()');
   if (evaluator === undefined) throw new Error('the CEL library has no evaluator that counts');
   const run = evaluator.run.bind(evaluator);
-  // Taking one key of a map does not read the rest of it.
+  // Reading one key of a map does not read the rest of the map.
   let owner: ASTNode | undefined;
   evaluator.run = (node, context) => {
     const { op } = node;

@@ -13,13 +13,13 @@ import { ExpressionError, entriesOf, fromCel, Omit, omitted, Secret, SecretNames
 export interface Scope {
   readonly agent: AgentFacts;
   readonly parameters: ReadonlyMap<string, Json>;
-  /** Values of lookups, by name. */
+  /** Lookup values, by name. */
   readonly lookups?: ReadonlyMap<string, Json>;
   /** The current element of the list; undefined outside `for_each`. */
   readonly each: Json | undefined;
   /** Position of the element in the list, from 0; undefined outside `for_each`. */
   readonly index: number | undefined;
-  /** Variables of loops, as values of CEL. */
+  /** Loop variables, as CEL values. */
   readonly loops?: ReadonlyMap<string, unknown>;
   /** Templates of the module by id, for `include`; a template may be unavailable for the agent. */
   readonly templates?: ReadonlyMap<string, { readonly content: string } | { readonly fault: string }>;
@@ -28,25 +28,25 @@ export interface Scope {
 }
 
 /**
- * A part of a text whose secrets are inserted later. Parts are never parsed again, so a value cannot become an
+ * A part of a string whose secrets are inserted later. Parts are never parsed again, so a value cannot become an
  * expression.
  */
 export type DeferredPart = { readonly text: string } | { readonly secret: string; readonly default: string | null };
 
-/** A value, or the parts of a text with secrets. */
+/** A value, or the parts of a string with secrets. */
 export type Evaluated =
   | { readonly kind: 'value'; readonly value: Json }
   | { readonly kind: 'deferred'; readonly parts: readonly DeferredPart[] }
-  /** The expression yields `omit`: the field, element, or key is left out. */
+  /** The expression yields `omit`: the field, element, or key is omitted. */
   | { readonly kind: 'omitted' }
   | { readonly kind: 'fault'; readonly message: string };
 
 const fault = (message: string): Evaluated => ({ kind: 'fault', message });
 
-/** Maximum length of a text, in characters. Equals the limit for a whole desired set. */
+/** Maximum length of a string, in characters. Equals the limit for an entire desired set. */
 export const maximumText = 32 * 1024 * 1024;
 
-/** Evaluates the expressions in a text. The result is text, or is deferred if the text contains a secret. */
+/** Evaluates the expressions in a string. The result is text, or is deferred if the string contains a secret. */
 export function evaluateText(text: string, scope: Scope): Evaluated {
   const { parts, blocks, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
@@ -54,7 +54,7 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
   if (blocks !== null) return writeBlocks(blocks, scope, writer, 0) ?? writer.result;
   const sole = soleExpression(parts);
   for (const part of parts) {
-    // A text with control words has blocks.
+    // Only text with blocks contains control words.
     const ended = part.kind === 'control' ? undefined : writePart(part, scope, writer, part === sole);
     if (ended !== undefined) return ended;
     if (writer.length > maximumText) return fault('the text has more than 32 MiB: insert shorter values');
@@ -62,7 +62,7 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
   return writer.result;
 }
 
-/** Collects a text and the secrets in it. */
+/** Collects text and the secrets in it. */
 class TextWriter {
   readonly #pieces: DeferredPart[] = [];
   #literal = '';
@@ -101,7 +101,7 @@ class TextWriter {
   }
 }
 
-/** @returns an error, or `omitted` for a text that is only this part; undefined if the part is written */
+/** @returns an error, or `omitted` for a string that consists only of this part; undefined if the part was written */
 function writePart(
   part: Extract<Block, { kind: 'text' | 'expression' | 'cel' }>,
   scope: Scope,
@@ -138,12 +138,12 @@ function writePart(
   return undefined;
 }
 
-/** Maximum length of a text with loops, in characters. */
+/** Maximum length of a string with loops, in characters. */
 const maximumLooped = 4 * 1024 * 1024;
 /** Maximum depth of templates that include each other. */
 const maximumIncludes = 16;
 
-/** @returns the error that ended the text, or undefined */
+/** @returns the error that stopped the evaluation, or undefined */
 function writeBlocks(
   blocks: readonly Block[],
   scope: Scope,
@@ -204,7 +204,7 @@ function writeBlock(block: Block, scope: Scope, writer: TextWriter, includes: nu
 }
 
 /**
- * Returns the keys and values of a list or map of CEL, undefined for other values. The keys of a list are its
+ * Returns the keys and values of a CEL list or map; undefined for other values. The keys of a list are its
  * positions.
  */
 export function elementsOf(value: unknown): [unknown, unknown][] | undefined {
@@ -213,7 +213,7 @@ export function elementsOf(value: unknown): [unknown, unknown][] | undefined {
   return undefined;
 }
 
-/** Evaluates a condition. @returns whether it holds, or the error */
+/** Evaluates a condition. @returns whether it is true, or the error */
 export function evaluateCondition(condition: CelExpression, scope: Scope): boolean | string {
   const found = evaluateCel(condition, scope);
   if ('fault' in found) return found.fault;
@@ -221,7 +221,7 @@ export function evaluateCondition(condition: CelExpression, scope: Scope): boole
   return noCondition;
 }
 
-/** Converts a value for its use within text. Returns an error if this is not possible. */
+/** Converts a value for use within text. Returns an error if this is not possible. */
 function inText(expression: Expression, value: Json, { meter }: Scope): string | Evaluated {
   const { separator } = expression;
   const exceeded = typeof value === 'object' ? meter.count(stepsOf(value)) : undefined;
@@ -242,7 +242,7 @@ function inText(expression: Expression, value: Json, { meter }: Scope): string |
   );
 }
 
-/** Evaluates a text that must consist of one expression, which may yield a value other than text. */
+/** Evaluates a string that must consist of one expression, which may yield a value other than text. */
 export function evaluateSole(text: string, shape: Field['shape'], scope: Scope): Evaluated {
   const { parts, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
@@ -257,8 +257,8 @@ export function evaluateSole(text: string, shape: Field['shape'], scope: Scope):
 }
 
 /**
- * Evaluates a text of a value in place. A text that is one expression keeps the type of its value. An expression with
- * `join` is text.
+ * Evaluates a string within a value. A string that consists of a single expression keeps the type of its value. An
+ * expression with `join` yields text.
  */
 export function evaluateInPlace(text: string, scope: Scope): Evaluated {
   const { parts, faults } = parseExpressions(text);
@@ -326,7 +326,7 @@ function guarded(evaluate: () => Evaluated): Evaluated {
 }
 
 /**
- * The variables of an expression, each converted when an expression uses it. Uses a Map, so that names such as
+ * The variables of an expression, each converted when it is used. Uses a Map, so that names such as
  * `constructor` are not variables.
  */
 class Variables extends Map<string, unknown> {
@@ -384,8 +384,8 @@ function remembered<T extends object>(value: T, convert: (value: T) => unknown):
 }
 
 /**
- * Facts of an agent in CEL. Reads a value only when an expression uses it, so that agents that differ in other values share
- * a resolution.
+ * An agent's facts as CEL values. Reads a value only when an expression uses it, so that agents that differ in other
+ * values share a resolution.
  */
 class Facts extends Map<string, unknown> {
   readonly #values: Readonly<Record<string, string>>;
@@ -418,7 +418,7 @@ class Facts extends Map<string, unknown> {
   }
 }
 
-// The library chooses a value's type by its constructor.
+// The library determines a value's type from its constructor.
 Object.defineProperty(Facts.prototype, 'constructor', { value: Map });
 
 /** Makes `rack.row` available as a key, and as the key `row` of the map `rack` if no value has the key `rack`. */
@@ -442,7 +442,7 @@ function factsOf(values: Readonly<Record<string, string>>): Facts {
   return root;
 }
 
-/** Evaluates an expression. @returns the value of CEL, or the error */
+/** Evaluates an expression. @returns the CEL value, or the error */
 export function evaluateCel(part: CelExpression, scope: Scope): { value: unknown } | { fault: string } {
   try {
     return { value: metered(scope.meter, () => part.compiled.evaluate(new Variables(scope))) };
@@ -466,7 +466,7 @@ function messageOf(error: CelError): string {
 }
 
 /**
- * Converts a text, such as an agent attribute, to the field's type. Returns any other text unchanged, so that the
+ * Converts a string, such as an agent attribute, to the field's type. Returns any other string unchanged, so that the
  * field's validation refuses it.
  */
 function coerced(value: Json, shape: Field['shape']): Json {

@@ -22,10 +22,10 @@ interface FieldContext {
   readonly path: Path;
   /** Whether the resource has `for_each`. */
   readonly each: boolean;
-  /** Variables of the loops around the text. */
+  /** Variables of the enclosing loops. */
   readonly names: ReadonlySet<string>;
   readonly secrets: boolean;
-  /** `value`: anything if the text is one expression, otherwise text. */
+  /** `value`: any type if the text is a single expression, otherwise text. */
   readonly shape: Field['shape'] | 'loop' | 'value' | 'condition';
   /** Whether the text may have control words. */
   readonly blocks?: boolean;
@@ -34,8 +34,8 @@ interface FieldContext {
 const noNames: ReadonlySet<string> = new Set();
 
 /**
- * Reports every expression that cannot be resolved for any agent: its syntax is wrong, it refers to an unknown value, or it
- * yields a type that the field does not accept.
+ * Reports every expression that cannot be resolved for any agent: its syntax is invalid, it refers to an unknown value,
+ * or it yields a type that the field does not accept.
  */
 export function checkExpressions(outline: Outline, report: ReportExpression): void {
   const templates = namesOfTemplates(outline);
@@ -60,7 +60,7 @@ export function checkExpressions(outline: Outline, report: ReportExpression): vo
     for (const [index, { when }] of parameter.variants.entries())
       check.condition(when, [...path, 'variants', index, 'when'], 'no parameters');
   for (const { path, that } of outline.require) {
-    // The schema refuses a condition that is not text, or empty.
+    // The schema refuses a condition that is empty or not text.
     if (that === '') continue;
     check.plain(that, { path: [...path, 'that'], each: false, names: noNames, secrets: false, shape: 'condition' });
   }
@@ -122,7 +122,7 @@ function checkLoop(
     for (const { name, list } of forEach.loops) {
       const message = variableFault(name);
       if (message !== undefined) report([...at, name], message, 0);
-      // The schema refuses a list that is not text, or empty.
+      // The schema refuses a list that is empty or not text.
       if (list !== '')
         check.plain(list, { path: [...at, name], each: false, names: new Set(outer), secrets: false, shape: 'loop' });
       outer.add(name);
@@ -134,7 +134,7 @@ function checkLoop(
 
 const noSecret = 'a secret is not allowed here: the value is shown, or checked before secrets are known';
 
-/** Types of CEL that a field never accepts, by the field's shape. Text is converted where a field allows it. */
+/** CEL types that a field never accepts, by the field's shape. Text is converted where a field allows it. */
 const refusedTypes: Readonly<Record<FieldContext['shape'], RegExp>> = {
   text: /^(list|map|bytes|type)\b/,
   choice: /^(list|map|bytes|type)\b/,
@@ -225,7 +225,7 @@ class ExpressionCheck {
     return parts;
   }
 
-  /** Checks a text that is CEL without `${{`. */
+  /** Checks a string that is CEL without `${{`. */
   plain(text: string, context: FieldContext): void {
     const parsed = parsePlain(text);
     const message = 'message' in parsed ? parsed.message : this.#celFault(parsed, context);

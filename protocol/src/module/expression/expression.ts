@@ -10,7 +10,7 @@ const open = '${{';
 const close = '}}';
 /** Maximum number of reported errors per text. */
 export const maximumFaults = 10;
-/** Maximum number of expressions in a text that need CEL. Bounds the time to compile them. */
+/** Maximum number of expressions per text that require CEL. Limits the compilation time. */
 const maximumCel = 1000;
 
 const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; form: string }> = {
@@ -95,12 +95,12 @@ function parseText(text: string): Omit<ParsedText, 'blocks'> {
   return { parts, faults };
 }
 
-/** Escapes a text, so that parsing it as text from a module returns the same text without expressions. */
+/** Escapes text so that parsing it as text from a module returns the original text without expressions. */
 export const escapeExpressions = (text: string): string =>
   // Uses a function, because `$$` in a replacement string stands for one `$`.
   text.replaceAll(open, () => `$${open}`);
 
-/** Returns the expression if a text consists only of this expression and white space; otherwise, undefined. */
+/** Returns the expression if the text consists only of one expression and white space; otherwise, undefined. */
 export function soleExpression(parts: readonly Part[]): Expression | CelExpression | undefined {
   let sole: Expression | CelExpression | undefined;
   for (const part of parts) {
@@ -118,7 +118,7 @@ export function soleExpression(parts: readonly Part[]): Expression | CelExpressi
 }
 
 /**
- * Parses a text that is an expression without `${{` and `}}`, which are optional here.
+ * Parses text that consists of one expression. The delimiters `${{` and `}}` are optional here.
  * @returns the expression, or a message for its author
  */
 export function parsePlain(text: string): CelExpression | { readonly message: string } {
@@ -155,7 +155,10 @@ type Filter = (typeof filters)[number];
 const maximumSeparator = 64;
 const isFilter = (name: string): name is Filter => (filters as readonly string[]).includes(name);
 
-/** @param prefer when to use this message instead of CEL's: `always`, or `unparsed` if CEL cannot even find the end */
+/**
+ * @param prefer when to use this message instead of CEL's: `always`, or `unparsed` if CEL cannot even find the end of
+ *   the expression
+ */
 type ReadFault = { message: string; prefer: 'always' | 'unparsed' | 'never' };
 type Read = { expression: Expression; end: number } | ReadFault;
 type ReadPart = { expression: Expression | CelExpression | ControlPart; end: number } | { message: string };
@@ -175,7 +178,7 @@ function readCel(text: string, start: number, simple: ReadFault): ReadPart {
   const scanned = scanExpression(text, start + open.length);
   if ('message' in scanned) return simple.prefer === 'never' ? scanned : simple;
   const { source, end } = scanned;
-  // Does not compile a bare name: authors hardly ever use such a map as a whole.
+  // Does not compile a bare name, because authors rarely use such a map as a whole.
   if (Object.hasOwn(keyPatterns, source)) return simple;
   const compiled = compile(source);
   if ('message' in compiled) return simple.prefer === 'always' ? simple : compiled;

@@ -31,7 +31,7 @@ function bodies(resolution: Resolution): Json[] {
   return resolution.resources.map(({ body }) => body);
 }
 
-/** Returns `line:column message` for each error of an upload. */
+/** Returns `line:column message` for each upload error. */
 function faults(resources: string): string[] {
   const parsed = parseModule(`${head}resources:\n${resources}`);
   return parsed.ok ? [] : parsed.faults.map(({ line, column, message }) => `${line}:${column} ${message}`);

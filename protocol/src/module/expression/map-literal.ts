@@ -8,7 +8,7 @@ export const forbiddenKey = 'a map cannot have the key "__proto__": choose anoth
 const keyTypes: ReadonlySet<string> = new Set(['string', 'bigint', 'number', 'boolean']);
 const wrongKey = 'a key of a map must be a string, a number, or a boolean: convert it with string(…)';
 
-/** Evaluates `{key: value}`. The library would leave out the keys `constructor`, `prototype`, and `__proto__`. */
+/** Evaluates `{key: value}`. The library would omit the keys `constructor`, `prototype`, and `__proto__`. */
 export function evaluateMap(evaluator: Evaluator, { args }: ASTNode & { op: 'map' }, context: unknown): object {
   const entries = args.map(([key, value]): [unknown, unknown] => {
     const name = evaluator.run(key, context);

@@ -1,7 +1,7 @@
 import { ExpressionError } from './values.ts';
 
 /**
- * Work that an expression may do, in steps. A step is one operation, or reading 64 characters or 2 elements. A step
+ * Maximum work of an expression, in steps. A step is one operation, or one read of 64 characters or 2 elements. A step
  * takes about 100 ns, so an expression takes at most about 5 ms, and all expressions of an agent at most 100 ms.
  */
 export const maximumSteps = 50_000;
@@ -17,7 +17,7 @@ export class Meter {
   #isLimitOfAgent = false;
   #refusal: string | undefined;
 
-  /** Begins an expression. */
+  /** Starts counting for an expression. */
   begin(): void {
     this.#isLimitOfAgent = this.#ofAgent < maximumSteps;
     this.#left = Math.min(maximumSteps, this.#ofAgent);
@@ -25,8 +25,8 @@ export class Meter {
   }
 
   /**
-   * Ends the expression.
-   * @throws ExpressionError always; `fault` has the reason if an operator such as `||` ignores the error
+   * Aborts the expression.
+   * @throws ExpressionError always; `fault` contains the reason if an operator such as `||` ignores the error
    */
   refuse(reason: string): never {
     this.#refusal = reason;

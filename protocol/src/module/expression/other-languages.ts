@@ -1,9 +1,9 @@
 import { quoted } from '../nearest.ts';
 import type { CelError } from './environment.ts';
 
-/** What authors write who know Jinja, Python, or JavaScript, with its spelling in CEL. */
+/** Syntax that authors may know from Jinja, Python, or JavaScript, with its CEL equivalent. */
 
-/** Returns the error for text that CEL does not expect, and says what to write. */
+/** Returns the error for text that CEL does not expect, with the correct syntax. */
 export function unexpected({ node, range }: CelError): string {
   const input = node?.input ?? '';
   const start = range?.start ?? 0;
@@ -13,14 +13,14 @@ export function unexpected({ node, range }: CelError): string {
     : `the expression is not valid CEL at ${quoted(rest.slice(0, 40))}: ${adviceFor(input.slice(0, start), rest)}`;
 }
 
-/** Text before the position of the error, with what to write. */
+/** Patterns for the text before the error, with the correct syntax. */
 const ahead: readonly (readonly [RegExp, string])[] = [
   [/\bnot\s*$/, 'write !x for not x'],
   [/\battribute\s*$/, 'write x.map(e, e.name) for the names of the elements'],
   [/\?\s*$/, 'write | default("…") for a missing value'],
 ];
 
-/** Operators of other languages, with the CEL spelling. */
+/** Operators of other languages, with their CEL equivalents. */
 const spellings: readonly (readonly [RegExp, string])[] = [
   [/^=/, 'write == to compare'],
   [/^~/, 'write + to join texts'],
@@ -36,7 +36,7 @@ const adviceFor = (before: string, rest: string): string =>
   spellings.find(([pattern]) => pattern.test(rest))?.[1] ??
   'write an operator, or remove it';
 
-/** Functions of other languages, with those of CEL. */
+/** Functions of other languages, with their CEL equivalents. */
 const otherFunctions: ReadonlyMap<string, string> = new Map([
   ['upper', 'x.upperAscii()'],
   ['lower', 'x.lowerAscii()'],

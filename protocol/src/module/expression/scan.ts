@@ -16,7 +16,7 @@ interface Frame {
   operand: number;
   /** Offset of this operand in the text. */
   start: number;
-  /** Number of `?` that wait for their `:`. */
+  /** Number of `?` without a matching `:` so far. */
   ternaries: number;
   /** Whether the operand ends with the call of a pipe, which only another pipe or the end of the operand may follow. */
   piped: boolean;

@@ -21,8 +21,8 @@ export const passingFunctions: ReadonlySet<string> = new Set([
 const passingOperators: ReadonlySet<string> = new Set(['value', 'id', 'list', '.', '+']);
 
 /**
- * Returns the operands on which the result of a node depends, other than by containing parts of them. A secret is never
- * part of such an operand, so that it decides no condition, loop, name, key, or size.
+ * Returns the operands on which the result of a node depends, other than by containing parts of them. Such an operand
+ * must not contain a secret, so that no secret determines a condition, loop, name, key, or size.
  */
 export function readOperands(node: ASTNode): readonly ASTNode[] {
   if (node.op === '?:') return [node.args[0]];

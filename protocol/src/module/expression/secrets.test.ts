@@ -26,7 +26,10 @@ const scopeOf = (parameters: Record<string, Json>): Scope => ({
 
 const names = ['alpha_secret', 'omega_secret'] as const;
 
-/** Evaluates a text with each of two secrets and replaces their names, so that only effects of the names differ. */
+/**
+ * Evaluates a string with each of two secrets and replaces their names, so that the results differ only if they depend
+ * on the names.
+ */
 function withBothNames(text: string): Evaluated[] {
   return names.map((name) => {
     const scope = scopeOf({ secret: name });

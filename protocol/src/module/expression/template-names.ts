@@ -90,7 +90,7 @@ function addFree(
   }
 }
 
-/** Returns the IDs of the templates that a text includes, with the offsets of the control words. */
+/** Returns the IDs of the templates that a string includes, with the offsets of the control words. */
 export function includesIn(text: string): { id: string; offset: number }[] {
   const visit = (blocks: readonly Block[]): { id: string; offset: number }[] =>
     blocks.flatMap((block) => {

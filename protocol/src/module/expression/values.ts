@@ -5,7 +5,7 @@ import type { Json } from '../document.ts';
 /** Maximum length of an expression's result, in characters. */
 export const maximumOutput = 1024 * 1024;
 
-/** A secret, by name. Expressions never have its value, which is inserted at dispatch. */
+/** A secret, by name. Expressions never see its value, which is inserted at dispatch. */
 export class Secret {
   // Private, because an expression can read the properties of a value.
   readonly #name: string;
@@ -21,7 +21,7 @@ export class Secret {
   static fallbackOf = (secret: Secret): string | null => secret.#fallback;
 }
 
-/** The value of `omit`, which leaves out a key. */
+/** The value of `omit`, which omits a key. */
 export class Omit {}
 
 export const omitted = new Omit();

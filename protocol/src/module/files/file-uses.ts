@@ -15,7 +15,7 @@ export interface ModuleFolder {
 const candidatesOf = ({ resources }: Outline): readonly Candidate[] =>
   resources.flatMap(({ candidates }) => candidates);
 
-/** Returns the template references that are not the ID of a template in the module, and so refer to files. */
+/** Returns the template references that are not the ID of a template in the module, and therefore refer to files. */
 function templateReferences(outlined: Outline, files: ModuleFiles): Reference[] {
   const ids = new Set(outlined.templates.map(({ id }) => id));
   return candidatesOf(outlined).flatMap(({ template }) =>

@@ -14,11 +14,11 @@ export const folderLimits = {
   /** Total size of all files, in bytes. */
   bytes: 512 * 1024 * 1024,
   files: 10_000,
-  /** Maximum bytes of one name in a path, which is the limit of common file systems. */
+  /** Maximum length of one name in a path, in bytes. Common file systems have this limit. */
   nameBytes: 255,
   pathBytes: 1024,
   depth: 32,
-  /** Maximum bytes of a file that is a template. */
+  /** Maximum size of a template file, in bytes. */
   templateBytes: 256 * 1024,
   /** Total size of a module's template files, in bytes. */
   templatesBytes: 8 * 1024 * 1024,
@@ -30,7 +30,7 @@ export const moduleFileName = 'module.yml';
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
 /**
- * Checks a path in a module's folder: it must be relative, in canonical spelling, and safe on every file system.
+ * Checks a path in a module's folder: it must be relative, in canonical form, and safe on every file system.
  * @returns the error, worded to complete a sentence about the path; undefined if there is none
  */
 export function filePathFault(path: string): string | undefined {

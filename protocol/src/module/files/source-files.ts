@@ -1,7 +1,7 @@
 import { quoted, suggestion } from '../nearest.ts';
 import type { ModuleFile, ModuleFiles } from './module-file.ts';
 
-/** Files next to a module that resources have as their `source`. */
+/** Files next to a module that resources use as their `source`. */
 
 interface Directory {
   /** Paths relative to the directory. */

@@ -6,8 +6,8 @@ import { filesBelow, sourceFault } from './source-files.ts';
 type Sourced = Pick<UnfilledResource, 'type' | 'id' | 'key' | 'identity' | 'body' | 'source'>;
 
 /**
- * Adds the content that `source` names. A directory becomes a resource for itself, and one for each directory and file
- * in it, so that drift, triggers, and removal treat these as if they were declared one by one.
+ * Adds the content that `source` refers to. A directory becomes a resource for itself, and one for each directory and
+ * file in it, so that drift, triggers, and removal treat these as if they were declared one by one.
  * @returns undefined after a fault
  */
 export function withSource<T extends Sourced>(

@@ -6,7 +6,7 @@ import { defineKind, ensure, joined } from './kind.ts';
 const largestId = 4_294_967_294;
 
 const unixAccount = (description: string) => formatted(description, format.unixAccount);
-/** Days of a password age. The programs of shadow-utils store -1 as an empty field. */
+/** A password age in days. The shadow-utils programs store -1 as an empty field. */
 const days = (description: string) => integer(`${description}; -1 for none`, -1, 99_999);
 
 const windowsAccount = (description: string) => formatted(description, format.windowsAccount);

@@ -4,7 +4,7 @@ import type { Check } from './format.ts';
 import * as format from './format.ts';
 import { defineKind, ensure } from './kind.ts';
 
-/** A host name, a host name below any name, or an IP address. */
+/** A host name, a wildcard host name such as `*.example.org`, or an IP address. */
 const domain: Check = (text) =>
   /^(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/.test(
     text,
@@ -36,7 +36,7 @@ const hostName: Check = (text) =>
     ? 'must be a host name: certificates for addresses are not requested'
     : domain(text);
 
-/** The URL of an ACME server. Only that of a server on the machine itself may be http. */
+/** The URL of an ACME server. Only a server on the machine itself may use HTTP. */
 const acmeDirectory: Check = (text) => {
   const url = format.httpUrl(text) === undefined ? URL.parse(text) : null;
   if (url === null || url.username !== '' || url.password !== '')

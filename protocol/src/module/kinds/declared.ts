@@ -43,7 +43,7 @@ export function closed<S extends z.ZodRawShape>(
   }, object);
 }
 
-/** Keys of other tools, and keys that belong elsewhere in this language, with what to write instead. */
+/** Keys of other tools, and keys that belong elsewhere in this language, with the correct alternative. */
 const instead: ReadonlyMap<string, string> = new Map([
   ['with_items', 'for_each'],
   ['with_dict', 'for_each'],

@@ -5,7 +5,7 @@ import { resolveDesiredSet } from '../resolve.ts';
 
 const agent = { name: 'web-1', node_id: '0'.repeat(32), attributes: { platform: 'linux' }, tags: {} };
 
-/** Returns the faults of the upload, or else those of the resolution, or else the body. */
+/** Returns the upload errors; if there are none, the resolution errors; otherwise, the body. */
 function outcome(resource: string, parameters: Record<string, Json>): unknown {
   const declared = Object.entries(parameters).map(
     ([name, value]) => `${name}: { type: ${Array.isArray(value) ? 'list' : typeof value} }`,

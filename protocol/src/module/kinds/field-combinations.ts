@@ -12,7 +12,7 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 
 const isExpression = (value: unknown): boolean => typeof value === 'string' && value.includes('${{');
 
-/** An expression that may yield `omit`, so that only its value decides whether the field is given. */
+/** An expression that may yield `omit`, so that only its value determines whether the field is set. */
 const mayBeOmitted = (value: unknown): boolean => typeof value === 'string' && /\$\{\{.*\bomit\b/s.test(value);
 
 /**

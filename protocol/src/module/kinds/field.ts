@@ -16,7 +16,7 @@ export interface Field<T = unknown> {
    * dispatch, when secrets are unknown.
    */
   readonly secrets: boolean;
-  /** Returns the same text for values that mean the same. Absent if each value has only one spelling. */
+  /** Returns the same string for equivalent values. Absent if each value has only one spelling. */
   readonly canonical?: (value: string) => string;
   /** Default of an absent field. Without a default, an absent field is not managed. */
   readonly whenAbsent?: string;
@@ -77,7 +77,7 @@ const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
 interface TextOptions {
   /** Pattern for text without expressions, so that editors can validate it. */
   readonly pattern?: string;
-  /** Values that editors propose. Others are valid too. */
+  /** Values that editors suggest. Other values are valid too. */
   readonly proposals?: readonly string[];
   readonly whenAbsent?: string;
 }

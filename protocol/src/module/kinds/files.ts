@@ -11,7 +11,7 @@ export const mode = {
   }),
   canonical: (value: string) => format.octalMode(value) ?? value.padStart(4, '0'),
 };
-/** Agents know only octal digits. */
+/** Agents support only octal digits. */
 const normaliseMode = (body: Record<string, unknown>): void => {
   const octal = typeof body.mode === 'string' ? format.octalMode(body.mode) : null;
   if (octal !== null) body.mode = octal;

@@ -1,5 +1,5 @@
 /**
- * Checks a field's format. Returns the error in a text, worded to complete a sentence about the field, or undefined.
+ * Checks a field's format. Returns the error, worded to complete a sentence about the field, or undefined.
  * Checks run on upload, if the text contains no expression, and again after resolution, because an expression may yield
  * any value.
  */
@@ -67,7 +67,7 @@ export const fileMode: Check = (text) =>
     : 'must be 3 or 4 octal digits in quotes, such as "0644", or set each class once, such as u=rw,go=r';
 
 /**
- * An absolute POSIX path in its canonical spelling. Two spellings of one path would be two identities, so a conflict
+ * An absolute POSIX path in canonical form. Two spellings of one path would be two identities, so a conflict
  * between them would not be detected.
  */
 const unixPath: Check = (path) => {
@@ -113,7 +113,7 @@ export const windowsPath: Check = (path) => {
   return undefined;
 };
 
-/** Converts a path to the spelling in which identities are compared. Windows accepts several spellings of one path. */
+/** Converts a path to the form in which identities are compared. Windows accepts several spellings of one path. */
 export const canonicalWindowsPath = (path: string): string => path.replaceAll('/', '\\').toLowerCase();
 
 export const unixAccount: Check = byPattern(
@@ -121,13 +121,13 @@ export const unixAccount: Check = byPattern(
   'must be a name of letters, digits, "_", ".", "@" and "-", not starting with "-"',
 );
 
-/** A hash in the form of crypt(5) with a named method, or characters that no password matches. */
+/** A crypt(5) hash that specifies its method, or a character that no password matches. */
 export const passwordHash: Check = byPattern(
   /^(\$[a-z0-9]{1,8}\$[^\s:!*\\\x00-\x1f\x7f]{8,400}|[!*])$/,
   'must be a hash of the password, such as "$y$…" from mkpasswd, or "!" for no password; a plain password is refused',
 );
 
-/** A value in /etc/passwd. */
+/** A field in /etc/passwd. */
 export const accountComment: Check = allOf(
   oneLine,
   maxLength(512),
@@ -138,7 +138,7 @@ export const expiryDay: Check = (text) => {
   const fault = 'must be a day, such as "2030-01-31", or "never"';
   if (text === 'never') return undefined;
   if (!/^(19[7-9]|2\d\d)\d-\d\d-\d\d$/.test(text)) return fault;
-  // A day that no month has, such as the 31st of June, moves to the next month.
+  // `Date` converts a day that does not exist, such as June 31, to a day in the next month.
   const day = new Date(`${text}T00:00:00Z`);
   return Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text ? fault : undefined;
 };
@@ -195,7 +195,7 @@ export const systemdUnit: Check = (name) => {
   return /^[A-Za-z0-9_][A-Za-z0-9:_.\\@-]{0,239}$/.test(name) ? undefined : unitNameRule;
 };
 
-/** A complete unit name. systemd makes devices and scopes itself, so their files have no effect. */
+/** A complete unit name. systemd creates devices and scopes itself, so unit files for them have no effect. */
 export const systemdUnitFile: Check = allOf(
   byPattern(
     /\.(service|socket|mount|automount|swap|target|path|timer|slice)$/,
@@ -300,7 +300,7 @@ export const sysctlKey: Check = (key) =>
     : 'must be a kernel parameter, such as net.ipv4.ip_forward';
 
 /**
- * Converts a key to the spelling in which identities are compared, with dots as separators. The separator of a key is
+ * Converts a key to the form in which identities are compared, with dots as separators. The separator of a key is
  * its first "." or "/".
  */
 export const canonicalSysctlKey = (key: string): string =>
@@ -378,7 +378,7 @@ export const iniKey: Check = allOf(
   byPattern(/^[^#;[=][^=]*$/, 'must not contain "=", or begin with "#", ";", or "["'),
 );
 
-/** PostgreSQL cuts longer names off without an error. */
+/** PostgreSQL truncates longer names without an error. */
 const longestPostgresqlName = 63;
 
 export const postgresqlName: Check = allOf(

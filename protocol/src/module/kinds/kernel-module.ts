@@ -25,7 +25,7 @@ export const kernelModuleKind = {
       blacklist: boolean('Whether nothing may load the module; only with `ensure: absent`'),
       ensure,
     },
-    // An option names only one module, and a module that must not be loaded has none.
+    // An option applies to a single module, and a module that must not be loaded has no options.
     exclusive: [['options', 'blacklist']],
     canonical: (name) => name.replaceAll('-', '_'),
   }),

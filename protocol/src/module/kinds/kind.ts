@@ -31,21 +31,21 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
    */
   readonly identity: (body: Readonly<Record<string, unknown>>) => string;
   /**
-   * Converts an identity to the spelling in which identities are compared. Absent if identities have only one spelling.
+   * Converts an identity to the form in which identities are compared. Absent if identities have only one spelling.
    */
   readonly canonical?: (identity: string) => string;
   readonly triggers: readonly Trigger[];
   /** Whether `template` may replace `content`. */
   readonly templated: boolean;
-  /** What `source` names in the folder of the module; null if the kind has no such field. */
+  /** What `source` refers to in the module folder; null if the kind has no such field. */
   readonly sourced: 'file' | 'directory' | null;
-  /** At most one field in each group may be given. */
+  /** At most one field in each group may be set. */
   readonly exclusive: readonly (readonly string[])[];
   /** Maps a field to another field that it requires. */
   readonly needs: Readonly<Record<string, string>>;
-  /** Optional fields that a resource needs unless it is declared absent. */
+  /** Optional fields that a resource requires unless it is declared absent. */
   readonly presentNeeds: readonly string[];
-  /** At least one field in each group must be given, unless the resource is absent. */
+  /** At least one field in each group must be set, unless the resource is absent. */
   readonly oneOf: readonly (readonly string[])[];
   /** Fields that are redacted even if they contain no secret. */
   readonly sensitive: readonly string[];

@@ -13,7 +13,10 @@ const keyTypes = [
   'sk-ecdsa-sha2-nistp256@openssh.com',
 ] as const;
 
-/** A name in a line. Excludes patterns, hashes, and negations, which would make a line match other hosts. */
+/**
+ * A host name in a known_hosts line. Excludes patterns, hashes, and negations, which would make a line match other
+ * hosts.
+ */
 const hostName: Check = (text) => {
   const [, name = text, port] = /^\[(.*)\]:(\d+)$/.exec(text) ?? [];
   if (name.length > 255 || !/^[A-Za-z0-9_:][A-Za-z0-9_.:%-]*$/.test(name))

@@ -2,7 +2,7 @@ import { boolean, formatted, integer, text } from './field.ts';
 import { allOf, type Check, maxLength, notEmpty, unixFile, withoutClosingSlash } from './format.ts';
 import { defineKind, ensure } from './kind.ts';
 
-/** A mount point of a resource. Its ancestor "/" is mounted before any agent starts. */
+/** A mount point other than "/", which is mounted before any agent starts. */
 const mountPoint: Check = (path) => unixFile(withoutClosingSlash(path));
 
 const device: Check = allOf(notEmpty, maxLength(1000), (value) =>

@@ -9,7 +9,7 @@ const unixUser = formatted('User that the service runs as', format.unixAccount);
 const unixGroup = formatted('Group that the service runs as', format.unixAccount);
 const environment = map('Environment variables', format.environmentName, text('A value', format.noNul));
 
-/** Reports whether a service is checked after it follows a file, which is restored if the check fails. */
+/** Reports whether a service is checked after it reacts to a changed file, which is restored if the check fails. */
 export const confirms = (body: Readonly<Record<string, unknown>>): boolean =>
   body.confirm_port != null || body.confirm_command != null;
 

@@ -3,7 +3,7 @@ import { unixFilePath, validate } from './files.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
-/** Defines the kind of one value of a file in a structured syntax. */
+/** Defines the kind for a single value in a structured file. */
 const structured = (syntax: string, example: string) =>
   defineKind({
     description: `One value of a ${syntax} file that is otherwise managed elsewhere`,

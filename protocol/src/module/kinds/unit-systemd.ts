@@ -2,7 +2,7 @@ import { boolean, formatted, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure } from './kind.ts';
 
-/** Settings of a unit file by `Section.Key`. A value with several lines is several assignments. */
+/** Settings of a unit file by `Section.Key`. Each line of a value becomes a separate assignment. */
 export const unitSettings = map(
   'Settings of the unit file by section and key, such as Timer.OnCalendar; each line of a value is one assignment',
   format.unitSetting,

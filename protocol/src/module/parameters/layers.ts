@@ -31,7 +31,7 @@ type Path = ValueFault['path'];
 
 /** Two layers of the same precedence with different values. */
 export interface Conflict {
-  /** Path in the value; empty for the whole. */
+  /** Path in the value; empty for the entire value. */
   readonly path: Path;
   readonly one: Layer;
   readonly other: Layer;
@@ -63,7 +63,7 @@ export function combine(merge: Merge, layers: readonly Layer[]): Combined {
   return merge === 'replace' ? replaced(ordered) : listed(ordered, merge === 'unique');
 }
 
-/** A resolution needs only the value, so the layers are determined when they are read. */
+/** A resolution needs only the value, so the layers are determined only on demand. */
 class CombinedLayers implements Combined {
   readonly value: Json;
   readonly conflict: Conflict | null;
@@ -73,7 +73,7 @@ class CombinedLayers implements Combined {
 
   /**
    * @param ordered from low to high
-   * @param giversOf returns none for a part that no layer gives, such as a missing key
+   * @param giversOf returns no layers for a part that no layer sets, such as a missing key
    */
   constructor(
     value: Json,
@@ -206,7 +206,7 @@ function giversIn(root: Part | undefined, path: Path): Layer[] {
 export const shownPath = (name: string, path: Path): string =>
   path.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}.${step}`), name);
 
-/** Returns what a layer is for the end of a message, such as `from assignment "web"`; empty for a given value. */
+/** Describes the origin of a layer for the end of a message, such as `from assignment "web"`; empty for `given`. */
 export function originText({ from, name }: Layer): string {
   if (from === 'given') return '';
   if (from === 'assignment') return `from assignment ${quoted(name ?? '')}`;
@@ -214,7 +214,7 @@ export function originText({ from, name }: Layer): string {
   return from === 'variant' ? 'from a variant of its declaration' : 'from its default';
 }
 
-/** Describes a conflict, with what to do about it. */
+/** Describes a conflict and how to resolve it. */
 export function conflictText(module: string, parameter: string, { path, one, other }: Conflict): string {
   const at = shownPath(parameter, path);
   const names = `${one.name} and ${other.name}`;

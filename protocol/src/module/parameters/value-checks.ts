@@ -7,7 +7,7 @@ import { givenFaults } from '../parameters.ts';
 
 /** Conditions that the values of a module's parameters must satisfy: `require` in the module. */
 
-/** Returns the errors of conditions that are false, with their indices. */
+/** Returns the errors for conditions that are false, with their indices. */
 export const failedChecks = (
   checks: readonly ValueCheck[],
   scope: Scope,
@@ -22,9 +22,9 @@ export const failedChecks = (
 const noAgent = { name: null, node_id: '', attributes: {}, tags: {} };
 
 /**
- * Returns the errors in values for a module's parameters before it is known which other values an agent gets. A
+ * Returns the errors in a module's parameter values before it is known which other values an agent gets. A
  * condition is evaluated if it reads only given values and no other value is merged with them.
- * @param given values by name; null counts as absent
+ * @param given values by name; null is treated as absent
  * @returns the errors, with their paths in the values
  */
 export function moduleValueFaults(

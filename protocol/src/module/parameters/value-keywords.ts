@@ -3,7 +3,7 @@ import { compiledPattern, maximumPattern, statesOf } from '../expression/functio
 import { isExtensionKey, unknownKey } from '../kinds/declared.ts';
 import { quoted } from '../nearest.ts';
 
-/** The keywords of JSON Schema that parameters can have, and their forms. */
+/** The JSON Schema keywords that parameters can have, and the forms of their values. */
 
 export type ValueSchema = Readonly<Record<string, Json>>;
 
@@ -15,7 +15,7 @@ export interface ValueFault {
 
 type Path = ValueFault['path'];
 
-/** Names of types. `list` and `map` are the names that modules use for `array` and `object`. */
+/** Type names. `list` and `map` are the names that modules use for `array` and `object`. */
 const types = ['string', 'integer', 'number', 'boolean', 'list', 'array', 'map', 'object', 'null'] as const;
 export type Type = (typeof types)[number];
 
@@ -46,7 +46,7 @@ export const typeText: Record<Type, string> = {
   null: 'null',
 };
 
-/** Maximum states of a pattern, for the time and memory that it takes. */
+/** Maximum number of states of a pattern. Limits the time and memory that it takes. */
 const maximumStates = 5000;
 export const patternForm = `a regular expression of RE2 with at most ${maximumPattern} characters, such as "^[a-z]+$"; it has no lookaround, no backreferences, and no large repetitions`;
 export const isPattern = (value: Json): boolean =>
@@ -187,7 +187,7 @@ const ofWholeValues: ReadonlySet<string> = new Set([
 export function partSchema(schema: ValueSchema, merge: 'deep' | 'append' | 'unique'): ValueSchema {
   const kept = Object.entries(schema).filter(([name]) => {
     if (ofWholeValues.has(name)) return false;
-    // The elements of a part have other positions in the whole list.
+    // The elements of a part have different positions in the whole list.
     if ((name === 'prefixItems' || name === 'items') && Array.isArray(schema.prefixItems)) return false;
     return !(merge === 'unique' && (name === 'uniqueItems' || name === 'maxItems'));
   });

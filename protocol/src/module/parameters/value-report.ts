@@ -4,7 +4,7 @@ import type { Json, Merge, ModuleDocument } from '../document.ts';
 import { parameterValue, unknownParameter } from '../parameters.ts';
 import { combine, conflictText, type Layer, type Layers } from './layers.ts';
 
-/** A parameter of an agent's module: its value, and the layers of the value. */
+/** A parameter of an agent's module, with its value and the layers of the value. */
 export interface ValueReport {
   readonly module: string;
   readonly parameter: string;

@@ -23,9 +23,9 @@ type Path = ValueFault['path'];
 
 const maximumFaults = 20;
 
-/** Remaining work of a validation. */
+/** Remaining work budget of a validation. */
 interface Work {
-  /** For patterns, in states that are visited for a character; about 0.3 s in total. */
+  /** For patterns. Unit: one state visited for one character. About 0.3 s in total. */
   patterns: number;
   /** For alternatives, which multiply with the number of values. Unit: one value, or 64 characters of a value. */
   alternatives: number;
@@ -82,7 +82,7 @@ function check(schema: Json, value: Json, path: Path, validation: Validation): v
   checkCombined(schema, value, path, validation, fault);
 }
 
-/** Counts work of a trial. @returns whether any is left */
+/** Counts the work of a trial. @returns whether any work budget is left */
 function spend({ work, isTrial }: Validation, amount: number): boolean {
   if (isTrial) work.alternatives -= amount;
   return work.alternatives >= 0;
@@ -95,7 +95,7 @@ function comparable(value: Json, validation: Validation): string {
   return text;
 }
 
-/** Returns the faults of a value in a part of the schema; at most one. */
+/** Validates a value against a part of the schema. Returns at most one fault. */
 function tried(schema: Json, value: Json, path: Path, { work }: Validation): ValueFault[] {
   const faults: ValueFault[] = [];
   check(schema, value, path, { faults, maximum: 1, work, isTrial: true });
@@ -147,7 +147,7 @@ const isSchema = (value: Json | undefined): value is Json => typeof value === 'b
 
 type Report = (message: string) => void;
 
-/** Calls a function with the keyword's value if it is given. */
+/** Calls a function with the keyword's value if the keyword is present. */
 function limit(
   schema: ValueSchema,
   keyword: string,
@@ -276,14 +276,16 @@ const shown = (values: readonly Json[]): string =>
 
 const canonicalSets = new WeakMap<readonly Json[], ReadonlySet<string>>();
 
-/** Returns the values of an `enum` as canonical strings, which is compared with each element of a list. */
+/**
+ * Returns the values of an `enum` as canonical strings. Cached, because each element of a list is compared with them.
+ */
 function canonicalSet(values: readonly Json[]): ReadonlySet<string> {
   const known = canonicalSets.get(values) ?? new Set(values.map(canonical));
   canonicalSets.set(values, known);
   return known;
 }
 
-/** Returns a text that is the same for equal values. The order of keys does not matter. */
+/** Returns a string that is the same for equal values, regardless of the order of keys. */
 export const canonical = (value: Json): string =>
   JSON.stringify(value, (_, item: unknown) =>
     isMapping(item) ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1))) : item,

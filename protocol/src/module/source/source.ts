@@ -6,9 +6,9 @@ export const moduleLimits = {
   depth: 32,
   /** Number of mappings, lists, and values, without keys. An alias counts each time it is used. */
   nodes: 10_000,
-  /** Characters of all text. An alias counts each time it is used. */
+  /** Number of characters in all text. An alias counts each time it is used. */
   expandedCharacters: 4 * 1024 * 1024,
-  /** Maximum number of errors to report per module. One more error states how many others there are. */
+  /** Maximum number of errors to report per module. An additional error reports how many others there are. */
   faults: 500,
 } as const;
 
@@ -22,7 +22,7 @@ export class Positions {
   }
 
   /**
-   * Returns the position of an offset. @param offset UTF-16 units from the start of the text
+   * Converts an offset to a position. @param offset UTF-16 units from the start of the text
    * @returns line and column, both from 1; the column counts UTF-16 units
    */
   at(offset: number): { line: number; column: number } {

@@ -15,7 +15,7 @@ interface Extent {
   readonly size: number;
   /** Nesting depth of mappings and lists, with expanded aliases; 0 for a scalar. */
   readonly height: number;
-  /** Characters of all text in the node, with expanded aliases. */
+  /** Number of characters of all text in the node, with expanded aliases. */
   readonly characters: number;
 }
 

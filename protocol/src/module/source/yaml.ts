@@ -1,7 +1,7 @@
 import { Composer, type CST, type Document, Lexer, Parser } from 'yaml';
 import { moduleLimits } from './source.ts';
 
-/** Receives an error at an offset of the text. The path is a JSON pointer. */
+/** Receives an error at an offset in the text. The path is a JSON pointer. */
 export type Report = (message: string, offset: number, path?: string) => void;
 
 /** Thrown to stop parsing, after an error was reported. */
@@ -15,7 +15,7 @@ export const abandon = (report: Report, message: string, offset: number): never 
 
 // A value on its own line with a key has six tokens. The rest is for comments.
 const maximumTokens = 7 * moduleLimits.nodes;
-// Line breaks within a text are not tokens.
+// Line breaks within text are not tokens.
 const maximumLineBreaks = 4 * moduleLimits.nodes;
 const maximumSyntaxFaults = 20;
 // The parser's stack has at most two entries per level and a few for the document, so this limit is never too strict.
@@ -30,7 +30,7 @@ function tokenise(text: string, report: Report): CST.Token[] {
   const parser = new Parser();
   let lexemes = 0;
   let offset = 0;
-  // Numbers of markers that each belong to at least one value.
+  // Counts of markers, each of which belongs to at least one value.
   let blockValues = 0;
   let flowValues = 0;
   let lineBreaks = 0;
@@ -90,7 +90,7 @@ export function composeDocument(text: string, report: Report): Document.Parsed {
   return document as Document.Parsed;
 }
 
-/** Adds instructions, because the parser's message has none. */
+/** Adds instructions, because the parser's message contains none. */
 function explain(code: string, message: string): string {
   const cause = message.replace(/\s+/g, ' ').trim();
   if (code === 'TAB_AS_INDENT') return 'YAML does not allow tabs for indentation: use spaces';

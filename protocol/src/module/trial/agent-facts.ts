@@ -5,7 +5,7 @@ import type { Json, ModuleDocument } from '../document.ts';
 import { closed } from '../kinds/declared.ts';
 import { type ReadDocument, readDocument } from './document-file.ts';
 
-/** The facts of an agent in a file, for a resolution without an orchestrator. */
+/** Agent facts in a file, for a resolution without an orchestrator. */
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 type Facts = string | number | boolean | { [key: string]: Facts };
@@ -79,7 +79,7 @@ export const agentOf = (declared: z.output<typeof agentFactsSchema>): AgentFacts
 
 export interface TrialFacts {
   readonly agent: AgentFacts;
-  /** Values of lookups, by name. */
+  /** Lookup values, by name. */
   readonly lookups: LookupValues;
 }
 

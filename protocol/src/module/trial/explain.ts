@@ -13,7 +13,7 @@ import type { UnfilledResource, UnfilledVerification } from '../secrets.ts';
 import { located, placeOf } from '../source/places.ts';
 import { type Path, pointer } from '../source/tree.ts';
 
-/** Resolves modules for one agent, and states where each value comes from. */
+/** Resolves modules for one agent, and reports where each value comes from. */
 
 export interface Place {
   readonly module: string;
@@ -54,7 +54,7 @@ export interface ExplainedParameter {
   readonly value: Json;
   /** `given` if an assignment or a file sets the value; otherwise, the part of the declaration. */
   readonly origin: 'given' | 'variant' | 'default';
-  /** Place of the declaration. */
+  /** Position of the declaration. */
   readonly place: Place;
 }
 
@@ -133,7 +133,7 @@ const place = (module: ModuleDocument, path: Path): Place => ({
 
 const elementOf = (id: string | null): string | null => /\[([^[\]]*)\]$/.exec(id ?? '')?.[1] ?? null;
 
-/** Returns a function that names resources by their keys, from the point of view of a module. */
+/** Returns a function that returns the label for the resource with a key, relative to a module. */
 function labelsOf(resources: readonly UnfilledResource[]): (key: string, from: string) => string {
   const byKey = new Map(resources.map((resource) => [resource.key, resource]));
   return (key, from) => {

@@ -18,13 +18,13 @@ export interface Mismatch {
 
 export interface TestOutcome {
   readonly mismatches: readonly Mismatch[];
-  /** Errors of the resolution that the test does not expect. */
+  /** Resolution errors that the test does not expect. */
   readonly faults: readonly Fault[];
 }
 
 type Add = (path: readonly (string | number)[], message: string, difference?: Mismatch['difference']) => void;
 
-/** Resolves modules for the agent of a test and compares the result. The test has passed if the list is empty. */
+/** Resolves the modules for the agent of a test and compares the result. The test passes if the list is empty. */
 export function runModuleTest(test: ModuleTest, modules: readonly ModuleDocument[]): TestOutcome {
   const mismatches: Mismatch[] = [];
   const add: Add = (path, message, difference = null) => mismatches.push({ ...test.at(path), message, difference });

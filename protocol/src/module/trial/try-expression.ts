@@ -10,7 +10,7 @@ import { namesIn } from './explain.ts';
 export type TriedExpression =
   | { readonly kind: 'value'; readonly value: Json }
   | { readonly kind: 'omitted' }
-  /** A text with secrets, whose values are unknown; each secret is an expression in `text`. */
+  /** Text with secrets, whose values are unknown; each secret is an expression in `text`. */
   | { readonly kind: 'secret'; readonly text: string }
   | { readonly kind: 'fault'; readonly message: string };
 
@@ -19,7 +19,7 @@ export interface ExpressionTrial {
   /** The module that declares the parameters. If absent, all given values are parameters. */
   readonly module?: ModuleDocument | undefined;
   readonly parameters: Readonly<Record<string, Json>>;
-  /** Values of lookups, by name. */
+  /** Lookup values, by name. */
   readonly lookups: LookupValues;
   /** Element of `for_each`. */
   readonly each?: Json | undefined;
@@ -27,7 +27,7 @@ export interface ExpressionTrial {
 
 /**
  * Evaluates an expression as if it were in a field of a module.
- * @param source `param.port + 1`, or a text with `${{ … }}`
+ * @param source `param.port + 1`, or text with `${{ … }}`
  * @returns the result, and the names that the expression reads
  */
 export function tryExpression(

@@ -1,7 +1,7 @@
 import { Duration, UnsignedInt } from '@marcbachmann/cel-js/evaluator';
 import { ExpressionError, entriesOf, maximumOutput, timestampText } from '../values.ts';
 
-/** Formats text like the string extension of CEL: %s, %d, %f and %e with a precision, %x, %X, %o, %b, %%. */
+/** Formats text like the CEL strings extension: %s, %d, %f and %e with a precision, %x, %X, %o, %b, %%. */
 export function format(text: string, values: readonly unknown[]): string {
   let index = 0;
   let length = text.length;
@@ -50,7 +50,7 @@ function digitsOf(value: unknown, verb: string, base: number): string | undefine
 }
 
 /**
- * Returns the text of a value for %s. Lists and maps contain their elements as text, and maps are sorted by key.
+ * Formats a value for %s. Lists and maps contain their elements as text, and maps are sorted by key.
  */
 function textIn(value: unknown, budget: { left: number }): string {
   const text = plainText(value) ?? collectionText(value, budget);

@@ -16,7 +16,7 @@ function mapOf(value: unknown, name: string): JsonMap {
   throw new ExpressionError(`${name} takes a map of names to values`);
 }
 
-/** JSON and TOML have the same escapes, but TOML has no plain U+007F. */
+/** JSON and TOML use the same escapes, but TOML does not allow an unescaped U+007F. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007F', '\\u007f');
 
 const bareKey = /^[A-Za-z0-9_-]+$/;
@@ -90,7 +90,7 @@ const written = (lines: readonly string[]): string =>
     .map((line) => `${line}\n`)
     .join('');
 
-/** Counts the steps of writing a text, one per 16 characters, and returns the text. */
+/** Counts the steps for writing text, one per 16 characters, and returns the text. */
 function metered(meter: Meter, text: string): string {
   meter.spend(text.length >> 4);
   return text;

@@ -8,7 +8,7 @@ export interface ExpressionFunction {
   /** CEL signatures. A leading `string.` makes the function a method. */
   readonly signatures: readonly string[];
   readonly about: string;
-  /** Expressions with their values as JSON. A test evaluates them. */
+  /** Expressions with their results as JSON. A test evaluates them. */
   readonly examples: readonly (readonly [expression: string, result: string])[];
   /** The code; absent for macros, whose arguments are evaluated only when needed. */
   readonly call?: (meter: Meter, ...values: never[]) => unknown;

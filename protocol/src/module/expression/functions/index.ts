@@ -39,7 +39,7 @@ const lazyFunctions: readonly ExpressionFunction[] = [
   },
 ];
 
-/** All functions that expressions have in addition to those of CEL. */
+/** All functions that expressions support in addition to the CEL functions. */
 export const expressionFunctions: readonly ExpressionFunction[] = [
   ...lazyFunctions,
   ...listFunctions,

@@ -1,7 +1,7 @@
 import { ExpressionError, entriesOf, fromCel, maximumOutput, Omit, Secret, textOf } from '../values.ts';
 import type { ExpressionFunction } from './function.ts';
 
-/** Returns a text that is equal for equal values, regardless of the order of keys. */
+/** Returns a string that is equal for equal values, regardless of the order of keys. */
 const canonical = (value: unknown): string =>
   JSON.stringify(fromCel(value), (_, item: unknown) =>
     typeof item === 'object' && item !== null && !Array.isArray(item)

@@ -36,5 +36,5 @@ export function compiledPattern(pattern: string): RE2JS | null {
   return made;
 }
 
-/** Reports whether a part of a text matches. */
+/** Reports whether any part of a string matches. */
 export const hasMatch = (pattern: RE2JS, text: string): boolean => pattern.matcher(text).find();

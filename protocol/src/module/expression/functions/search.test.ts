@@ -8,7 +8,7 @@ const metered = (): Meter => {
   return meter;
 };
 
-/** A text of two letters whose period is a prime number, so that prefixes of the searched part occur often. */
+/** Text of two letters with a prime period, so that prefixes of the search string occur often. */
 const periodic = (length: number, period: number): string =>
   Array.from({ length }, (_, index) => (((index % period) * 7) % 5 < 3 ? 'a' : 'b')).join('');
 
@@ -32,7 +32,7 @@ test('finds the positions that the engine finds', () => {
 });
 
 test('searches a long text for a part that matches everywhere except at its end', () => {
-  // The search of the engine would take minutes.
+  // The engine's own search would take minutes.
   const [text, part] = ['a'.repeat(900_000), `${'a'.repeat(450_000)}b`];
   expect(firstIndex(metered(), text, part)).toBe(-1);
   expect(lastIndex(metered(), text, part)).toBe(-1);

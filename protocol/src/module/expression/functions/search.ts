@@ -1,13 +1,13 @@
 import type { Meter } from '../meter.ts';
 
 /**
- * Searches strings in linear time. The searches of JavaScript engines take quadratic time for strings such as `aaaa` and `aaab`:
- * minutes for 1 MiB.
+ * Searches strings in linear time. The search functions of JavaScript engines take quadratic time for strings such as
+ * `aaaa` and `aaab`: minutes for 1 MiB.
  */
 
-/** Maximum number of comparisons up to which the engine's search is used, because it is faster for common strings. */
+/** Maximum number of comparisons for the engine's own search, which is faster for common strings. */
 const maximumComparisons = 1 << 20;
-/** For shorter parts, the engine's search takes linear time. */
+/** For search strings shorter than this, the engine's own search takes linear time. */
 const shortPart = 8;
 
 /** Reports whether the engine's own search is fast. Otherwise, counts the steps of the linear search. */
@@ -17,7 +17,7 @@ function isFast(meter: Meter, text: string, part: string): boolean {
   return false;
 }
 
-/** Returns, for each position in the part, the length of the longest proper prefix of the part that ends there. */
+/** Returns, for each position in a search string, the length of its longest proper prefix that ends there. */
 function bordersOf(part: string): Int32Array {
   const borders = new Int32Array(part.length);
   let length = 0;
@@ -30,7 +30,7 @@ function bordersOf(part: string): Int32Array {
 }
 
 /**
- * Yields the positions of a part, which may overlap. The part must not be empty.
+ * Yields the positions of a search string. Occurrences may overlap. The search string must not be empty.
  * @see Knuth, Morris, Pratt: Fast Pattern Matching in Strings, 1977
  */
 function* positionsOf(text: string, part: string, from = 0): Generator<number> {
@@ -46,13 +46,13 @@ function* positionsOf(text: string, part: string, from = 0): Generator<number> {
   }
 }
 
-/** Returns the first position of a part at or after another one; -1 if there is none. */
+/** Returns the first position of a search string at or after `from`; -1 if there is none. */
 export function firstIndex(meter: Meter, text: string, part: string, from = 0): number {
   if (isFast(meter, text, part)) return text.indexOf(part, from);
   return positionsOf(text, part, from).next().value ?? -1;
 }
 
-/** Returns the last position of a part at or before another one; -1 if there is none. */
+/** Returns the last position of a search string at or before `from`; -1 if there is none. */
 export function lastIndex(meter: Meter, text: string, part: string, from = text.length): number {
   if (isFast(meter, text, part)) return text.lastIndexOf(part, from);
   let last = -1;
@@ -63,7 +63,7 @@ export function lastIndex(meter: Meter, text: string, part: string, from = text.
   return last;
 }
 
-/** Returns the parts of a text between separators. */
+/** Returns the parts of a string between separators. */
 export function splitText(meter: Meter, text: string, separator: string): string[] {
   if (isFast(meter, text, separator)) return text.split(separator);
   const parts: string[] = [];

@@ -33,7 +33,7 @@ export class Version {
 
   static textOf = (version: Version): string => version.#text;
 
-  /** Compares two versions. A text takes the order of the other version. */
+  /** Compares two versions. Text is compared in the order of the other version. */
   static compare(meter: Meter, one: Version | string, other: Version | string): number {
     const order = (one instanceof Version ? one : (other as Version)).#order;
     const left = one instanceof Version ? one : new Version(one, order);
