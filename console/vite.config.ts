@@ -35,7 +35,7 @@ const notFirst =
 const small =
   /console\/src\/(api\/([\w-]+\/)?|parts\/(dialog\/)?)(?!tabs)[\w-]+\.tsx?$|\/client\/src\/|\/lucide-react\//;
 
-/** Matches tables and what their filters and dialogs use, except inputs that complete. */
+/** Matches tables and what their filters and dialogs use, except inputs with completion. */
 const tables = /console\/src\/parts\/(table|form)\/(?!picker|selector-input|fan-out)[\w-]+\.tsx?$/;
 
 /** Matches the resource lists. */

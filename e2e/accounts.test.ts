@@ -15,7 +15,7 @@ import { TestHosts } from './hosts/test-hosts.ts';
 const reason = noHosts();
 const key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 
-/** Builds a resource without the validation by the orchestrator. */
+/** Builds a resource without validation by the orchestrator. */
 const raw = <T extends ResourceType>(type: T, body: ResourceBodies[T]): ResolvedResource => {
   const identity = JSON.stringify(body);
   const links = { depends_on: [], reload_on: [], restart_on: [], rerun_on: [], sensitive_fields: [] };

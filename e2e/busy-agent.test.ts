@@ -9,7 +9,7 @@ const modules = 4;
 const filesEach = 600;
 /**
  * Number of operations. With MUSTER_EVERY_STEP, which `npm run soak -- kill-steps` sets, they produce more than 37,000
- * results, because a former bug reset links after that number.
+ * results, because an earlier bug reset links after that number.
  */
 const rounds = process.env.MUSTER_EVERY_STEP === undefined ? 3 : 16;
 

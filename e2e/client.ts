@@ -47,7 +47,7 @@ export function transportTo(certificate: () => string): Transport {
 }
 
 /**
- * Answers a challenge to sign in.
+ * Signs in by responding to a challenge.
  * @returns the token of the sign-in session
  */
 export async function signIn(anyone: Client, operator: Operator): Promise<string> {

@@ -51,7 +51,7 @@ test.for(shells)(
     const completes = async (typed: string, to: string) => {
       await window.type(typed);
       const shown = (lines: string[]) => lines.some((line) => line.trimEnd().endsWith(to));
-      // Completion yields nothing if the orchestrator takes longer than the limit of the CLI, so presses Tab again.
+      // Presses Tab again, because completion yields nothing if the orchestrator exceeds the CLI's time limit.
       const pressTab = async (timeoutMs?: number) => {
         await window.press('Tab');
         await window.sees(to, shown, timeoutMs);

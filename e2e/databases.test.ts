@@ -9,7 +9,7 @@ import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Number of subjects that `npm test` selects at random. Each takes as long as a subject of a package. */
+/** Number of subjects that `npm test` selects at random. Each takes as long as a package subject. */
 const sampleSize = 2;
 
 const open = async () => TestHosts.open({ base: await databasesRoot() });
@@ -71,7 +71,7 @@ describe.skipIf(reason !== null)(`databases${reason === null ? '' : ` (${reason}
         for (const secret of ['horse-battery', 'SCRAM-SHA-256$4096', 'IDENTIFIED BY'])
           expect(text.includes(secret), secret).toBe(false);
 
-      // Debian's psql, which first finds the cluster, starts only once for a plan, also of several databases.
+      // Debian's psql wrapper, which first locates the cluster, starts only once per plan, even for several databases.
       const privileges = ['CONNECT', 'TEMPORARY'];
       grants.push({ 'postgresql-grant': { database: 'postgres', role: 'public', privileges } });
       await machine.sh('echo > /run/started');
@@ -79,7 +79,7 @@ describe.skipIf(reason !== null)(`databases${reason === null ? '' : ` (${reason}
       expect(planned.results.map(({ action }) => action)).toEqual(planned.results.map(() => 'none'));
       expect((await machine.sh('cat /run/started')).match(/^\/usr\/local\/bin\/psql/gm)).toHaveLength(1);
 
-      // An owner of a database cannot make the agent, a superuser, call functions of theirs.
+      // A database owner cannot make the agent, which is a superuser, call the owner's functions.
       await machine.sh(`${environment}
 /usr/bin/psql -qX -h 127.0.0.1 -U shop shop << 'END'
 CREATE FUNCTION public.json_build_array(name, json) RETURNS json LANGUAGE plpgsql AS

@@ -89,7 +89,7 @@ resources:
     const at = `127.0.0.1:${name === 'web-1' ? port : orchestrator.agentPort}`;
     const token = await orchestrator.token(name);
     const connect = [at, '--orchestrator-key', orchestrator.publicKey, '--token', token];
-    // The executable limits the heap for young objects to the same size.
+    // The executable limits the young generation to the same size.
     const agent = stage.agentAt(name, connect, { env: { NODE_OPTIONS: '--max-semi-space-size=1' } });
     await agent.start();
     agents.push(agent);
@@ -178,7 +178,7 @@ test('the CLI uploads a folder, the agent applies its files and removes files th
   expect(readdirSync(root).sort()).toEqual(['index.html', 'run']);
   expect(readFileSync(`${root}/index.html`, 'utf8')).toBe('<h1>two</h1>\n');
 
-  // The download results in the same folder.
+  // The download produces an identical folder.
   const copy = join(stage.dir, 'copy');
   await muster('modules', 'download', 'website', '-o', copy);
   expect(readFileSync(join(copy, 'site/index.html'), 'utf8')).toBe('<h1>two</h1>\n');

@@ -4,7 +4,7 @@ import { bundles } from '../tools/build/bundle.ts';
 import { Stage } from './stage.ts';
 
 /**
- * Fills V8's code caches of the orchestrator and the agent before the first test in a run, because most tests kill
+ * Fills V8's code caches for the orchestrator and the agent before the first test in a run, because most tests kill
  * their programs, and a killed program stores no cache. With a cache, each start saves a fifth of its CPU time.
  */
 export async function setup(): Promise<void> {

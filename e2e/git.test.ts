@@ -8,11 +8,11 @@ import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** A real git server over ssh, with a working copy of an unprivileged user. */
+/** A real Git server over SSH, and a working copy that belongs to an unprivileged user. */
 
 const reason = noHosts();
 
-// While the server sends the repository, it searches what every user can see for the key.
+// While the server sends the repository, it searches for the key in data that every user can read.
 const prepare = `
 useradd --create-home deploy
 useradd --create-home --shell /bin/sh git

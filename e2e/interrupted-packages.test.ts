@@ -6,7 +6,7 @@ import { Fleet } from './hosts/fleet.ts';
 import { noHosts } from './hosts/test.ts';
 
 /**
- * Tests that a package transaction completes although the agent exits during it, and so leaves no package half
+ * Tests that a package transaction completes even if the agent exits in the meantime, so that no package remains half
  * configured.
  */
 

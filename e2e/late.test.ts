@@ -16,7 +16,7 @@ import { type Orchestrator, test } from './harness.ts';
 import { runsOf, siteModule } from './site.ts';
 import { connected } from './trial.ts';
 
-/** Tests agents that are offline, disconnected, copied, or whose clock is off by an hour. */
+/** Tests agents that are offline, disconnected, or copied, or whose clock is off by an hour. */
 
 /** A TCP proxy between the agent and the orchestrator that can cut and restore the link. */
 class Cable {

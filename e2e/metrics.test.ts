@@ -19,7 +19,7 @@ const intervalSecs = 1;
 /** Tolerance in bytes for other activity on this machine between two measurements. */
 const noise = 128 * 1024 ** 2;
 
-/** Measurements at one time on this machine, which shares its kernel with the test hosts. */
+/** Measurements at one point in time on this machine, which shares its kernel with the test hosts. */
 interface Look {
   at: number;
   idle: number;

@@ -16,7 +16,7 @@ export class Networks {
     this.#stage = stage;
   }
 
-  /** @param machines addresses with prefix length, by name of the machine; the first machine contains the bridge */
+  /** @param machines addresses with prefix length, by machine name; the first machine contains the bridge */
   create(machines: Readonly<Record<string, readonly string[]>>): void {
     removeLeftOvers();
     const [hub = ''] = Object.keys(machines);

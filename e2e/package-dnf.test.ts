@@ -90,7 +90,7 @@ ${text}
     rm -f /run/installed
     setsid sh -c '/usr/bin/dnf -qy install slow ${names.join(' ')}; touch /run/installed' > /dev/null 2>&1 < /dev/null &
     until rpm -q slow > /dev/null; do sleep 0.05; done`;
-  /** Shell text that runs dnf. If another dnf holds the lock, it lets that one finish and waits for it. */
+  /** Shell text that runs dnf. If another dnf holds the lock, it lets the other dnf finish and waits for it. */
   const meetLock = `
     /usr/bin/dnf "$@" > /run/said 2>&1
     code=$?
@@ -113,7 +113,7 @@ ${text}
     await machine.sh('rpm --erase slow');
   });
 
-  // Shell text that lets all commands through except a removal itself, which follows a query of the packages to remove.
+  // Shell text that runs all commands except the removal itself, which follows a query of the packages to remove.
   const removal = `case $args in
     *" --assumeno "*) exec /usr/bin/dnf "$@" ;;
     *" remove "* | *" replay "*) ;;
@@ -145,8 +145,8 @@ ${text}
   });
 
   /**
-   * Shell text that runs dnf while another dnf holds the lock. Lets that one finish when dnf has met the lock five
-   * times.
+   * Shell text that runs dnf while another dnf holds the lock. Lets the other dnf finish after this one has encountered
+   * the lock five times.
    */
   const heldForLong = `case $args in
       *" --assumeno "*) exec /usr/bin/dnf "$@" ;;

@@ -69,7 +69,7 @@ describe('commands in the documentation', () => {
 });
 
 describe('configurations in the documentation', () => {
-  /** First keys in the configurations of other programs, and in tests of modules. */
+  /** First keys in the configurations of other programs, and in module tests. */
   const others = new Set(['scrape_configs', 'tests']);
   const shown = pages.flatMap((page) =>
     blocksOf(readFileSync(join(root, page), 'utf8'))

@@ -57,7 +57,7 @@ test('an apply that is bound to a plan makes exactly the planned changes, or non
   // The apply has changed the machine, so the plan is stale.
   expect(await problemOf(bound(second.operation_id))).toMatchObject({ code: 'plan_stale' });
 
-  // The same applies to the plan of an assignment.
+  // The same applies to the plan for an assignment.
   await call(putTag, { params: { ...params, key: 'role' }, body: { value: 'web' } });
   await call(createAssignment, { body: { name: 'web', modules: ['site'], selector: 'role=web' } });
   await upload('hello again');

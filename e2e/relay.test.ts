@@ -48,7 +48,7 @@ test.for([
   expect(relay.tokens).toEqual([]);
   expect(code).not.toBe(0);
   expect(said).toContain('which is not this orchestrator');
-  // The audit log names the operator whose key signed, and the server that the signature is for.
+  // The audit log names the operator whose key signed, and the server to which the signature is bound.
   const { events } = await orchestrator.call(listAudit, { query: { event_type: 'auth.refused' } });
   expect(events[0]?.actor.name).toBe('ada');
   expect(events[0]?.summary).toMatch(/the signature is for (tls:[0-9a-f]{64}|origin:https:\/\/127\.0\.0\.1:\d+)/);
@@ -76,7 +76,8 @@ test("a relay at the orchestrator's address gets neither a token nor a session",
   const refused = await muster('agents', 'list');
   expect(refused.code).not.toBe(0);
   expect(refused.said).toContain('is not the trusted one');
-  // The relay gets no session even if the operator trusts its certificate, because its key is not the orchestrator's.
+  // The relay obtains no session even if the operator trusts its certificate, because its key is not the
+  // orchestrator's.
   for (const trust of [['--insecure-skip-verify'], ['--fingerprint', relay.fingerprint]]) {
     const trusted = await muster('agents', 'list', ...trust);
     expect(trusted.code).not.toBe(0);

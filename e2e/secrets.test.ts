@@ -261,7 +261,7 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   ).toBe(true);
   const leaks = canaries.flatMap((value) =>
     [...formsOf(value), ...value.split('\n').filter((line) => line !== value)].flatMap((form) =>
-      // Includes the form as Latin-1, because files are read as Latin-1.
+      // Adds the form decoded as Latin-1, because files are read as Latin-1.
       [form, Buffer.from(form).toString('latin1')].flatMap((text) =>
         contents
           .filter(([, content]) => content.includes(text))

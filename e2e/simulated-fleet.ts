@@ -29,7 +29,7 @@ export interface FleetWatch {
   judge(nodeId: string): { status: 'succeeded' | 'failed'; afterMs: number };
 }
 
-/** An agent with an in-memory journal and without a machine, inexpensive in large numbers. */
+/** An agent with an in-memory journal and no machine. A large number of such agents needs few resources. */
 export class SimulatedAgent {
   readonly key: AgentKey;
   readonly #port: () => number;

@@ -63,7 +63,7 @@ const scripts = {
   }),
 };
 
-/** Returns mode and content of a directory and everything in it, by path. Empty if the directory does not exist. */
+/** Returns the mode and content of a directory and everything in it, by path. Empty if the directory does not exist. */
 export function treeOf(root: string): Record<string, string> {
   const tree: Record<string, string> = {};
   const visit = (path: string, shown: string) => {

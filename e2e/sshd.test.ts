@@ -9,12 +9,12 @@ import { resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Tests that a change of the SSH server that would lock people out is undone. */
+/** Tests that a change to the SSH server that would lock users out is undone. */
 
 const reason = noHosts();
 const dropIn = '/etc/ssh/sshd_config.d/10-test.conf';
 const main = '/etc/ssh/sshd_config';
-/** Valid settings with which sshd ends, because no interface has the address. */
+/** Valid settings that make sshd exit, because no interface has the address. */
 const unusable = 'ListenAddress 192.0.2.99\n';
 
 describe.skipIf(reason !== null)(`sshd on a test host${reason === null ? '' : ` (${reason})`}`, () => {
@@ -58,7 +58,7 @@ describe.skipIf(reason !== null)(`sshd on a test host${reason === null ? '' : ` 
     expect(await machine.sh(`cat ${dropIn}`)).toBe(good);
     expect(await banner()).toBe('SSH-2.0-');
 
-    // The machine is as the last successful apply left it.
+    // The machine is still in the state of the last successful apply.
     expect((await agent.run(operation('drift', trial(config(good))))).results).toEqual([]);
   });
 

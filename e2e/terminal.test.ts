@@ -350,8 +350,8 @@ describe.each(databases)('a terminal, on %s', (database) => {
         await exited(pid);
         await orchestrator.start();
         await expectInterrupted(call, session_id);
-        // Regardless of when the orchestrator was killed, the transcript is a valid asciicast, and the audit log has
-        // its digest.
+        // Regardless of when the orchestrator was killed, the transcript is a valid asciicast, and the audit log
+        // contains its digest.
         const cast = await transcript(call, session_id, 'asciicast');
         for (const line of cast.toString().trimEnd().split('\n')) JSON.parse(line);
         const sha256 = createHash('sha256').update(cast).digest('hex');

@@ -47,7 +47,7 @@ export class Tmux {
     await this.#tmux('send-keys', '-l', text);
   }
 
-  /** Presses keys. @param keys tmux's names of the keys, such as `Enter`, `Escape`, and `C-c` */
+  /** Presses keys. @param keys tmux key names, such as `Enter`, `Escape`, and `C-c` */
   async press(...keys: string[]): Promise<void> {
     await this.#tmux('send-keys', ...keys);
   }

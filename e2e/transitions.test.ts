@@ -33,7 +33,7 @@ test('the orchestrator reports a killed agent as lost and later as returned, eve
   await agent.start();
   expect(await recorded(orchestrator, 'agent.returned', 1)).toMatchObject([{ target: { name: 'web-1' } }]);
 
-  // The orchestrator also reports an agent as lost that was killed together with it and does not reconnect.
+  // The orchestrator also reports an agent as lost if the agent was killed together with it and does not reconnect.
   await agent.kill9();
   await orchestrator.kill9();
   await orchestrator.start();

@@ -29,7 +29,7 @@ export interface Trial {
   operationId: string;
 }
 
-/** Uploads a site, starts to apply it, and waits until it is time to kill a process. */
+/** Uploads a site, starts an apply, and waits until it is time to kill a process. */
 export async function startTrial(
   stage: Stage,
   parts: { orchestrator: Orchestrator; agent: AgentProcess },

@@ -81,7 +81,7 @@ resources:
   await muster('apply', 'web-1', '--yes');
   expect(readFileSync(conf, 'utf8')).toBe('10.0.0.9 10.0.0.1 10.1.0.1 {"timeout":1,"rotate":true} office.example\n');
 
-  // An assignment that only gives values can be applied to its agents.
+  // An assignment that only sets values can be applied to its agents.
   await muster(
     ...['assignments', 'update', 'trial', '--parameters'],
     write('trial.json', '{"resolver": {"options": {"timeout": 2}}}'),
@@ -89,7 +89,7 @@ resources:
   await muster('assignments', 'apply', 'trial', '--yes');
   expect(readFileSync(conf, 'utf8')).toContain('{"timeout":2,"attempts":2,"rotate":true}');
 
-  // A condition on the merged value is decided only for the agent.
+  // A condition on the merged value is evaluated only for a specific agent.
   await assign('more', 'site=paris', { servers: ['10.3.0.1', '10.3.0.2'] });
   const refused = await run('apply', 'web-1', '--yes');
   expect(refused.exit).not.toBe(0);

@@ -27,7 +27,7 @@ test('muster alone shows the fleet, and --watch redraws a list after each change
   await window.seesLine('web-1  approved  connected');
   await orchestrator.call(putTag, { params: { node_id: agent.nodeId, key: 'role' }, body: { value: 'canary' } });
   await window.sees('the new tag', (lines) => lines.some((line) => line.includes('role=canary')));
-  // The list is drawn in place.
+  // The list is redrawn in place.
   expect((await window.screen()).filter((line) => line.startsWith('web-1'))).toHaveLength(1);
   await window.press('C-c');
   await window.sees('the prompt', (lines) => lines.some((line) => line.startsWith('near>')));

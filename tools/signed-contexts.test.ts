@@ -22,7 +22,7 @@ test('uses no context string that is a prefix of another', () => {
 });
 
 /**
- * Files that create or verify signatures. Before you add a file, give its signature a context string, and add that
+ * Files that create or verify signatures. Before you add a file, define a context string for its signature, and add the
  * string to the table.
  */
 const signing = [

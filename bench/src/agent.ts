@@ -34,7 +34,7 @@ const filesOfModule = 1_000;
 const lookMs = 5_000;
 const executable = join(root, 'dist/muster');
 
-/** Returns the variables that the systemd unit sets. The launcher sets the same ones. */
+/** Returns the environment variables that the systemd unit sets. The launcher sets the same ones. */
 function environmentOfUnit(): Record<string, string> {
   const unit = readFileSync(join(root, 'packaging/systemd/muster-agent.service'), 'utf8');
   const variables = /^Environment=(.*)$/m.exec(unit)?.[1] ?? '';

@@ -23,8 +23,8 @@ import { serverFlags, usageOf } from './servers/server-process.ts';
  * with the same framework. The servers and the client are separate processes. The client measures the servers in turn, so
  * that other load on the machine affects both.
  *
- * Also measures lists of 10,000 agents in pages of 500, compared with the same bytes; and writes of a tag, which wait for
- * the disk, compared with a server that receives the same number of bytes and stores nothing.
+ * Also measures lists of 10,000 agents in pages of 500, compared with a server that returns the same bytes; and tag
+ * writes, which wait for the disk, compared with a server that receives the same number of bytes and stores nothing.
  *
  *     node bench/src/api.ts [--layer] [--seconds 5] [--rounds 3] [--connections 32] [--json]
  *     node bench/src/api.ts --url https://127.0.0.1:4748 --agent NAME --tokens TOKEN[,TOKEN…] --pid PID --rate 900
@@ -34,7 +34,7 @@ import { serverFlags, usageOf } from './servers/server-process.ts';
  * below its sessions' rate limit.
  *
  * A round begins when all connections are open and have received a response, so that no figure includes TLS handshakes. All
- * servers have the same limits of V8's heap.
+ * servers have the same V8 heap limits.
  *
  * A request costs the client as much CPU time as the server, so the client may be the bottleneck. The bench therefore
  * judges requests per second of the server's CPU time.
@@ -48,8 +48,8 @@ let tokens = options.tokens.split(',');
 let path = `/api/v1/agents/${encodeURIComponent(options.agent)}`;
 /**
  * Number of sign-in sessions that the client opens; the sign-in rate limit allows this many without a pause. Each
- * session may send 1,000 requests a second. The client sends bursts, so two of its seconds may fall into one second of
- * the server.
+ * session may send 1,000 requests a second. The client sends bursts, so the server may receive two seconds' worth of
+ * requests within one second.
  */
 const sessions = 14;
 const rateOfSession = 690;
@@ -98,7 +98,7 @@ async function load(server: Server, seconds: number, wishes: LoadOptions['wishes
   return { ...seen, perCpuSecond, p50Ms: median(latencies) };
 }
 
-/** Minimum number of latencies for a 99th percentile, of which 20 exceed it. */
+/** Minimum number of latencies for a 99th percentile, so that 20 of them exceed it. */
 const minLatencies = 2000;
 /** Returns the 99th percentile of the latencies in all rounds together, because a single round may have too few. */
 const p99Of = (rounds: readonly Seen[]): number =>

@@ -31,7 +31,7 @@ const ownPatterns: Readonly<Record<SyntaxName, readonly string[]>> = {
 };
 
 let state = options.seed;
-/** Returns a number in [0, 1), by a linear congruential generator. */
+/** Returns a number in [0, 1) from a linear congruential generator. */
 function random(): number {
   state = (state * 48_271 + 11) % 2_147_483_647;
   return state / 2_147_483_647;
@@ -48,7 +48,7 @@ for (const name of Object.keys(patterns) as SyntaxName[]) {
   const counts = { changed: 0, skipped: 0, wrong: 0 };
   while (found.length > 0 && counts.changed + counts.wrong < options.files) {
     const [path = ''] = found.splice(Math.floor(random() * found.length), 1);
-    // A link leads to a file that is tried itself, or out of the root.
+    // Skips links, whose targets are either tried themselves or outside the root.
     if (!lstatSync(join(root, path)).isFile()) continue;
     const trial = changeOneValue(name, path, readFileSync(join(root, path), 'utf8'), random());
     counts[trial.is]++;

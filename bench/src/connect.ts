@@ -9,8 +9,8 @@ import { ServerProcess } from './servers/server-process.ts';
 
 /**
  * Measures the orchestrator's memory for an idle agent, its memory for an agent that has sent 64 KiB, and its CPU time to
- * accept agents. Compares with `ws` over TLS 1.3 that only verifies one signature for each connection. The agents run the
- * real connection code in separate processes.
+ * accept agents. The baseline is a `ws` server over TLS 1.3 that only verifies one signature per connection. The agents
+ * run the real connection code in separate processes.
  *
  *     node bench/src/connect.ts [--agents 2000] [--at-once 256] [--rounds 3] [--json]
  */

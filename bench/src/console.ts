@@ -66,8 +66,8 @@ interface Opened {
 const maxOpenings = 5;
 
 /**
- * A script that runs in the page from the beginning. It records when rows are painted, when a click has taken effect,
- * and when the table has all agents.
+ * A script that runs in the page before all other scripts. It records when rows are painted, when a click has taken
+ * effect, and when the table has all agents.
  */
 const watchOpening = `
   let confirmed = false;
@@ -339,7 +339,7 @@ await builtConsole();
 const orchestrator = await OrchestratorProcess.start({
   prepare: (dataDir) => seedAgents(dataDir, options.agents),
 });
-// The smoke form runs at the same time as test hosts, whose network interfaces would abort the browser's requests.
+// The smoke run is concurrent with test hosts, whose network interfaces would abort the browser's requests.
 const browser = await (options.smoke ? openBrowserApart() : openBrowser());
 try {
   const figures = await measure(browser, orchestrator);

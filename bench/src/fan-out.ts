@@ -13,9 +13,9 @@ import { ServerProcess } from './servers/server-process.ts';
 
 /**
  * Measures an apply that changes nothing on all agents, through the API of a real orchestrator, until all results are
- * committed. The baseline is `ws` over TLS 1.3, which sends and receives the same bytes to and from the same number of
- * agents, and stores nothing. The agents run the real connection code in separate processes. The rounds of the two
- * servers alternate, so that other load on the machine affects both.
+ * committed. The baseline is a `ws` server over TLS 1.3 that exchanges the same bytes with the same number of agents,
+ * and stores nothing. The agents run the real connection code in separate processes. The rounds of the two servers
+ * alternate, so that other load on the machine affects both.
  *
  * Compares the CPU time of all agents with that of a tenth of them, which apply ten times in each round: other load, garbage
  * collection, and the length of the history then affect both alike. `--growth 0` omits the tenth.
@@ -94,7 +94,7 @@ interface Fleets {
   bare: Contender;
   /** Size of an operation in bytes. */
   bytes: number;
-  /** Figures of each round. */
+  /** Figures for each round. */
   rounds: { muster: Figures; bare: Figures }[];
 }
 

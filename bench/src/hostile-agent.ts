@@ -39,7 +39,7 @@ const { minutes, agents, resources } = options;
 const budget = options['budget-mib'] * 1024 * 1024;
 process.env.MUSTER_AGENTS_DAILY_BYTES = String(budget);
 const names = Object.keys(strategies) as Strategy[];
-/** Milliseconds between applies on the hostile agents, which give them operations to report on. */
+/** Milliseconds between applies on the hostile agents, which provide operations for the agents to report on. */
 const hostileApplyMs = 15_000;
 const askMs = 100;
 const lookMs = 500;

@@ -3,8 +3,9 @@ import { root } from '../../tools/suite/cli.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Runs the tests that kill a program, apply random modules, or run benches, with all cases instead of a sample, the test of a
- * link that carries 38,000 results, and the test of agents that fetch 200 MiB. `--smoke` only lists the tests.
+ * Runs all cases, instead of a sample, of the tests that kill a program, apply random modules, or run benches. Also
+ * runs the test with a link that carries 38,000 results, and the test with agents that fetch 200 MiB. `--smoke` only
+ * lists the tests.
  *
  * npm run soak -- kill-steps
  */

@@ -19,8 +19,9 @@ import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Measures a day of samples, one a minute for each agent: their disk space, and the latency of reads over HTTPS from a
- * real orchestrator while samples arrive from as many agents. The results are not judged; use them to size a machine.
+ * Measures a day of samples, one a minute for each agent: the disk space that they use, and the latency of reads over
+ * HTTPS from a real orchestrator while samples arrive from as many agents. The results are not judged; use them to size
+ * a machine.
  *
  *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--requests 300] [--database sqlite|postgres] [--json]
  */
@@ -88,7 +89,7 @@ async function bytesOf(dataDir: string): Promise<number> {
 }
 
 /**
- * Starts to send samples at the combined rate of all agents. The samples on a link have different seconds, as the API
+ * Starts sending samples at the combined rate of all agents. The samples on a link have different seconds, as the API
  * requires.
  */
 async function arriving(

@@ -14,10 +14,10 @@ import { scratchDirectory } from './run/scratch.ts';
 import { benchDatabase } from './servers/bench-database.ts';
 
 /**
- * Measures how many samples the sample store accepts per second, one at a time, as agents send them. Compares with raw
- * inserts of the same rows into a table with the same columns and key, in transactions of the same maximum size: by
- * better-sqlite3 in this thread, or on PostgreSQL by one statement with an array for each column. Both write to the
- * same disk, alternately.
+ * Measures how many samples the sample store accepts per second, one at a time, as agents send them. Compares this rate
+ * with raw inserts of the same rows into a table with the same columns and key, in transactions of the same maximum
+ * size: by better-sqlite3 in this thread, or on PostgreSQL by one statement with an array for each column. Both write
+ * to the same disk, alternately.
  *
  *     node bench/src/metrics.ts [--agents 10000] [--samples 30] [--rounds 3] [--database sqlite|postgres]
  *                               [--directory DIR] [--json]

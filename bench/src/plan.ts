@@ -37,7 +37,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const port = 8000;
 const url = (path: string) => `http://127.0.0.1:${port}/${path}`;
 
-// The archives have the same 200 files, which is more than most programs have.
+// All archives contain the same 200 files, which is more than most programs contain.
 const prepare = `${postgresqlUp}${mariadbUp}
 mkdir -p /srv/web /srv/made /srv/config
 for i in $(seq 0 ${each}); do
@@ -101,7 +101,7 @@ async function cpuSeconds(machine: Machine): Promise<number> {
     .trim()
     .split('\n')
     .map((line) => line.slice(line.lastIndexOf(')') + 2).split(' '))
-    // Fields 14 to 17 of proc_pid_stat(5): user and system time, also of ended children.
+    // Fields 14 to 17 of proc_pid_stat(5): user and system time, including that of exited children.
     .map((fields) => fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0));
   return Math.max(...ticks) / 100;
 }

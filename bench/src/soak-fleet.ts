@@ -19,13 +19,13 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 /**
  * Runs an orchestrator for hours with agents that send samples, a drift check on each agent every hour, an apply on all
  * agents every ten minutes, and a steady load of reads. Records its memory, the sizes of its files, and the API's p99
- * latency over time, and draws them.
+ * latency over time, and plots them.
  *
  *     npm run soak -- fleet [--agents 10000] [--minutes 120] [--every 10] [--drift 60] [--look 60] [--rate 20] [--write]
  *
  * `--every`, `--drift`: minutes between two applies, and between two drift checks. `--look`: seconds between two
- * records. `--write` adds the result and the graph to docs/performance.md. Without it, the graph is in the temporary
- * directory, which is removed afterwards; `--graph FILE` keeps it.
+ * records. `--write` adds the result and the graph to docs/performance.md. Without it, the graph is written to a
+ * temporary directory that is removed afterwards; `--graph FILE` keeps it.
  */
 const options = benchOptions({
   numbers: {
@@ -55,9 +55,9 @@ interface Look {
   databaseMb: number;
   samplesMb: number;
   logMb: number;
-  /** Milliseconds; the p99 of the reads since the previous look. */
+  /** Milliseconds; the p99 of the reads since the previous record. */
   p99: number;
-  /** CPU time since the previous look, in percent of a core. */
+  /** CPU time since the previous record, as a percentage of one core. */
   cpu: number;
   connected: number;
 }
@@ -84,7 +84,7 @@ let requests = 0;
 const megabytesOf = (file: string): number =>
   (statSync(join(server.dataDir, file), { throwIfNoEntry: false })?.size ?? 0) / 1e6;
 
-/** Applies the assignment on all agents at a fixed interval. A failed apply counts and does not stop the soak. */
+/** Applies the assignment on all agents at a fixed interval. A failed apply is counted and does not stop the soak. */
 async function applyOften(): Promise<void> {
   for (let turn = 1; ; turn++) {
     const wait = turn * every - minuteNow();

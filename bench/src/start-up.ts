@@ -41,7 +41,7 @@ function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise
     child.stdout.setEncoding('utf8').on('data', (piece: string) => (said += piece));
     child.on('close', (exit) => {
       const wall = (performance.now() - startedAt) / inOneGo;
-      // The second line of `times` has the user and system time of child processes.
+      // The second line of `times` contains the user and system time of child processes.
       const times = [...(said.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
       if (exit !== 0 || times.length !== 2) reject(new Error(`failed to start \`${command.join(' ')}\` failed`));
       else {

@@ -17,10 +17,10 @@ import { scratchDirectory } from './run/scratch.ts';
 
 /**
  * Measures committed transactions per second and their effect on the event loop, with the real disk and with syncs that
- * take 8 ms longer. Compares with better-sqlite3 on the main thread with one transaction for each write, and with an idle
- * event loop, which shows the effect of other load on the machine. A write is the database work of one agent report: a
- * check, an update, and an event. Loads at a fixed rate run in rounds, in which the contenders take turns; the round with
- * the median p99 of the loop delay counts.
+ * take 8 ms longer. Compares them with better-sqlite3 on the main thread with one transaction for each write, and with
+ * an idle event loop, which shows the effect of other load on the machine. A write is the database work of one agent
+ * report: a check, an update, and an event. Loads at a fixed rate run in rounds, in which the contenders take turns;
+ * the round with the median p99 of the loop delay counts.
  *
  *     node bench/src/writes.ts [--seconds 3] [--rounds 3] [--rate 500] [--slow-sync 8] [--directory DIR] [--json]
  */

@@ -38,7 +38,7 @@ const dialogs: readonly (readonly [name: string, path: string, open: (page: Page
 
 const shown = '[role=dialog], [role=alertdialog]';
 
-/** Returns what a screen reader announces of a part of the page, and requires that everything it can use has a name. */
+/** Returns what a screen reader announces for a part of the page. Expects every interactive element to have a name. */
 async function announced(page: Page, part: string): Promise<string> {
   const tree = await page.locator(part).first().ariaSnapshot();
   expect(tree).not.toMatch(/- (button|link|textbox|checkbox|combobox|tab|menuitem)(:| \[|$)/m);
@@ -83,7 +83,7 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
       const found = await inBothThemes(tab, '[role=dialog],[role=alertdialog]');
       await page.keyboard.press('Escape');
       await page.locator(shown).first().waitFor({ state: 'detached' });
-      // A closed dialog returns the focus in a timer.
+      // A dialog returns the focus in a timer callback after it closes.
       await page.evaluate('new Promise((done) => setTimeout(done))');
       if (await page.evaluate('document.activeElement === document.body')) found.push('the focus is lost');
       if (found.length > 0) faults[name] = found;

@@ -13,7 +13,7 @@ const fileModule = (name: string) =>
   });
 
 /**
- * The tests share the agents `app-1` and `app-2` on simulated machines. An assignment gives them the module `wanted`.
+ * The tests share the agents `app-1` and `app-2` on simulated machines. The module `wanted` is assigned to them.
  */
 const test = base.extend<{ $file: { agents: readonly ShowcaseAgent[] } }>({
   agents: [

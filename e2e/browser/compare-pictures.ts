@@ -4,9 +4,9 @@ import pixelmatch from 'pixelmatch';
 import { PNG } from 'pngjs';
 import { root } from '../../tools/suite/cli.ts';
 
-/** Folder of the approved screenshots. */
+/** Folder with the approved screenshots. */
 const approved = join(import.meta.dirname, 'approved');
-/** Folder of the screenshots that differ. */
+/** Folder for the screenshots that differ. */
 const differing = join(root, '.cache/picture-differences');
 
 /**

@@ -37,7 +37,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     await page.reload();
     await page.getByRole(...heading('Modules')).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
-    // The page sends the first requests. None of them asks for the session.
+    // The page sends the first requests. None of them requests the session.
     expect(paths.filter((path) => path.startsWith('/api/v1/auth/'))).toEqual([]);
     const opened = page.context().waitForEvent('page');
     await page.getByRole('link', { name: 'Agents' }).click({ modifiers: ['Control'] });

@@ -27,8 +27,8 @@ import {
 import type { Page } from 'playwright-core';
 
 /**
- * Responds to the page's reads with fixed data, so that screenshots are equal in each run: with the data below, or with
- * the example of the route. The orchestrator handles sign-in and the event stream.
+ * Responds to the page's reads with the fixed data below or with the route's example, so that screenshots are identical
+ * in each run. The orchestrator handles sign-in and the event stream.
  */
 
 /** Time of the data in Unix seconds. All times are sent relative to the current time. */
@@ -137,7 +137,7 @@ const channels: Channel[] = [
   }),
 ];
 
-/** Responses by route ID. All other reads receive the example of their route. */
+/** Responses by route ID. All other reads receive their route's example. */
 const answers: Readonly<Record<string, unknown>> = {
   [getOverview.id]: {
     ...example<object>(getOverview),

@@ -98,7 +98,10 @@ test('the console loads at most 194 kB, without tables, terminal, and editor, to
     expect(text).not.toContain(mark);
 });
 
-/** Buttons that are disabled for all roles: without something to save, add, or mark, and rows without details. */
+/**
+ * Buttons that are disabled for all roles, because there is nothing to save, add, or mark, or because a row has no
+ * details.
+ */
 const idle = /^(Save…|Add|Mark all as read)$|unchanged$/;
 
 /** Explanations of what only admins may do, by path. */
@@ -108,11 +111,11 @@ const explained: readonly (readonly [path: string, text: string])[] = [
   ['/operators', 'Only admins can change them'],
 ];
 
-/** Names of buttons that send what only admins may send. */
+/** Names of buttons that send requests that only admins may send. */
 const adminActions =
   /^(Add operator|New token|Add a machine|New window|New channel|Send test|Prune|Change retention|Rotate key|Revoke|Edit window|Remove window)/;
 
-/** Returns the disabled buttons of the page that do not say why, and the buttons for admins. */
+/** Returns the disabled buttons on the page that do not explain why, and the buttons for admins. */
 const badButtons = `(() => [...document.querySelectorAll('#content button, #content [role=button]')].flatMap((button) => {
   if (!button.checkVisibility()) return [];
   const name = (button.getAttribute('aria-label') ?? button.textContent).trim();
@@ -180,12 +183,12 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     expect(faults).toEqual([]);
     expect(tab.watch.faults).toEqual([]);
 
-    // The windows of the calendar open a form only for admins.
+    // The windows in the calendar open a form only for admins.
     await tab.go('/windows');
     const calendar = tab.page.getByRole('table', { name: 'Calendar' });
     await calendar.getByText('new switches in Berlin').first().waitFor();
     expect(await calendar.getByRole('button').count()).toBe(0);
-    // What only admins may do is explained.
+    // The page explains what only admins may do.
     for (const [path, text] of explained) {
       await tab.go(path);
       await tab.page.getByText(text).first().waitFor();

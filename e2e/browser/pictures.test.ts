@@ -7,7 +7,7 @@ import { noBrowser } from './test.ts';
 
 const reason = noBrowser();
 
-/** Pages by name of the picture. */
+/** Pages by screenshot name. */
 const pages: Readonly<Record<string, string>> = {
   overview: '/',
   agents: '/agents',
@@ -134,7 +134,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     await address.click();
     await page.keyboard.press('Escape');
     await header.waitFor();
-    // Other tests share the tab.
+    // Restores the columns, because other tests share the tab.
     await page.getByRole('button', { name: 'Columns' }).click();
     await page.getByRole('menuitemcheckbox', { name: 'Address' }).click();
     await page.keyboard.press('Escape');

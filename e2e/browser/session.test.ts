@@ -102,7 +102,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     const link = program.lastLines(10).find((line) => line.startsWith('https://')) as string;
     expect(new URL(link).origin).toBe(tab.url);
     await tab.page.goto(link);
-    // Neither opening the link nor pressing Enter without moving the focus signs in.
+    // Neither opening the link nor pressing Enter without moving the focus signs the operator in.
     await tab.page.getByRole('heading', { name: 'Sign in as ada?' }).waitFor();
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('heading', { name: 'Sign in as ada?' }).waitFor();

@@ -36,7 +36,7 @@ export class PageWatch {
     page.on('requestfailed', (request) => {
       ended(request);
       const reason = request.failure()?.errorText ?? '';
-      // The console repeats such a request, so this is not an error.
+      // The console retries such a request, so this is not an error.
       if (reason === networkChanged) return;
       // ERR_ABORTED is not an error: the page aborted the request by navigating away.
       if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);
@@ -53,7 +53,7 @@ export class PageWatch {
     return watch;
   }
 
-  /** Ignores matching errors, which the test causes. */
+  /** Ignores matching errors, which the test causes intentionally. */
   expects(...faults: readonly RegExp[]): void {
     this.#expected.push(...faults);
   }

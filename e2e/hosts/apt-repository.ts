@@ -23,7 +23,7 @@ export class AptRepository {
   readonly #server: Server;
   /** Paths of all requests, oldest first. */
   readonly requestedPaths: string[] = [];
-  /** Whether the server does not respond to requests. */
+  /** Whether the server leaves requests without a response. */
   stalled = false;
 
   private constructor(pool: readonly PoolPackage[], address: string) {

@@ -14,7 +14,7 @@ import { TestHosts } from './test-hosts.ts';
 
 const reason = noHosts();
 
-/** The machine has the servers that the modules about databases manage. */
+/** The machine has the servers that the database modules manage. */
 // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter
 const test = base.override('hosts', { scope: 'file' }, async ({}, { onCleanup }) => {
   const hosts = await TestHosts.open({ base: await databasesRoot() });
@@ -30,14 +30,14 @@ const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as 
 /** Kinds of resources that a test host without a network and git does not support. */
 const elsewhereKinds = ['package-dnf', 'service-openrc', 'git'];
 /**
- * Kinds whose example is also applied and removed. That of `kernel-module` is only planned, because all test hosts share
- * the kernel of the machine that runs the tests.
+ * Kinds whose example is also applied and removed. The `kernel-module` example is only planned, because all test hosts
+ * share the kernel of the machine that runs the tests.
  */
 const appliedKinds = ['mount-unix'];
 /** Parts of modules that need such a kind, or a program that the test host lacks. */
 const elsewhere = [...elsewhereKinds.map((kind) => `${kind}:`), 'validate: sshd'];
 
-/** Creates the certificate and the key of the examples for `certificate-file`. */
+/** Creates the certificate and the key that the `certificate-file` examples use. */
 const newCertificate =
   'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 90 -keyout /root/shop.key -out /root/shop.pem -subj /CN=shop -addext subjectAltName=DNS:shop.example.org,DNS:www.shop.example.org 2> /dev/null';
 

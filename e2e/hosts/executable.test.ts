@@ -86,7 +86,7 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     await machine.sh('muster apply bare -m motd --yes');
     expect(await machine.sh('cat /etc/motd /root/note')).toBe('Welcome to bare\nroot\n');
 
-    // SIGUSR1 opens the debugger port of a plain Node.js process. The check below finds no such port.
+    // SIGUSR1 opens the debugger port of an ordinary Node.js process. The check below finds no such port.
     await machine.sh('systemctl kill --kill-whom=main --signal=USR1 agent orchestrator');
 
     // Native add-ons are extracted once, and only their own user can read them.

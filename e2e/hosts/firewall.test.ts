@@ -52,7 +52,7 @@ describe.skipIf(reason !== null)(`firewall-rule${reason === null ? '' : ` (${rea
     expect(Date.now() - started).toBeLessThan(undoMs);
     expect(await listed()).toBe(before);
 
-    // Without the agent, only the timer is left.
+    // Without the agent, only the timer can undo the rule.
     await machine.sh(
       "mkdir /run/systemd/system/muster-agent.service.d; printf '[Service]\\nRestart=no\\n' > /run/systemd/system/muster-agent.service.d/no.conf; systemctl daemon-reload",
     );
@@ -64,7 +64,7 @@ describe.skipIf(reason !== null)(`firewall-rule${reason === null ? '' : ` (${rea
     await eventually('the timer has undone the rule', async () => ((await listed()) === before ? true : null));
     expect(Date.now() - killed).toBeLessThan(undoMs);
 
-    // The agent continues the operation, and has the same result.
+    // The agent resumes the operation and reports the same result.
     await agent.start();
     expectUndone(await ended(orchestrator.call, operation_id));
     expect(await listed()).toBe(before);

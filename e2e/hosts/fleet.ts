@@ -5,7 +5,7 @@ import { type MachineOptions, TestHosts } from './test-hosts.ts';
 
 interface FleetOptions {
   machines: Readonly<Record<string, MachineOptions & { agent?: AgentOptions }>>;
-  /** Additional environment variables of the orchestrator. */
+  /** Additional environment variables for the orchestrator. */
   env?: NodeJS.ProcessEnv;
   /** Whether the machines use the test repository as their apt source. */
   packages?: boolean;

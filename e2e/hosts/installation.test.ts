@@ -107,7 +107,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(shown).toContain('the agent is connected');
     const { node_id } = await orchestrator.connected('web');
     expect(await property(web, 'muster-agent', 'MemoryMax')).toBe(String(512 * 1024 * 1024));
-    // The agent dumps no core, but its scripts may raise the limit.
+    // The agent creates no core dump, but its scripts may raise the limit.
     expect(await property(web, 'muster-agent', 'LimitCORESoft')).toBe('0');
     expect(await property(web, 'muster-agent', 'LimitCORE')).toBe('infinity');
 
@@ -188,7 +188,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       for (const path of written) delete left[path];
       if (each === machine) {
         // A purge keeps the group, as Debian's own packages do, because a new group with the same GID could read files
-        // of the old one.
+        // that belonged to the old one.
         const groups = (await machine.exec('cat', '/etc/group')).replace(/^muster:x:\d+:\n/m, '');
         expect(groups).toBe(readFileSync(join(hosts.base, 'etc/group'), 'utf8'));
         for (const path of ['/etc/group', '/etc/gshadow']) delete left[path];

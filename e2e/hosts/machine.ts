@@ -50,7 +50,7 @@ exec systemd-nspawn --quiet --boot --register=no --keep-unit --directory="$FOLDE
   \${REPOSITORY:+--bind-ro="$REPOSITORY:${repositoryInside}"} --kill-signal=SIGRTMIN+4 --console=pipe
 `;
 
-/** Capabilities that a guest does not get, because they affect the machine that runs the tests. */
+/** Capabilities that a guest is not granted, because they affect the machine that runs the tests. */
 const withheld = '-sys_time,-sys_module,-sys_boot,-sys_rawio';
 const environment = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/root', 'LANG=C.UTF-8'];
 /** Exit code of nspawn when the guest requested a reboot. */

@@ -55,7 +55,7 @@ describe.skipIf(reason !== null)(`reboot${reason === null ? '' : ` (${reason})`}
     );
     await call(uploadModule, { body: { name: 'reboots', content } });
     await call(createAssignment, { body: { name: 'web', modules: ['reboots'], selector: 'role=web' } });
-    // Each machine powers off instead of rebooting, so the first one stays away until the test starts it.
+    // Each machine powers off instead of rebooting, so the first one stays offline until the test starts it.
     for (const machine of machines)
       await machine.sh(
         `printf '#!/bin/sh\\nexec systemctl poweroff\\n' > /usr/local/sbin/shutdown; chmod +x /usr/local/sbin/shutdown`,
@@ -99,7 +99,7 @@ describe.skipIf(reason !== null)(`reboot${reason === null ? '' : ` (${reason})`}
       await agent.machine.sh('! cmp -s /srv/before /srv/after');
     }
 
-    // The system says that it needs a reboot. A cancellation during the delay prevents it.
+    // The system reports that it needs a reboot. A cancellation during the delay prevents it.
     await second.machine.sh('touch /run/reboot-required');
     await call(uploadModule, { body: { name: 'reboots', content: delayed } });
     const order = { params: { node_id: second.nodeId }, body: { modules: ['reboots'] } };

@@ -66,7 +66,9 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
 
   const params = () => ({ node_id: agent.nodeId });
   const plan = (...modules: string[]) => orchestrator.call(planAgent, { params: params(), body: { modules } });
-  /** Follows the apply to its end, because a slow machine needs longer than the 300 s that the request waits. */
+  /**
+   * Follows the apply to its end, because a slow machine may need longer than the 300 s for which the request waits.
+   */
   const apply = async () => {
     const { operation_id } = await orchestrator.call(applyAgent, { params: params(), body: { modules: [] } });
     return await ended(orchestrator.call, operation_id);

@@ -18,7 +18,7 @@ export const password = `it's "$(touch /pwned)" \\ :'x' %s`;
 
 export type Parameters = Record<string, Record<string, Json>>;
 
-/** Returns the parameters of the assignment that differ from the defaults. */
+/** Returns the assignment's parameters that differ from the defaults. */
 export const parametersOf = (key: string, network: string): Parameters => ({
   users: {
     users: [
@@ -125,7 +125,7 @@ export const hostile: Parameters = {
   backup: { keep: 0 },
 };
 
-/** Expected messages of the resources that refuse a hostile value. */
+/** Expected messages from the resources that refuse a hostile value. */
 export const refusals: Readonly<Record<string, string>> = {
   'users/sudoers': 'a value contains a line break',
   'users/sshd-config': 'a value contains a line break',

@@ -55,7 +55,7 @@ export const roles: readonly Role[] = [
     parameters: { bantime: 3600, ignoreips: ['127.0.0.1/8', '10.0.0.0/8'] },
     shows: 'fail2ban-client get sshd bantime; fail2ban-client status | grep -c sshd',
     expected: '3600\n1\n',
-    // The package is not purged, because its ban database was added.
+    // The package is not purged, because it has created a ban database.
     stays: [/fail2ban/, /^\/etc\/monit(\/|$)/],
   },
   {

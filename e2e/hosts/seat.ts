@@ -81,7 +81,7 @@ export class Seat {
   /**
    * Waits for the prompt, types a command, and waits for the next prompt.
    * @param next prompt after the command
-   * @param answers answers to the command's questions, in this order; those that are typed are removed
+   * @param answers answers to the command's questions, in this order; typed answers are removed from the list
    * @returns the output lines of the command
    */
   async type(

@@ -18,7 +18,7 @@ const naming = new Set(['path', 'name', 'program', 'check', 'apply', 'undo', 'ma
 /** A simulated machine that executes operations in memory. */
 export class SimulatedMachine {
   readonly #applied = new Map<string, Applied>();
-  /** Messages of failing resources, by identity. */
+  /** Error messages for failing resources, by identity. */
   readonly #faults = new Map<string, string>();
 
   /** Makes a resource fail with this message; null makes it succeed again. */

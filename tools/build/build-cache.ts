@@ -19,7 +19,7 @@ export class BuildCache {
   readonly #folder: string;
   readonly #maxOlder: number;
 
-  /** @param maxOlder maximum number of builds of other versions to keep besides the latest one */
+  /** @param maxOlder maximum number of builds of other versions to keep in addition to the latest one */
   constructor(folder: string, maxOlder: number) {
     this.#folder = folder;
     this.#maxOlder = maxOlder;

@@ -60,7 +60,7 @@ function inputs(): string[] {
 /**
  * Returns the first path segments of all console pages.
  * @param routes text of the module that defines all routes
- * @throws Error if the text has no routes
+ * @throws Error if the text contains no routes
  */
 export function segmentsOf(routes: string): string[] {
   const found = [...routes.matchAll(/\bpage\(\s*'\/([^/']+)/g)].map(([, segment]) => segment as string);
@@ -78,7 +78,7 @@ interface ListedFile {
   encodings: string[];
 }
 
-/** Describes a file of the build. Replaces a compressible file with its `.br` and `.gz` versions. */
+/** Describes a file in the build. Replaces a compressible file with its `.br` and `.gz` versions. */
 async function list(folder: string, name: string): Promise<ListedFile> {
   const known = types[extname(name)];
   if (known === undefined)

@@ -134,7 +134,7 @@ const startsNothing: Plugin = {
   },
 };
 
-/** Escapes `µ` in a pattern of cel-js. esbuild escapes it only in strings, and the executable requires plain ASCII. */
+/** Escapes `µ` in a cel-js pattern. esbuild escapes it only in strings, and the executable requires plain ASCII. */
 const plainAscii: Plugin = {
   name: 'plain-ascii',
   setup(build) {

@@ -41,7 +41,7 @@ function linkFault(page: string, target: string): string | null {
   return null;
 }
 
-/** Folders to which pages name code paths relative, besides the root. */
+/** Folders, besides the root, to which code paths on pages may be relative. */
 const codeFolders = [
   '',
   ...['orchestrator', 'agent', 'cli', 'console', 'protocol', 'client', 'bench'].flatMap((name) => [
@@ -50,7 +50,10 @@ const codeFolders = [
   ]),
 ];
 
-/** Reports whether a page names a source file that does not exist. Decisions keep the paths of their time. */
+/**
+ * Reports whether a page names a source file that does not exist. Decision records keep the paths that existed when
+ * they were written.
+ */
 function codePathFault(page: string, target: string): string | null {
   if (!page.startsWith('docs/') || page.startsWith('docs/decisions/')) return null;
   if (codeFolders.some((folder) => existsSync(join(root, folder + target)))) return null;

@@ -64,8 +64,8 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
 };
 
 /**
- * Lists three kinds of errors: nouns of the routes that lack a file in a layer, other files in a layer that may contain
- * only nouns, and unused exceptions.
+ * Lists three kinds of errors: route nouns that lack a file in a layer, other files in a layer that may contain only
+ * nouns, and unused exceptions.
  * @param namesIn returns the names of the files and folders in a layer, without extensions
  */
 export function nounFaults(

@@ -1,4 +1,4 @@
-// Generates the tables of docs/api.md from the route table and docs/openapi.json, for tools/docs/write-openapi.ts. The
+// Generates the tables in docs/api.md from the route table and docs/openapi.json, for tools/docs/write-openapi.ts. The
 // rest of the page is handwritten.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

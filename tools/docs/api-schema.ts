@@ -1,4 +1,4 @@
-/** Describes the JSON Schemas in docs/openapi.json in words, for the tables of docs/api.md. */
+/** Describes the JSON Schemas in docs/openapi.json in words, for the tables in docs/api.md. */
 
 export interface JsonSchema {
   $ref?: string;

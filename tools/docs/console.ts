@@ -1,9 +1,9 @@
 import { blocksOf } from './markdown.ts';
 
 /**
- * Reads terminal sessions in documentation pages: blocks of the language `console`. A prompt shows the user and the
- * machine that run a command; the output follows. `…` stands for varying text: part of a line or, on its own line, any
- * number of lines.
+ * Reads terminal sessions in documentation pages: code blocks in the language `console`. A prompt shows the user and
+ * the machine that run a command; the output follows. `…` stands for varying text: part of a line or, on its own line,
+ * any number of lines.
  */
 
 export interface Step {

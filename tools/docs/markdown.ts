@@ -8,7 +8,7 @@ export interface Link {
 /** A command line in a code block or between backticks. */
 export interface Command {
   /**
-   * The words of the command, split as a shell splits them, with quotes. Omits a comment, and a pipe with the commands
+   * The words of the command, split as in a shell, including quotes. Omits a comment, and a pipe with the commands
    * after it.
    */
   words: string[];

@@ -1,4 +1,4 @@
-// Writes docs/openapi.json from the route table, and the tables of docs/api.md from both. With `--check`, fails if a
+// Writes docs/openapi.json from the route table, and the tables in docs/api.md from both. With `--check`, fails if a
 // file is out of date.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

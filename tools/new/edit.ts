@@ -24,7 +24,7 @@ export const create = (path: string, text: string): Edit => ({
 
 /**
  * Replaces parts of a file.
- * @param pairs of a string that the file must contain exactly once, and its replacement
+ * @param pairs strings, each of which the file must contain exactly once, with their replacements
  * @throws Error that names the string if it is missing or ambiguous
  */
 export const substitute = (path: string, ...pairs: readonly (readonly [from: string, to: string])[]): Edit => ({

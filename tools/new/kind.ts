@@ -12,7 +12,7 @@ export interface KindOptions {
 
 /**
  * Returns the skeleton of a resource kind: its schema, provider, tests, contract subject, example, and entries in
- * pages.
+ * documentation pages.
  */
 export function kindSkeleton(name: string, { about, like }: KindOptions): Skeleton {
   const camel = camelCase(name);

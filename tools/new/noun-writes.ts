@@ -2,8 +2,8 @@ import { append, create, type Edit, insert, substitute } from './edit.ts';
 import type { Names } from './noun-names.ts';
 
 /**
- * Returns the edits with which admins can create and remove objects, in every layer from the database to the console.
- * Must be applied after the edits for a noun with a table. Objects have a description.
+ * Returns the edits that let admins create and remove objects, in every layer from the database to the console. Must be
+ * applied after the edits for a noun with a table. Objects have a description.
  */
 export const writeEdits = (names: Names): Edit[] => [
   ...protocolEdits(names),

@@ -9,7 +9,7 @@ import { approvedAgent, enrolmentToken, nameProfile, operatorKey } from './local
 import { informativeLines } from './log-lines.ts';
 import { ProgramGroup } from './program-group.ts';
 
-/** Differs from the API port of `npm start`, so that both can run at the same time. */
+/** Differs from the API port that `npm start` uses, so that both can run at the same time. */
 const apiPort = '4758';
 const agentPort = '4757';
 const consolePort = '5173';

@@ -27,7 +27,7 @@ export interface KnownProfile {
 }
 
 /**
- * Returns the profile name for the orchestrator of `npm start`: `local`, unless that profile belongs to another
+ * Returns the profile name for the orchestrator that `npm start` runs: `local`, unless that profile belongs to another
  * orchestrator. Two orchestrators count as the same if their address or their certificate is equal.
  * @param fingerprint with or without colons
  */

@@ -91,7 +91,7 @@ async function prepareConsole(): Promise<void> {
   }
 }
 
-/** Returns a path relative to the working directory if it is below it. */
+/** Returns the path relative to the working directory if the path is inside that directory. */
 function shownPath(path: string): string {
   const inside = relative(process.cwd(), path);
   return inside === '' || inside.startsWith('..') ? path : inside;

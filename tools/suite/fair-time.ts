@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os';
 const minShare = 0.1;
 
 /**
- * Returns the processor share that each process gets.
+ * Returns the processor share that each process receives.
  * @param runnable number of processes and threads that run or wait for a processor
  */
 export const fairShare = (runnable: number, processors: number): number =>
@@ -34,7 +34,7 @@ export class FairTime {
   readonly #now: () => number;
   readonly #runnable: () => number;
 
-  /** @param now returns milliseconds of a monotonic clock */
+  /** @param now returns milliseconds from a monotonic clock */
   constructor(now = () => performance.now(), runnable = runnableNow) {
     this.#now = now;
     this.#runnable = runnable;

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Slow test files of `npm test` by the last part of their path, slowest first in each tier. A file that takes a minute
- * and starts last would run alone at the end.
+ * Slow test files in `npm test`, identified by the last part of their paths, slowest first in each tier. A file that
+ * takes a minute and starts last would run alone at the end.
  */
 const longest = [
   'bench/src/fuzz/fuzz.test.ts',

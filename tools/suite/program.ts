@@ -119,7 +119,7 @@ export class Program {
   }
 
   /**
-   * Waits until the program has printed `count` events of this name since its start.
+   * Waits until the program has printed `count` events with this name since its start.
    * @param timeoutMs fair time
    * @throws ProgramError if the program exits first, or after the timeout
    */

@@ -7,7 +7,7 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 export interface Tally {
   passed: number;
   failed: number;
-  /** Name and error of each failed test. The text of an error has at most `maxErrorChars` characters. */
+  /** Name and error of each failed test. The error text has at most `maxErrorChars` characters. */
   failures: string[];
   skipped: Skip[];
 }

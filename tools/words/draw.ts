@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 
 /**
  * Draws a sample without replacement. Selects the positions with the lowest SHA-256 of position and seed, so that a
- * seed always gives the same sample.
+ * seed always produces the same sample.
  * @returns at most `count` values, in the order of `values`
  */
 export function draw<Value>(values: readonly Value[], count: number, seed: number): Value[] {

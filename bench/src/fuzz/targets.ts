@@ -180,7 +180,10 @@ async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Pro
 const app = testApp();
 const visible = /[^\x21-\x7e]/g;
 
-/** Sends an HTTP request. The first line of the input has the method and path, the second one the headers in JSON. */
+/**
+ * Sends an HTTP request. The first line of the input contains the method and path, and the second line contains the
+ * headers as JSON.
+ */
 async function request(input: Uint8Array): Promise<void> {
   const bytes = Buffer.from(input);
   const [line = '', headers = '', ...body] = bytes.toString('latin1').split('\n');
@@ -276,7 +279,7 @@ function editStructured(input: Uint8Array): void {
   }
 }
 
-/** A certificate in PEM, of no one. */
+/** A PEM certificate that no machine uses. */
 const certificate = `-----BEGIN CERTIFICATE-----\n${[
   'MIIBiDCCAS+gAwIBAgIUH14ledVuN2FHABLocnbpSsZ4jLcwCgYIKoZIzj0EAwIwDDEKMAgGA1UEAwwBYTAeFw0yNjExMjkwMjU5',
   'NDVaFw0zNjExMjYwMjU5NDVaMAwxCjAIBgNVBAMMAWEwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQULcxPbZUZPtfTLGcLNEIR',
@@ -286,7 +289,7 @@ const certificate = `-----BEGIN CERTIFICATE-----\n${[
   'aJ4mkIBWj2ctBGrYnUfxykKD6Ygw',
 ].join('')}\n-----END CERTIFICATE-----\n`;
 
-/** Reads what an authority answers: a chain of certificates, or a problem. */
+/** Parses a certificate authority's response: a certificate chain or a problem document. */
 function readAuthority(input: Uint8Array): void {
   const text = Buffer.from(input).toString();
   problemWords(parsed(text));

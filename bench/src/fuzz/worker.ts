@@ -18,7 +18,7 @@ export interface WorkerOrder {
   inputs: number;
   /** Directory with a subdirectory of inputs for each target. */
   corpus: string | null;
-  /** Factor by which the CPU time bound is raised on busy machines. */
+  /** Factor by which the CPU time bound is multiplied on busy machines. */
   patience: number;
   /** Path of the file for the current input. */
   current: string;

@@ -45,7 +45,7 @@ process.once('message', async ({ url, wishes = [], tokens, connections, seconds,
   const run = autocannon({
     url,
     connections,
-    // `stop` finishes the run.
+    // An upper bound. `stop` ends the run earlier.
     duration: maxOpenSecs + seconds,
     requests,
     // Otherwise, the client would add latencies for requests that it did not send.

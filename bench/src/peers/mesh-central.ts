@@ -16,7 +16,7 @@ const isListening = /MeshCentral HTTPS server running/;
 /** Before it listens, MeshCentral creates its certificates and signs programs for Windows. */
 const startLimitMs = 300_000;
 
-/** A MeshCentral server on a free port of the loopback interface, with its own data. */
+/** A MeshCentral server on a free port on the loopback interface, with its own data. */
 export class MeshCentralProcess {
   readonly port: number;
   readonly #child: ChildProcess;

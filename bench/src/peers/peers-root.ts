@@ -1,7 +1,7 @@
 import { derivedRoot } from '../../../e2e/hosts/derived-root.ts';
 import { peers } from './peers.ts';
 
-// Disables the daemons of the peers, because the bench starts each run. Installs the apt module that CFEngine ships.
+// Disables the peers' daemons, because the bench starts each run. Installs the apt module that CFEngine ships.
 const finish = `
 find "$new/etc/systemd/system" -type l \\( -name 'cf*.service' -o -name 'puppet*.service' \\) -delete
 for unit in cfengine3 cf-execd cf-serverd cf-monitord puppet; do ln -sf /dev/null "$new/etc/systemd/system/$unit.service"; done

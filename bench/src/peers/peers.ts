@@ -21,7 +21,7 @@ export const peers: readonly Peer[] = [
     name: 'CFEngine',
     packages: ['cfengine3', 'python3'],
     program: '/usr/bin/cf-agent',
-    // -K, because cf-agent otherwise skips promises verified within the last minute.
+    // Passes -K, because cf-agent otherwise skips promises verified within the last minute.
     command: (policy) => ['/usr/bin/cf-agent', '-K', '-f', `${policy}.cf`],
     succeeded: ({ code, stdout }) => code === 0 && !/error:/.test(stdout),
   },

@@ -16,7 +16,7 @@ import { usageOf } from '../servers/server-process.ts';
 export interface ScrapeFigures {
   version: string;
   cpuSecs: number;
-  /** Number of scrapes during the measurement; each scrape returns one sample of one machine. */
+  /** Number of scrapes during the measurement; each scrape returns one sample from one machine. */
   scrapes: number;
   rss: number;
 }

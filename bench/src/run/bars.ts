@@ -73,7 +73,8 @@ export const bars = {
     p99: atMost('API p99', 1, 's'),
     memory: atMost('resident memory', 600, 'MiB'),
     disk: atMost('disk growth by hostile agents', 1, '× their budget'),
-    // 8,000 pages between two checkpoints and one transaction of 32 MiB, and the same amount again during the checkpoint.
+    // Room for 8,000 pages between two checkpoints, one transaction of 32 MiB, and the same amount again during the
+    // checkpoint.
     log: atMost('write-ahead log', 128, 'MiB'),
     apply: atMost('apply on other agents, median', 1.5, '× without hostile agents'),
   },

@@ -7,7 +7,7 @@ export interface Quantiles {
 const at = (sorted: Float64Array, share: number): number | undefined =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 
-/** Returns an exact quantile of the values, such as 0.99; NaN if there are no values. */
+/** Returns an exact quantile of the values, such as the 0.99 quantile; NaN if there are no values. */
 export const quantile = (values: readonly number[], share: number): number =>
   at(Float64Array.from(values).sort(), share) ?? Number.NaN;
 

@@ -10,7 +10,7 @@ export interface Growth {
   points: readonly [agents: number, value: number][];
 }
 
-/** A figure of Muster and another product, measured in one run. */
+/** A figure for Muster and for another product, measured in one run. */
 export interface Comparison {
   what: string;
   muster: number;
@@ -53,7 +53,7 @@ export type Results = Readonly<Record<string, readonly Run[]>>;
 
 const maxRuns = 3;
 
-/** Adds a run. Drops runs of another commit or machine, and all but the last three runs. */
+/** Adds a run. Drops runs from another commit or machine, and all but the last three runs. */
 export function withRun(results: Results, bench: string, run: Run): Results {
   const alike = (results[bench] ?? []).filter(
     ({ commit, machine }) => commit === run.commit && machine === run.machine,

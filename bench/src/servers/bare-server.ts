@@ -1,5 +1,5 @@
-// The baseline of the benches with agents: `ws` over TLS 1.3 that only verifies one signature per connection and
-// acknowledges reports, without schemas or storage.
+// The baseline for the benches with agents: a `ws` server over TLS 1.3 that only verifies one signature per connection
+// and acknowledges reports, without schemas or storage.
 import { randomBytes, constants as tlsConstants, verify } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

@@ -67,7 +67,7 @@ export class OrchestratorProcess {
    * Starts the orchestrator. Resolves when it is ready.
    * @param options.prepare     called with the data directory before the orchestrator starts
    * @param options.databaseUrl URL of a PostgreSQL database; null for SQLite in the data directory
-   * @param options.flags       flags of Node
+   * @param options.flags Node.js flags
    */
   static async start({
     prepare,

@@ -74,7 +74,7 @@ export class ServerProcess {
   /**
    * Starts a server.
    * @param module file in this directory that calls `answerParent`
-   * @param flags  flags of Node
+   * @param flags Node.js flags
    */
   static async start(module: string, flags: readonly string[] = serverFlags): Promise<ServerProcess> {
     const child = fork(join(import.meta.dirname, module), [], { execArgv: [...flags] });

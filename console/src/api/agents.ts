@@ -87,7 +87,7 @@ export const matchesQuery = (selector: string) =>
   queryOptions({
     queryKey: keys.matches(selector),
     queryFn: async ({ signal }) => (await call(matchSelector, { body: { selector }, signal })).matches,
-    // Each typed selector has its own key, so unused results are removed soon.
+    // Each selector that the operator types has its own key, so unused results are removed from the cache soon.
     gcTime: 60_000,
     retry: false,
   });

@@ -20,7 +20,7 @@ export const assignmentsQuery = queryOptions({
 });
 
 /**
- * Returns the modules that an assignment assigns. If there are none, returns the modules to which the assignment gives
+ * Returns the modules that an assignment assigns. If there are none, returns the modules for which the assignment sets
  * values.
  */
 export const modulesOf = ({ modules, parameters }: Pick<Assignment, 'modules' | 'parameters'>): readonly string[] =>

@@ -13,7 +13,7 @@ import { keys } from './query-keys.ts';
 export const channelsQuery = queryOptions({
   queryKey: keys.channels,
   queryFn: ({ signal }) => call(listChannels, { signal }),
-  // Deliveries cause no events. Milliseconds.
+  // Milliseconds. Polled, because deliveries cause no events.
   refetchInterval: 30_000,
 });
 

@@ -16,7 +16,10 @@ export class Unreachable extends Error {
   }
 }
 
-/** Reports whether a failed change may still have been applied: there was no response, or the response does not say. */
+/**
+ * Reports whether a failed change may still have been applied: there was no response, or the response reports an
+ * unknown outcome.
+ */
 export const mayHaveHappened = (error: unknown): boolean =>
   error instanceof Unreachable || (error instanceof ApiError && error.problem.code === 'outcome_unknown');
 
@@ -124,8 +127,8 @@ export function delayReadsUntil(open: Promise<void>): void {
 }
 
 /**
- * Sends a request, and repeats it with the next credential after a 401. This is safe for every method, because a request
- * that gets a 401 has no effect.
+ * Sends a request, and repeats it with the next credential after a 401. This is safe for every method, because a
+ * request that receives a 401 has no effect.
  */
 async function sendInSession(request: Request, ready?: Promise<void>): ReturnType<Transport> {
   let credential = await session.credential(ready);
@@ -149,7 +152,7 @@ export const call: Client = createClient({
 
 /**
  * Like `call`, but does not wait for the event stream. The caller must read the data again with `call`, because it
- * would miss a change that happens before the stream opens.
+ * would otherwise miss changes made before the stream opens.
  */
 export const callBeforeEvents: Client = createClient({ url: '', transport: (request) => sendInSession(request) });
 

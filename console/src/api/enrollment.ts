@@ -35,7 +35,7 @@ export const discoverAgents = (target?: string) => call(discover, { body: target
 
 /**
  * The node ids of the agents that enrolled with a token, earliest first. Reads them from the agents' events, because
- * agent records do not name the token.
+ * agent records do not identify the token.
  */
 export const arrivalsQuery = ({ id, created_at }: Pick<EnrolmentToken, 'id' | 'created_at'>) =>
   queryOptions({

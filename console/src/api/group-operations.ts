@@ -53,7 +53,7 @@ export function useOperationGroups(
       while (at < todo.length && !abort.signal.aborted) {
         const id = todo[at++] as string;
         const cached = queryClient.getQueryState<Operation>(keys.operation(id));
-        // A stale operation may be from before its end.
+        // A stale record may describe the operation before it finished.
         const operation =
           (cached?.isInvalidated === false ? cached.data : undefined) ??
           (await call(getOperation, { params: { operation_id: id }, signal: abort.signal }));

@@ -5,7 +5,7 @@ import { newestFirst } from './live/query-invalidation.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** This operator's number of unread notifications, and the newest notifications. */
+/** The number of unread notifications for this operator, and the newest notifications. */
 export const unreadQuery = queryOptions({
   queryKey: [...keys.notifications, 'unread'],
   queryFn: ({ signal }) => call(listNotifications, { query: { unread: 'true', limit: '20' }, signal }),

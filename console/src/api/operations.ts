@@ -41,7 +41,7 @@ export const operationsQuery = ({ status, kind, agent }: OperationFilter = {}) =
     getNextPageParam: ({ next_cursor }) => next_cursor,
   });
 
-/** The newest apply of an agent, of any status or the given one; null if there is none. */
+/** An agent's newest apply, with any status or with the given status; null if there is none. */
 export const lastApplyQuery = (node_id: string, status?: 'succeeded') =>
   queryOptions({
     queryKey: [...keys.operations, 'last-apply', node_id, status ?? null],
@@ -69,7 +69,7 @@ export interface ApplyRequest {
   readonly modules: readonly string[];
   /** Applies exactly this plan; refused if the plan is stale. */
   readonly plan_id?: string;
-  /** Whether an agent that is offline applies when it reconnects. By default, the request is refused. */
+  /** Whether to queue the apply until an offline agent reconnects. By default, the request is refused. */
   readonly queue?: boolean;
   /** Seconds to wait for a queued agent. */
   readonly ttl?: number;
@@ -88,12 +88,12 @@ export const startApply = ({ node_id, modules, queue = false, ...rest }: ApplyRe
 /** The text of a module that is not stored. */
 export interface DraftText {
   readonly content: string;
-  /** The revision whose files it has; undefined for the newest. */
+  /** The revision that provides its files; undefined for the newest. */
   readonly filesOf?: number | undefined;
 }
 
 interface PlanRequest extends Pick<ApplyRequest, 'node_id' | 'modules'> {
-  /** Planned in place of the stored module with its name. */
+  /** Planned instead of the stored module with the same name. */
   readonly draft?: DraftText;
 }
 

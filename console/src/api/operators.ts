@@ -10,7 +10,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** All operators. Includes removed operators, because events and records may still name them. */
+/** All operators. Includes removed operators, because events and records may still refer to them. */
 export const operatorsQuery = queryOptions({
   queryKey: keys.operators,
   queryFn: ({ signal }) => call(listOperators, { query: { include_removed: 'true' }, all: true, signal }),

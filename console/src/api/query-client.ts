@@ -41,7 +41,7 @@ export const queryClient = new QueryClient({
 export const markStale = createStaleMarker(queryClient);
 
 /**
- * Caches the response to a write as stale. The event of a later change may arrive before the response, so a page that
+ * Caches the response to a write as stale. The event for a later change may arrive before the response, so a page that
  * shows the response fetches it again.
  */
 export function cacheAnswer<T>(key: Key, answer: T): void {

@@ -109,7 +109,7 @@ export const runAssignment = (
       : call(planAssignment, { params: { name }, body: options, respondAsync: true }),
   );
 
-/** Starts a run on named agents. They apply the modules of their assignments, then `modules`. */
+/** Starts a run on named agents. They apply the modules from their assignments, then `modules`. */
 export const runOnAgents = (
   request: {
     readonly kind: 'apply' | 'plan';

@@ -16,7 +16,7 @@ setClock(serverClock.now);
 // Loads the page's code during the sign-in.
 void router.load();
 
-/** The time after a sign-in or reload at which the page has its data. */
+/** Delay in milliseconds before other pages are preloaded, so that the current page loads its data first. */
 const preloadDelayMs = 4_000;
 
 /** Shows the sign-in page until an operator signs in. The sign-in page does not wait for the code of other pages. */

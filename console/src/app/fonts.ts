@@ -3,13 +3,13 @@
 /** Set in local storage after this browser has loaded the fonts and cached them. */
 const key = 'muster.fonts';
 
-/** Milliseconds after the page has loaded, so that the fonts do not compete with the first data. */
+/** Delay in milliseconds after the page has loaded, so that the fonts do not compete with the first data. */
 const firstLoadDelayMs = 1_000;
 
 const families = ['"Inter Variable"', '"JetBrains Mono Variable"'];
 const weights = [400, 600];
 
-/** Loads the fonts. If this fails, the page keeps the fonts of the operating system. */
+/** Loads the fonts. If this fails, the page keeps the operating system's fonts. */
 async function loadFonts(): Promise<void> {
   const loaded = await Promise.all(
     families.flatMap((family) => weights.map((weight) => document.fonts.load(`${weight} 1em ${family}`))),
@@ -35,8 +35,8 @@ function areCached(): boolean {
 }
 
 /**
- * Uses the fonts immediately if this browser has loaded them before, so that the text of the first paint does not
- * change. Otherwise loads them after the page. Call this function before the first render.
+ * Uses the fonts immediately if this browser has loaded them before, so that text does not change its font after the
+ * first paint. Otherwise loads them after the page. Call this function before the first render.
  */
 export function startFonts(): void {
   // Errors are ignored, because the page is complete without these fonts.

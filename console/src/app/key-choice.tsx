@@ -21,8 +21,7 @@ export function KeyChoice({
   const read = async (chosen: File | undefined) => {
     if (chosen === undefined) return;
     try {
-      // A file of this size cannot be a key. Reading the placeholder fails with the same error without reading the
-      // file.
+      // A file of this size cannot be a key. Parsing a placeholder produces the same error without reading the file.
       const text = chosen.size > maxKeyBytes ? 'x'.repeat(maxKeyBytes + 1) : await chosen.text();
       onKey(text, chosen.name);
     } catch (cause) {

@@ -7,8 +7,8 @@ import { Callout } from '../parts/callout.tsx';
 import { SkeletonRows } from '../parts/states.tsx';
 
 /**
- * Pages whose code is loaded on the first visit. A page that cannot be loaded, because the orchestrator is restarting,
- * is tried again in its place. The console never reloads by itself: that would discard unsaved input on a page that the
+ * Pages whose code is loaded on the first visit. If a page cannot be loaded because the orchestrator is restarting, the
+ * console retries in place. The console never reloads by itself: that would discard unsaved input on a page that the
  * operator returns to, and the browser would show its own error.
  */
 
@@ -16,7 +16,7 @@ type Load = () => Promise<Record<string, unknown>>;
 
 /** Preloads of all pages, in the order of the routes. */
 const pagePreloads: (() => Promise<void>)[] = [];
-/** Parts that are loaded later. The first is needed when a session ends, which a restart may cause. */
+/** Parts that are loaded later. The first part is needed when a session ends, which a restart may cause. */
 const partPreloads: readonly (() => Promise<unknown>)[] = [
   () => import('./session-dialogs.tsx'),
   () => import('./person-menu.tsx'),
@@ -74,10 +74,10 @@ const whenIdle = (act: () => void): void => {
   else setTimeout(act, 100);
 };
 
-/** Why a page is not loaded: no server answers, or the server has no such file, because it has another version. */
+/** Why a page is not loaded: no server responds, or the server has a different version, which lacks the file. */
 type Trouble = 'unreachable' | 'missing';
 
-/** Loads a page, again with increasing delays after each failure, and immediately when the event stream is open again. */
+/** Loads a page. Retries with increasing delays after failures, and immediately when the event stream reopens. */
 function PageLoader({ attempt, onLoaded }: { readonly attempt: () => Promise<void>; readonly onLoaded: () => void }) {
   const isLive = useLiveState() === 'live';
   const [trouble, setTrouble] = useState<Trouble | null>(null);

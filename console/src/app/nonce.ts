@@ -1,7 +1,7 @@
 /**
  * Sets this response's nonce on every style element when it is created. The Content-Security-Policy allows no other
- * style elements, and libraries that create them (xterm, the scroll lock of dialogs) do not know the nonce. Scripts get
- * no nonce.
+ * style elements, and libraries that create them (xterm, the scroll lock of dialogs) do not know the nonce. Scripts
+ * receive no nonce.
  */
 function markStyleElements(document: Document): void {
   const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.content ?? '';

@@ -6,7 +6,7 @@ import { usePerson } from '../api/sign-in/use-session.ts';
 import { Menu, MenuHeading, MenuItem, MenuLine, MenuRadio } from '../parts/dialog/menu.tsx';
 import { setTheme, useTheme } from './theme.ts';
 
-/** The menu of the signed-in operator. Loaded with the first click on its button, and opens at once. */
+/** The menu of the signed-in operator. Loaded on the first click on its button, and then opens immediately. */
 export default function PersonMenu({ trigger }: { readonly trigger: ReactNode }) {
   const person = usePerson();
   const theme = useTheme();

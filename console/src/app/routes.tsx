@@ -25,7 +25,7 @@ const page = <const Path extends string>(path: Path, load: () => Promise<Record<
     component: lazyPage(load, name),
   });
 
-/** Redirects an address of an earlier release to the page of agents that are out of sync. */
+/** Redirects a URL from an earlier release to the page that lists out-of-sync agents. */
 const moved = <const Path extends string>(path: Path, searchOf: (search: Search) => Search) =>
   createRoute({
     getParentRoute: () => root,

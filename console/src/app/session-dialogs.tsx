@@ -41,7 +41,7 @@ export function ExpiredSessionDialog({ person, other }: { readonly person: Perso
   );
 }
 
-/** Asks an operator who opens a sign-in link while signed in to confirm. The current session continues until then. */
+/** Asks for confirmation if a signed-in operator opens a sign-in link. The current session continues until then. */
 export function SignInLinkDialog({ person }: { readonly person: Person }) {
   const linked = useLinkedSignIn();
   if (linked === null || linked.status === 'redeeming') return null;

@@ -2,7 +2,7 @@ import { Dialog as Radix } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { useReturnedFocus } from '../parts/dialog/use-returned-focus.ts';
 
-/** The navigation on a narrow window, over the page. */
+/** The navigation in a narrow window, shown over the page. */
 export default function SideMenu({
   onClose,
   children,

@@ -36,7 +36,7 @@ interface LockedKey {
   readonly name: string;
 }
 
-/** Signs in with a key file, or confirms the sign-in of a link. */
+/** Signs in with a key file, or confirms the sign-in from a link. */
 export function SignInForm() {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
@@ -124,7 +124,7 @@ function ConfirmSignIn({
         The link you opened signs you in with the role {role}. Continue only if you requested the link yourself.
       </p>
       <div className="flex gap-2">
-        {/* No autofocus: an Enter key that was held down before the page opened must not confirm. */}
+        {/* No autofocus: an Enter key that was held down before the page opened must not confirm the sign-in. */}
         <Button look="primary" className="flex-1" busy={isBeginning} onClick={() => void linkedSignIn.accept()}>
           Sign in
         </Button>

@@ -9,7 +9,7 @@ import type { PendingSignIn } from '../api/sign-in/sign-in.ts';
 import { followSignInLinks, linkedSignIn } from './sign-in-link.ts';
 
 /**
- * Starts work that does not need the user interface: the session of an earlier page, sign-in links, the event stream,
+ * Starts work that does not need the user interface: the session from an earlier page, sign-in links, the event stream,
  * and the first queries. This chunk runs as soon as it is loaded (vite.config.ts), so that requests are sent while the
  * browser is still loading the other chunks.
  */

@@ -41,7 +41,7 @@ describe('lines of samples', () => {
     );
     expect(times).toEqual([300, 600, 905, 1_200, 1_500, 3_000, 3_300]);
     expect(values.received).toEqual([null, 100, 100, 100, null, null, 100]);
-    // The interval of an agent cannot be determined from two samples.
+    // The sample interval of an agent cannot be determined from two samples.
     expect(linesOf([sample(60), sample(86_400)], 60).times).toEqual([60, 120, 86_400]);
   });
 

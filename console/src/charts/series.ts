@@ -26,7 +26,7 @@ export function stepFor(seconds: number): number {
   return steps.find((step) => seconds / step <= maxPoints) ?? 86_400;
 }
 
-/** Maximum number of steps between two samples. More steps are a gap. */
+/** Maximum number of steps between two samples. More steps count as a gap. */
 const gapSteps = 2.5;
 
 /**

@@ -18,7 +18,7 @@ interface TimeChartProps extends PlotProps {
 
 /**
  * A line chart over time. Dragging selects a range, arrow keys move the cursor, `+` zooms in, and `-` resets the range.
- * Screen readers get the values as text.
+ * Screen readers receive the values as text.
  */
 export function TimeChart(props: TimeChartProps) {
   const { title, unit, times, lines, range } = props;

@@ -9,7 +9,7 @@ export interface ExpressionPosition {
   readonly word: string;
   /** The expression before the name. */
   readonly before: string;
-  /** `text`: in `${{ … }}` of a text; `value`: a value that is an expression itself, such as `when`. */
+  /** `text`: in `${{ … }}` within text; `value`: a value that is itself an expression, such as `when`. */
   readonly kind: 'text' | 'value';
 }
 

@@ -17,7 +17,7 @@ export const syntaxText = (code: ErrorCode, message: string): string => syntaxTe
 const topLevelKeys: readonly string[] = ['resources', 'supports', 'parameters', 'templates'];
 
 /**
- * Returns a fault's message. If a top-level key is nested in another key, the message says that its indentation is
+ * Returns a fault's message. If a top-level key is nested in another key, the message states that its indentation is
  * wrong.
  * @param path JSON pointer
  */

@@ -28,7 +28,7 @@ const lineStarts = (text: string): number[] => {
   return starts;
 };
 
-/** Returns the end of the range to underline: the end of the word, at most the end of the line. */
+/** Returns the end of the range to underline: the end of the word or of the line, whichever comes first. */
 function extent(text: string, from: number, lineEnd: number): number {
   const rest = text.slice(from, Math.min(lineEnd, from + 400));
   const token = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w./${}-]+)/.exec(rest)?.[0].length ?? 1;

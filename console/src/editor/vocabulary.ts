@@ -19,7 +19,7 @@ export interface ChosenAgent {
   readonly node_id: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly tags: Readonly<Record<string, string>>;
-  /** Values that assignments give to the parameters of the module. */
+  /** Values that assignments set for the module's parameters. */
   readonly parameters: ReadonlyMap<string, unknown>;
 }
 
@@ -127,8 +127,8 @@ function functionsOf({ schema }: Known): Word[] {
 }
 
 /**
- * Returns the text before a method name. Returns an empty string if it is a longer expression, and null if there is no
- * such text.
+ * Returns the text before a method name. Returns an empty string if that text is a longer expression, and null if there
+ * is no such text.
  */
 function ownerOf({ before, word }: ExpressionPosition): string | null {
   if (before.endsWith('.')) return '';
@@ -182,7 +182,10 @@ export interface Hover {
   readonly from: number;
   readonly to: number;
   readonly word: Word;
-  /** The value on the chosen agent as JSON; null if it has none, undefined if there is no agent or no such value. */
+  /**
+   * The value on the chosen agent as JSON; null if there is none, undefined if no agent is chosen or the value is
+   * unknown before a plan.
+   */
   readonly value: string | null | undefined;
 }
 
@@ -211,7 +214,7 @@ function shownValue(label: string, text: string, { agent = null }: Known): strin
   return shown.length > maximumValue ? `${shown.slice(0, maximumValue)}…` : shown;
 }
 
-/** Returns the value of a name on an agent; null if it has none, undefined for names without a value before a plan. */
+/** Returns a name's value on an agent; null if there is none, undefined if the value is unknown before a plan. */
 function valueOn(agent: ChosenAgent, label: string, text: string): unknown {
   const [root = '', first = '', ...keys] = label.split('.');
   const key = label.slice(root.length + 1);

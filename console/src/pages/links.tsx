@@ -73,7 +73,7 @@ export function AssignmentLink({ name }: { readonly name: string }) {
 /** An operator's name. Not a link, because operators have no page of their own. */
 export function OperatorName({ id }: { readonly id: string }) {
   const names = useOperatorNames();
-  // Shows the first characters of the id until names are loaded. An action that the configuration caused has a word in
-  // place of the id.
+  // Shows the first characters of the id until names are loaded. For an action that the configuration caused, shows a
+  // word instead of the id.
   return <Line text={names.get(id) ?? (id.length === 32 ? `${id.slice(0, 8)}…` : id)} maxLength={64} />;
 }

@@ -9,7 +9,7 @@ interface DraftForm<T> {
   readonly initial: () => T;
   /** Returns the input to store, without secret values; by default, all input. */
   readonly keep?: (fields: T) => Partial<T>;
-  /** Returns the fields with a stored draft; by default, the draft's fields replace those of the form. */
+  /** Returns the fields after merging a stored draft; by default, the draft's fields replace those of the form. */
   readonly merge?: (fields: T, stored: Partial<T>) => T;
   /** Whether the input is saved, so that no draft is needed. */
   readonly isSaved?: boolean;

@@ -3,8 +3,8 @@ import { useRef } from 'react';
 import { Confirm } from '../parts/dialog/dialog.tsx';
 
 /**
- * Asks for confirmation before navigation discards unsaved changes. By default, switching tabs within the page does not
- * ask.
+ * Asks for confirmation before navigation discards unsaved changes. By default, switching tabs within the page needs no
+ * confirmation.
  * @param what the dialog's text
  * @param withTab whether to ask when the operator switches tabs
  * @returns the dialog to render, and a function that allows the next navigation, to call after saving or removing

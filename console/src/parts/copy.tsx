@@ -36,7 +36,7 @@ export function Id({ id, length = 8 }: { readonly id: string; readonly length?: 
       <code className="font-mono text-xs" title={id}>
         {visibleText(id.length > length ? `…${id.slice(-length)}` : id)}
       </code>
-      {/* The margins keep the button from making the line higher, which would move the id below its neighbors. */}
+      {/* The margins keep the button from making the line taller, which would move the id below its neighbors. */}
       <CopyButton text={id} label={`Copy ${id}`} className="-my-1.5" />
     </span>
   );

@@ -59,8 +59,8 @@ export function Empty({
 }
 
 /**
- * A button above a list that loads newer entries. Without it, new entries would move the entries that the operator
- * reads.
+ * A button above a list that loads newer entries. Without it, new entries would move the entries that the operator is
+ * reading.
  */
 export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
   <div role="status" className="border-b bg-accent-soft px-3 py-1.5 text-center">
@@ -74,7 +74,7 @@ export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
 export const messageOf = (error: unknown): string =>
   visibleText(cutText(error instanceof Error ? error.message : String(error), 4_000));
 
-/** The list page that a page of one item belongs to. */
+/** The list page to which an item's page belongs. */
 export interface ListTarget {
   readonly to: '/kinds' | '/operations' | '/out-of-sync' | '/runs' | '/terminals';
   readonly label: string;
@@ -92,7 +92,7 @@ export function Failure({
   readonly retry?: () => void;
   /** Offered instead of a retry if the item does not exist. */
   readonly list?: ListTarget;
-  /** What a page of one item shows, such as `run`. */
+  /** The kind of item on an item's page, such as `run`. */
   readonly item?: string;
   readonly title?: string;
 }) {

@@ -1,4 +1,4 @@
-/** Estimates from text lengths which tags fit into one line. All sizes are in pixels. */
+/** Estimates from text lengths which tags fit on one line. All sizes are in pixels. */
 
 /** Estimated character width: slightly more than the average at the chip's font size. */
 const perCharacter = 6.3;
@@ -10,7 +10,7 @@ const maxWidth = 160;
 const counterWidth = 28;
 
 /**
- * Selects the first tag and every later one that fits into the remaining space.
+ * Selects the first tag and every later one that fits in the remaining space.
  * @param tags as `key=value`
  * @param available width for the tags in pixels
  * @returns indexes of the selected tags; includes the first tag even if it must be truncated

@@ -54,7 +54,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Maximum age in milliseconds of the first current time on a page. All times on the page share it. */
+/** Maximum age in milliseconds of the shared current time when the first component starts to use it. */
 const maxErrorMs = 1_000;
 
 const useMoment = (): Moment => {

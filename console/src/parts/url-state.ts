@@ -14,8 +14,8 @@ export function stringifySearch(search: Record<string, unknown>): string {
 export const newItem = 'new!';
 
 /**
- * Stores a state of the page in a URL parameter, so that links and the back button restore it. The parameter is omitted
- * while it has the fallback value.
+ * Stores page state in a URL parameter, so that links and the back button restore it. The parameter is omitted while it
+ * has the fallback value.
  * @returns the value and its setter; with `push`, a change adds an entry to the browser history
  */
 export function useUrlState<T extends string = string>(

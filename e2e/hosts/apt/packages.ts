@@ -68,8 +68,8 @@ fi`,
     postinst: `if [ -e /etc/sample-broken ]; then echo "sample-broken: /etc/sample-broken is in the way" >&2; exit 1; fi`,
   },
   /**
-   * When configured, creates `/run/sample-slow`, waits for the number of seconds in `/etc/sample-slow`, by default 2, and as
-   * long as `/etc/sample-hold` exists.
+   * When configured, creates `/run/sample-slow`, waits for the number of seconds in `/etc/sample-slow` (2 by default),
+   * and for as long as `/etc/sample-hold` exists.
    */
   {
     name: 'sample-slow',
@@ -83,7 +83,7 @@ echo configured > /var/lib/sample-slow`,
   },
   /**
    * Creates data. A purge deletes the data together with files that users added. Takes as many seconds to configure as
-   * `/etc/sample-slow` states, by default 0.
+   * `/etc/sample-slow` specifies, by default 0.
    */
   {
     name: 'sample-data',

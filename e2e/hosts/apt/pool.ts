@@ -22,7 +22,7 @@ const contents = {
     // Empty packages suffice, because the tests only plan the recipe for containers.
     made: ['docker.io', 'docker-compose'].map((name) => ({ name, version: '20.10' })),
   },
-  /** The packages for the modules in `examples/roles`, on the root of the recipes. */
+  /** The packages for the modules in `examples/roles`. Built for the recipes root. */
   roles: {
     fetched: [
       ...['chrony', 'logrotate', 'sudo', 'logcheck', 'nullmailer', 'fail2ban', 'nginx'],

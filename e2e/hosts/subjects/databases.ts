@@ -2,7 +2,7 @@ import { derivedRoot } from '../derived-root.ts';
 import { volatilePaths } from '../root-difference.ts';
 import type { Subject } from './subject.ts';
 
-/** Builds a Debian root with the servers of PostgreSQL and MariaDB, which start at boot with their own first data. */
+/** Builds a Debian root with the PostgreSQL and MariaDB servers, which start at boot with their own initial data. */
 export const databasesRoot = (): Promise<string> =>
   derivedRoot({ name: 'databases', packages: ['postgresql', 'mariadb-server'] });
 
@@ -12,11 +12,11 @@ const common = { volatile, slow: true };
 const sql = (text: string, database = 'postgres'): string =>
   `runuser -u postgres -- psql -qAtX -v ON_ERROR_STOP=1 ${database} > /dev/null << 'END'\n${text}\nEND\n`;
 
-/** Waits until the server answers. */
+/** Waits until the server responds. */
 export const postgresqlUp = 'for i in $(seq 600); do pg_isready -q && break; sleep 0.1; done\n';
 export const mariadbUp = 'for i in $(seq 600); do mariadb-admin --silent ping && break; sleep 0.1; done\n';
 
-/** Prints all roles, and the schemas of the databases that the subjects make. */
+/** Prints all roles, and the schemas of the databases that the subjects create. */
 const postgresqlState = `runuser -u postgres -- sh -eu << 'END'
 PATH=/usr/lib/postgresql/15/bin:$PATH
 pg_dumpall --roles-only --no-role-passwords | grep -v restrict
@@ -27,7 +27,7 @@ done
 END`;
 const postgresql = { ...common, state: postgresqlState };
 
-/** A name with everything that SQL, psql, and a shell treat as special. */
+/** A name with the characters that SQL, psql, and shells treat as special. */
 const hostile = `a"b'c\\d;$(e) :f--%g=h/*`;
 
 const shop = 'CREATE ROLE reports; CREATE ROLE owner; CREATE DATABASE shop OWNER owner;';

@@ -36,7 +36,7 @@ export const subjects: readonly Subject[] = [
   ...swapSubjects,
 ];
 
-/** Returns the subjects of one of several shares of all kinds. */
+/** Distributes the subjects among shares by kind, and returns one share. */
 export function shareOf(all: readonly Subject[], share: number, shares: number): readonly Subject[] {
   const kinds = Array.from(new Set(all.map(kindOf)));
   return all.filter((subject) => kinds.indexOf(kindOf(subject)) % shares === share);

@@ -1,7 +1,7 @@
 import type { Subject } from './subject.ts';
 
 /**
- * Shell text that installs stand-ins for the programs of kmod, with an own list of modules. All test hosts share the
+ * Shell text that installs stand-ins for the kmod programs, with their own list of modules. All test hosts share the
  * kernel of the machine that runs the tests, so they must not change its modules.
  */
 const ownModules = `printf '%s\\n' 'br_netfilter 1 0' 'bridge 1 1 br_netfilter' > /run/modules

@@ -18,8 +18,8 @@ export interface Subject {
   /** The fields that a drift check reports after `tamper`. */
   moved: readonly string[];
   /**
-   * Shell text that prints the state besides files that the removal must restore, such as `systemctl is-active x ||
-   * true`.
+   * Shell text that prints the state, apart from files, that the removal must restore. Example:
+   * `systemctl is-active x || true`.
    */
   state?: string;
   /** Paths to ignore in comparisons, because a removal does not restore them. */

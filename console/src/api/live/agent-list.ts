@@ -21,7 +21,7 @@ const firstPageSize = 100;
 
 const firstPage = (sort: AgentSort) => ({ sort, limit: String(firstPageSize) });
 
-/** The query for the first agents in an order, to show while the list of all agents loads. */
+/** The query for the first agents in a given order, to show while the list of all agents loads. */
 export const firstAgents = (sort: AgentSort) => ({
   queryKey: keys.firstAgents(sort),
   queryFn: ({ signal }: { signal: AbortSignal }) => callBeforeEvents(listAgents, { query: firstPage(sort), signal }),
@@ -29,7 +29,7 @@ export const firstAgents = (sort: AgentSort) => ({
   meta: provisional,
 });
 
-/** Sort orders of the agents page that the orchestrator supports, by the page's URL parameter `sort`. */
+/** Sort orders that the orchestrator supports for the agents page, by the page's URL parameter `sort`. */
 const sorts: Readonly<Record<string, AgentSort>> = { agent: 'name', '-agent': '-name' };
 
 /** Sort order of the agents page if its URL has no parameter `sort`. */
@@ -81,7 +81,7 @@ export function requestFirstAgents({ person, call }: PendingSignIn): void {
 
 /**
  * Requests the data of the agents page: the first agents, then all.
- * @param person operator of the session
+ * @param person the session's operator
  */
 export function prefetchAgents(person: Person): void {
   const sort = sortOfPage();

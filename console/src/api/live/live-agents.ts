@@ -34,7 +34,7 @@ const isCached = (id: string): boolean =>
     .findAll({ queryKey: ['agent'] })
     .some(({ state }) => (state.data as Agent | undefined)?.node_id === id);
 
-/** Reports whether a request is pending. Its response may be older than that of a new fetch, and overwrite it. */
+/** Reports whether a request is pending. Its response may be older than that of a new fetch, and could overwrite it. */
 const isFetching = (): boolean =>
   queryClient.isFetching({ queryKey: keys.agents }) > 0 || queryClient.isFetching({ queryKey: ['agent'] }) > 0;
 

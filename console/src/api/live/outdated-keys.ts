@@ -2,8 +2,8 @@ import { type AuditEvent, notifyingEvents } from '@muster/protocol/http';
 import { type Key, keys } from '../query-keys.ts';
 
 /**
- * Maps event stream messages to the query keys whose cached answers are then outdated. Queries that no page uses are only marked, not
- * fetched, so an entry may include keys that did not change.
+ * Maps event stream messages to the query keys whose cached responses become stale. Queries that no page uses are only
+ * marked, not fetched, so an entry may include keys that did not change.
  */
 
 /** An event stream message: an event from the audit log, or a hint that something changed. */

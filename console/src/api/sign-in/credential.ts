@@ -6,7 +6,7 @@ export type Person = Pick<Operator, 'operator_id' | 'username' | 'role'>;
 /** The credential of a request: a token, or the page key for the cookie of the browser's console session. */
 export type Credential = ({ readonly kind: 'token' } & Token) | { readonly kind: 'console'; readonly page_key: string };
 
-/** The sign-in session with which a page continues after a reload, and with which other tabs of the browser start. */
+/** The sign-in session that a page resumes after a reload, and that other tabs in the browser use. */
 export interface StoredSession {
   readonly person: Person;
   readonly credential: Credential;

@@ -1,4 +1,4 @@
-/** Says why a file cannot be used to sign in, with advice for the operator. */
+/** Explains why a file cannot be used to sign in, with advice for the operator. */
 export class KeyFileError extends Error {
   /** Whether the key is encrypted, so that it can be read again with a passphrase. */
   readonly needsPassphrase: boolean;

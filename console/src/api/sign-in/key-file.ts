@@ -14,7 +14,8 @@ const keyKinds: Readonly<Record<string, string>> = {
 
 /**
  * Reads an operator's key in every format that `muster`, `openssl`, and `ssh-keygen` write: PKCS#8 in PEM or an OpenSSH
- * key, each plain or encrypted, or the seed as 64 hexadecimal characters. Loads the code for encrypted keys on demand.
+ * key, each encrypted or unencrypted, or the seed as 64 hexadecimal characters. Loads the code for encrypted keys on
+ * demand.
  * @param passphrase null if the operator entered none
  * @returns the 32-byte seed; the caller must overwrite it
  * @throws KeyFileError

@@ -1,4 +1,4 @@
-/** Maximum ignored difference in milliseconds. */
+/** Maximum difference in milliseconds that is ignored. */
 const tolerance = 5_000;
 /** Resolution of a `Date` header in milliseconds. */
 const resolution = 1_000;

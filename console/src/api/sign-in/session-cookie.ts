@@ -1,8 +1,8 @@
 const probe = '__Host-muster-probe';
 
 /**
- * Reports whether the browser stores cookies like that of a console session: over TLS, and in some browsers also over
- * plain HTTP on a loopback address, unless the user blocks cookies.
+ * Reports whether the browser stores cookies with the attributes of a console session cookie: over TLS, and in some
+ * browsers also over plain HTTP on a loopback address, unless the user blocks cookies.
  */
 export function acceptsCookies(): boolean {
   const set = (value: string, life: number) => {

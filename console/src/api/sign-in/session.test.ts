@@ -124,7 +124,7 @@ test('returns the new token to a request that was refused during a renewal', asy
   renewals[0]?.resolve(token('ada-2'));
   expect(await Promise.all(next)).toEqual(['ada-2', 'ada-2']);
   expect(session.state().status).toBe('live');
-  // A request that is refused later also gets the new token.
+  // A request that is refused later also receives the new token.
   expect(await sentAfter('ada-1')).toBe('ada-2');
   expect(session.state().status).toBe('live');
 });

@@ -45,7 +45,7 @@ export class BrowserSession {
   readonly #parts: SessionParts;
   readonly #renewal: ReturnType<typeof createTokenRenewal>;
   #state: SessionState = { status: 'signed_out', why: 'new' };
-  /** The page key of the console session; null without one. */
+  /** The page key of the console session; null if there is none. */
   #pageKey: string | null = null;
   /** Whether the session was read from the browser's storage and the orchestrator has not accepted it yet. */
   #isProvisional = false;
@@ -85,7 +85,7 @@ export class BrowserSession {
   }
 
   /**
-   * Continues the session from before a reload or from another tab, and follows sign-ins and sign-outs in other tabs.
+   * Resumes the session after a reload or from another tab, and follows sign-ins and sign-outs in other tabs.
    */
   resume(): void {
     const { storage } = this.#parts;

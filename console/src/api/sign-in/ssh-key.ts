@@ -2,7 +2,7 @@ import { cbc, ctr, gcm } from '@noble/ciphers/aes.js';
 import { readSshKeyHead, SshFields } from '../../../../client/src/openssh-key.ts';
 import { brokenKey, KeyFileError, needsPassphrase, otherKind, wrongPassphrase } from './key-file-error.ts';
 
-/** Reads OpenSSH private keys, plain or encrypted. PROTOCOL.key in the OpenSSH source specifies the format. */
+/** Reads OpenSSH private keys, encrypted or unencrypted. PROTOCOL.key in the OpenSSH source specifies the format. */
 
 const kind = 'ssh-ed25519';
 

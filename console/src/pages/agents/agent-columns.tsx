@@ -50,7 +50,7 @@ const recordColumns: Record<
     header: 'State',
     width: '7.5rem',
     sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
-    // Only states other than connected have a time, because a link's age says nothing about the last contact.
+    // Shows a time only for states other than connected, because a link's age does not indicate the last contact.
     cell: (agent) => (
       <span className="flex min-w-0 items-baseline gap-1.5">
         <span>{stateOf(agent)}</span>
@@ -149,11 +149,11 @@ const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
 });
 
 /**
- * Width of the tags column in pixels. It is in a context, so that a new width renders the tags again, but not the rows.
+ * Width of the tags column in pixels. Provided in a context, so that a change re-renders the tags but not the rows.
  */
 export const TagWidth = createContext(0);
 
-/** Shows the tags that fit into the column. */
+/** Shows the tags that fit in the column. */
 function Tags({ tags }: { readonly tags: Agent['tags'] }) {
   const width = useContext(TagWidth);
   const entries = Object.entries(tags);

@@ -37,6 +37,6 @@ export function systemText({ attributes }: Agent): string {
 export const terminalsDisabledText =
   'Terminals are disabled on this machine. To enable them, set remote_terminal.enabled in the configuration of its agent.';
 
-/** Reports whether an agent offers no terminals. Agents of version 0.1 do not report it. */
+/** Reports whether an agent offers no terminals. Agents with version 0.1 do not report this. */
 export const hasTerminalsDisabled = ({ attributes }: Pick<Agent, 'attributes'>): boolean =>
   Object.hasOwn(attributes, 'remote_terminal') && attributes.remote_terminal === 'false';

@@ -14,7 +14,7 @@ export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string
   const [query, setQuery] = useQueryText();
   const search = useDebouncedText(query, setQuery);
   const [status, setTab] = useUrlState<AgentTab | 'away'>('status', 'all');
-  // Links and saved views of earlier releases use the word `away` for offline agents.
+  // Links and saved views from earlier releases use the word `away` for offline agents.
   const tab: AgentTab = status === 'away' ? 'offline' : status;
   // Renders the rows with lower priority, so that typing stays responsive.
   const searchText = useDeferredValue(search.text);
@@ -29,8 +29,8 @@ export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string
 }
 
 /**
- * Returns the search in the URL, and its setter. Links of earlier releases have a separate parameter for the selector,
- * which the first change to the search removes.
+ * Returns the search in the URL, and its setter. Links from earlier releases have a separate parameter for the
+ * selector, which the first change to the search removes.
  */
 function useQueryText(): [query: string, setQuery: (query: string) => void] {
   const { q = '', filter = '' } = useSearch({ strict: false }) as Record<string, string | undefined>;

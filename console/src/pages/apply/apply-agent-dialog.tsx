@@ -22,7 +22,7 @@ export type ApplyTarget = Pick<Agent, 'node_id' | 'connected'>;
 interface ApplyAgentProps {
   readonly agent: ApplyTarget;
   readonly title: string;
-  /** Returns the modules to apply in addition to those in assignments; none by default. */
+  /** Returns the modules to apply in addition to those from assignments; none by default. */
   readonly loadModules?: () => Promise<readonly string[]>;
   /** The plan to apply. By default, the dialog requests a plan when it opens. */
   readonly given?: Operation;
@@ -32,8 +32,8 @@ interface ApplyAgentProps {
 const noModules = async (): Promise<readonly string[]> => [];
 
 /**
- * Applies to one agent: plans immediately, shows the changes, and after a confirmation applies exactly these changes.
- * For an agent that is offline, offers to queue the apply instead.
+ * Applies to one agent: plans immediately, shows the changes, and after confirmation applies exactly these changes. For
+ * an agent that is offline, offers to queue the apply instead.
  */
 export function ApplyAgentDialog(props: ApplyAgentProps) {
   const { agent, title, loadModules = noModules, onClose } = props;

@@ -21,7 +21,7 @@ import { RemovalCheck, useConfirmedRemovals } from './removal-check.tsx';
 import { limitedTo, type RunSubject, startRunOf } from './run-subject.ts';
 import { type PlannedSubject, useRunPlans } from './use-run-plans.ts';
 
-/** The agents on which to apply, out of those that are planned. */
+/** The subset of the planned agents on which to apply. */
 export interface AgentChoice {
   readonly field: ReactNode;
   readonly includes: (result: RunResult) => boolean;
@@ -122,7 +122,7 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
 }
 
 /**
- * Applies to several agents: plans immediately, shows the changes, and after a confirmation starts a run that applies
+ * Applies to several agents: plans immediately, shows the changes, and after confirmation starts a run that applies
  * exactly these changes.
  */
 export function ApplyRunDialog(props: ApplyRunProps) {
@@ -220,7 +220,7 @@ function Choices({
 }
 
 /**
- * Keeps the rollout options. A run on one agent has none.
+ * Manages the rollout options. A run on one agent has none.
  * @param counts number of agents of each run
  */
 function useFanOutDraft(counts: readonly number[]) {

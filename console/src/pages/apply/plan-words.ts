@@ -1,11 +1,11 @@
 import type { Summary } from '@muster/protocol';
 import { countedText, countText } from '../../parts/count.ts';
 
-/** Words for the changes of a plan, in dialogs that apply it. */
+/** Words for the changes in a plan, in dialogs that apply it. */
 
 type Changes = Pick<Summary, 'changed' | 'removed'>;
 
-/** Returns for example `2 to change, 0 to remove, 5 unchanged`. */
+/** Returns text such as `2 to change, 0 to remove, 5 unchanged`. */
 export const planText = ({ changed, removed, unchanged }: Changes & Pick<Summary, 'unchanged'>): string =>
   [
     `${countText(changed)} to change`,

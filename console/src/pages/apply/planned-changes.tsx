@@ -4,7 +4,7 @@ import { anchorText } from '../../parts/resource/anchor.ts';
 import { ResultList } from '../../parts/resource/resource-results.tsx';
 import { planText } from './plan-words.ts';
 
-/** The changes of an agent's plan: their counts, and a row for each resource that expands to its diff. */
+/** The changes in an agent's plan: their counts, and a row for each resource that expands to its diff. */
 export function PlannedChanges({ plan }: { readonly plan: Operation }) {
   const { summary, resources, operation_id } = plan;
   const navigate = useNavigate();

@@ -1,6 +1,6 @@
 import { outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
 
-/** Sums of the plans of several agents. */
+/** Totals over the plans of several agents. */
 export interface PlannedTotals {
   /** Resources that change. */
   readonly changed: number;
@@ -11,7 +11,7 @@ export interface PlannedTotals {
   readonly sameAgents: number;
   /** Agents without a usable plan, for example because they are offline. */
   readonly unplanned: number;
-  /** Agents that have ended planning. */
+  /** Agents for which planning has ended. */
   readonly ended: number;
 }
 

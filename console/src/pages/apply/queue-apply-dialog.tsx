@@ -15,7 +15,7 @@ export function QueueApplyDialog({
 }: {
   readonly agent: { readonly node_id: string };
   readonly title: string;
-  /** Returns the modules to apply in addition to those of assignments. */
+  /** Returns the modules to apply in addition to those from assignments. */
   readonly loadModules: () => Promise<readonly string[]>;
   readonly onClose: () => void;
 }) {

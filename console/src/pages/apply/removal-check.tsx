@@ -4,7 +4,7 @@ import { countedText } from '../../parts/count.ts';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
 
-/** Maximum number of resources to name. */
+/** Maximum number of resources to list by name. */
 const maxNames = 6;
 
 /**
@@ -31,7 +31,7 @@ export function RemovalCheck({
   readonly count: number;
   /** Number of agents on which resources are removed. */
   readonly agents?: number;
-  /** The resources to name. */
+  /** The resources to list by name. */
   readonly resources?: readonly ResourceResult[];
   readonly checked: boolean;
   readonly onChange: (checked: boolean) => void;

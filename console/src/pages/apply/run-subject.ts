@@ -1,7 +1,7 @@
 import type { Run } from '@muster/protocol/http';
 import { type FanOutOptions, runAssignment, runOnAgents } from '../../api/runs.ts';
 
-/** The subject of a run: an assignment, or the assignments of named agents and further modules. */
+/** The subject of a run: an assignment, or the assignments of named agents and additional modules. */
 export type RunSubject =
   | { readonly kind: 'assignment'; readonly name: string }
   | { readonly kind: 'agents'; readonly node_ids: readonly string[]; readonly modules: readonly string[] };

@@ -15,8 +15,8 @@ function cancelPlan(id: string): void {
 
 /**
  * Plans an agent when a dialog opens, and follows the plan.
- * @param loadModules returns the modules to plan in addition to those of assignments
- * @param given a plan that exists, to use instead of a new one
+ * @param loadModules returns the modules to plan in addition to those from assignments
+ * @param given an existing plan to use instead of a new one
  */
 export function useAgentPlan(node_id: string, loadModules: () => Promise<readonly string[]>, given: Operation | null) {
   const { request, again, abandon } = usePlanRequest(

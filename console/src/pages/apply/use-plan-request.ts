@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 
 /**
- * Requests a plan when a dialog opens, unless there is one. If the dialog closes, cancels the plan, even if the response
+ * Requests a plan when a dialog opens, unless one exists. If the dialog closes, cancels the plan, even if the response
  * to the request has not arrived yet.
  * @param start returns the started plan; ends early if the signal aborts
  * @param cancel cancels a started plan unless it has ended

@@ -28,7 +28,7 @@ function cancelAll(started: readonly StartedPlan[]): void {
 /**
  * Plans several agents when a dialog opens, and follows the plans.
  * @param loadSubjects returns the subjects to plan, each of which needs its own run
- * @param given a plan that exists, to use instead of new ones
+ * @param given an existing plan to use instead of new ones
  */
 export function useRunPlans(
   loadSubjects: () => Promise<readonly RunSubject[]>,

@@ -118,7 +118,7 @@ export function readValue(type: ParameterField['type'], text: string): ReadResul
 
 /**
  * Returns the parameters to send, or error messages by field key.
- * @param isGiven reports whether another assignment gives a value to the field's parameter
+ * @param isGiven reports whether another assignment sets a value for the field's parameter
  */
 export function readParameters(
   fields: readonly ParameterField[],

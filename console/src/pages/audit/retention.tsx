@@ -8,7 +8,7 @@ import { notify } from '../../parts/dialog/toast.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
 
-/** Sets how long audit events are kept, and removes old events immediately. */
+/** Sets how long audit events are retained, and removes old events immediately. */
 export function Retention({ onClose }: { readonly onClose: () => void }) {
   const { data } = useQuery(retentionQuery);
   const { data: configured } = useQuery(settingsQuery);

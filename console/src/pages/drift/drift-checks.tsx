@@ -25,7 +25,7 @@ const columns: readonly Column<DriftRecord>[] = [
             <DriftStatus record={record} />
           </span>
         </span>
-        {/* A phone has no room for further columns. */}
+        {/* A phone has no room for additional columns. */}
         <span className="flex min-w-0 text-xs sm:hidden">
           <DriftFindings record={record} />
         </span>

@@ -37,7 +37,7 @@ async function open({
   arriving?: Agent;
 } = {}) {
   const api = fakeApi();
-  // Before the dialog opens, because it asks for the agent as soon as it reads the events.
+  // Runs before the dialog opens, because the dialog requests the agent as soon as it reads the events.
   if (arriving !== undefined) api.answer(getAgent, arriving);
   api.answerExamples(createEnrolmentToken, listAgents, listAssignments, listTags, setAgentStatus);
   api.answer(listAudit, { events: [...events], has_more: false, next_cursor: null } as never);

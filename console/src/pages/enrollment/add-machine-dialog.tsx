@@ -15,7 +15,7 @@ export function AddMachineDialog({
   asks = false,
   onClose,
 }: {
-  /** Whether to ask for the options of the token first. By default, it is for one machine, for an hour. */
+  /** Whether to ask for the token options first. By default, the token is for one machine and expires after an hour. */
   readonly asks?: boolean;
   readonly onClose: () => void;
 }) {

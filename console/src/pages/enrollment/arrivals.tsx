@@ -83,7 +83,7 @@ function Approve({ agent }: { readonly agent: Agent }) {
   );
 }
 
-/** Offers to tag the machine, and lists the modules that it gets because of its tags. */
+/** Offers to tag the machine, and lists the modules that are assigned to it because of its tags. */
 function NextSteps({ agent }: { readonly agent: Agent }) {
   const { data: assignments } = useQuery(assignmentsQuery);
   const modules = assignments === undefined ? null : modulesOf(assignmentsOf(agent, assignments));

@@ -1,6 +1,6 @@
 import { visibleText } from '../../parts/text.tsx';
 
-/** Shows a text in which backticks mark code, as descriptions of kinds do. */
+/** Shows text in which backticks mark code, such as the description of a kind. */
 export const CodeText = ({ text }: { readonly text: string }) =>
   text.split('`').map((part, at) =>
     at % 2 === 0 ? (

@@ -12,7 +12,7 @@ export interface Draft {
   readonly filesOf?: number;
 }
 
-/** Returns the revision whose files the draft has. */
+/** Returns the revision that provides the draft's files. */
 export const filesOf = ({ base, filesOf }: Draft): number => filesOf ?? base.revision;
 
 /**

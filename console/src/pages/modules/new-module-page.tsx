@@ -43,7 +43,7 @@ export function NewModulePage() {
     onSuccess: (stored) => {
       allow();
       notify('Saved. It has no effect until it is applied.');
-      // Keeps the agent and the plan of the tab.
+      // Preserves the agent and the plan on the tab.
       const search = (before: object) => ({ ...before, tab: 'try' });
       void navigate({ to: '/modules/$module', params: { module: stored.name }, search: search as never });
     },

@@ -88,7 +88,7 @@ function PlanResult({
 }: {
   readonly id: string;
   readonly name: string | null;
-  /** Saves the module, which must precede the apply; null if it is saved. */
+  /** Saves the module, which must precede the apply; null if it is already saved. */
   readonly onSave: (() => void) | null;
 }) {
   const query = useQuery(operationQuery(id));

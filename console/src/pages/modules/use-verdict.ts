@@ -9,7 +9,7 @@ const maxBytes = 2 * 1024 * 1024;
 
 /**
  * Sends the text to the orchestrator for validation after a pause in typing. Aborts requests for outdated text.
- * @param filesOf the revision whose files the text has; undefined for the newest
+ * @param filesOf the revision that provides the text's files; undefined for the newest
  * @returns the last verdict, which may be for an earlier version of the text, and the error of the last request
  */
 export function useVerdict(text: string, filesOf?: number): { verdict: Verdict | null; error: unknown } {

@@ -1,6 +1,6 @@
 import type { NotifyingEvent } from '@muster/protocol/http';
 
-/** Labels of event types that cause notifications: for one event, and for several. */
+/** Labels for event types that cause notifications: for one event, and for several. */
 const labels: Readonly<Record<NotifyingEvent, readonly [one: string, many: string]>> = {
   'agent.pending': ['Agent awaits approval', 'agents await approval'],
   'agent.lost': ['Agent offline', 'agents offline'],

@@ -7,7 +7,7 @@ export interface NotificationGroup {
   readonly notifications: readonly [Notification, ...Notification[]];
 }
 
-/** Maximum distance in milliseconds between adjacent notifications of a group. */
+/** Maximum interval in milliseconds between adjacent notifications in a group. */
 const maxGapMs = 3_600_000;
 
 /**

@@ -165,7 +165,7 @@ function Took({ operation: { started_at, finished_at } }: { readonly operation: 
   );
 }
 
-/** Shows the numbers of finished and of all resources. Only a plan knows how many resources will be removed. */
+/** Shows the number of finished resources and the total. Only a plan specifies how many resources will be removed. */
 function Progress({ operation: { status, resources, plan_id, summary } }: { readonly operation: Operation }) {
   const { data: plan } = useQuery({ ...operationQuery(plan_id ?? ''), enabled: plan_id !== null });
   const done = resources.length;

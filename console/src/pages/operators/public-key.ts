@@ -5,7 +5,7 @@
 const sshHead = '0000000b7373682d6564323535313900000020';
 
 /**
- * Parses a public key, given as 64 hexadecimal characters or as an OpenSSH line.
+ * Parses a public key in the form of 64 hexadecimal characters or an OpenSSH line.
  * @returns 64 lower-case hexadecimal characters, or null if the text is neither
  */
 export function readPublicKey(text: string): string | null {

@@ -12,7 +12,7 @@ export interface Need {
   readonly action: string;
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
-  /** The reason of the agents that can be fixed without a visit to their list. */
+  /** The reason for which the overview can fix all affected agents directly. */
   readonly fixes?: OffReason;
 }
 

@@ -8,7 +8,7 @@ export interface EventGroup {
   readonly count: number;
 }
 
-/** Maximum distance in milliseconds between an event and the next newer one in its group. */
+/** Maximum interval in milliseconds between an event and the next newer one in its group. */
 const maxGapMs = 60_000;
 
 const isSignIn = ({ event_type, severity }: Pick<AuditEvent, 'event_type' | 'severity'>): boolean =>
@@ -37,7 +37,7 @@ export function groupEvents(events: readonly AuditEvent[]): EventGroup[] {
     const at = Date.parse(event.timestamp);
     const key = keyOf(event);
     const group = open.get(key);
-    // An operator's sign-ins are one line, however far apart, because they would hide what happens in the fleet.
+    // An operator's sign-ins share one line, however far apart, because separate lines would hide the fleet's events.
     const isSimilar = group !== undefined && (isSignIn(event) || group.oldestAt - at <= maxGapMs);
     if (isSimilar && event.severity !== 'critical') {
       // The sign-in event describes the operator's action best.

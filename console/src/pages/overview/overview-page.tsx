@@ -24,7 +24,7 @@ import { agentCount, agentShares, type Need, needsOf, syncShares } from './atten
 import { RecentEvents } from './recent-events.tsx';
 import { Shares } from './shares.tsx';
 
-// Only new fleets need them.
+// Loaded on demand, because only new fleets show the first steps.
 const FirstSteps = lazy(() => loadCode(async () => ({ default: (await import('./first-steps.tsx')).FirstSteps })));
 
 const FixDialog = lazy(() =>

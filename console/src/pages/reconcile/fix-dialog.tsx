@@ -8,7 +8,7 @@ import { Problem, Skeleton } from '../../parts/states.tsx';
 import { canRepair } from './off.ts';
 import { RepairDialog } from './repair-dialog.tsx';
 
-/** Fixes the agents that are out of sync for a reason, without a visit to their list. Plans them first. */
+/** Fixes all agents that are out of sync for one reason, without opening their list. Plans them first. */
 export function FixDialog({ reason, onClose }: { readonly reason: OffReason; readonly onClose: () => void }) {
   const { data, error } = useQuery(reconcileQuery({ reason }));
   // The agents when the dialog opened. The list changes while they are fixed.

@@ -1,6 +1,6 @@
 import type { OffAgent } from '@muster/protocol/http';
 
-/** The open dialog on the page of out-of-sync agents, with the agents or drift records that it is about. */
+/** The dialog that is open on the out-of-sync page, with the agents or drift records that it concerns. */
 export type OffDialog =
   | { readonly kind: 'repair'; readonly agents: readonly OffAgent[] }
   | { readonly kind: 'accept'; readonly driftIds: readonly string[] }

@@ -22,7 +22,7 @@ const moreCompared = 500;
 /** Number of groups to expand initially. */
 const initiallyOpen = 3;
 
-/** Tones of a plan that differ from those of an apply. */
+/** Tones for a plan that differ from those for an apply. */
 const plannedTones: Partial<Record<Outcome, Tone>> = { changed: 'warn', removes: 'bad' };
 const tones: Record<Outcome, Tone> = {
   waiting: 'neutral',
@@ -36,7 +36,7 @@ const tones: Record<Outcome, Tone> = {
 };
 
 /**
- * Shows the changes of a run, grouped by agents with the same changes.
+ * Shows the changes in a run, grouped by agents with the same changes.
  * @param results results of the run, whose agents must not change
  */
 export function RunChanges({ results, kind }: { readonly results: readonly RunResult[]; readonly kind: Run['kind'] }) {

@@ -36,7 +36,7 @@ const columns: readonly Column<RunEntry>[] = [
             <Line text={assignment} />
           )}
         </Link>
-        {/* A phone has no room for the column of outcomes. */}
+        {/* A phone has no room for the outcomes column. */}
         <span className="sm:hidden">
           <CompactOutcomeCounts outcomes={outcomes} />
         </span>

@@ -22,7 +22,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
   const state = useRecording(session.session_id, Number.parseFloat(start) || null);
   const { container, player, loading, position, seeking, seek, at } = state;
   const skipIdle = idle === 'skip';
-  // A link may contain a position or a search. Show its position, or its first match.
+  // A link may contain a position or a search. Shows its position, or its first match.
   const [startsPlaying] = useState(start === '' && search === '');
   const [playing, setPlaying] = usePlayback(state, { speed: Number(speed), skipIdle, startsPlaying });
 

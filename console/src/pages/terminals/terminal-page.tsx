@@ -151,7 +151,7 @@ function Facts({ session }: { readonly session: Parameters<typeof secondsOf>[0] 
 
 const shells = ['', '/bin/bash', '/bin/sh', '/bin/zsh'];
 
-/** Advice by error code. `terminal_disabled` is missing, because its message already names the reason. */
+/** Advice by error code. `terminal_disabled` is missing, because its message already includes the reason. */
 const remedies: Readonly<Record<string, string>> = {
   agent_not_found: 'Choose another agent.',
   agent_not_approved: 'Approve the agent first.',

@@ -37,7 +37,7 @@ test('formats a local time for a form field', () => {
 });
 
 test('includes only changed values in the update', () => {
-  // The end time has seconds, which a form field cannot show. The CLI can create such windows.
+  // The end time includes seconds, which a form field cannot show. The CLI can create such windows.
   const window = { ends_at: new Date(2026, 10, 22, 6, 5, 42).getTime() / 1000, reason: 'switches' };
   const ends = fieldTime(window.ends_at * 1000);
   expect(changeOf(window, { ends, reason: 'switches' })).toEqual({});

@@ -108,7 +108,7 @@ export function Confirm({
   /** The confirmation button's label: a verb, not “OK”. */
   readonly action: string;
   readonly danger?: boolean;
-  /** Whether the action is possible; true by default. If not, `children` say why. */
+  /** Whether the action is possible; true by default. If not, `children` explain why. */
   readonly ready?: boolean;
   readonly onConfirm: () => Promise<unknown>;
 }) {

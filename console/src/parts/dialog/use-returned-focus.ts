@@ -15,8 +15,8 @@ const canFocus = (element: HTMLElement | null): element is HTMLElement =>
   element?.isConnected === true && element.getClientRects().length > 0 && !element.matches(':disabled');
 
 /**
- * Remembers which element opened a dialog and returns the focus to it when the dialog closes, or to the page's content
- * if the element was removed. Radix does this only for its own triggers, which these dialogs do not use.
+ * Records which element opened a dialog and returns the focus to it when the dialog closes, or to the page's content if
+ * the element was removed. Radix does this only for its own triggers, which these dialogs do not use.
  * @returns the handler for the dialog's content
  */
 export function useReturnedFocus(open: boolean): (event: Event) => void {

@@ -41,7 +41,9 @@ export interface DataTableProps<Row> {
   readonly onPreference?: (preference: ColumnPreference) => void;
   /** Called to load more rows when the last rows come into view. */
   readonly onNearEnd?: () => void;
-  /** Whether more rows are loading without a request from the table. Until then, `rows` must be in their order. */
+  /**
+   * Whether more rows are loading without a request from the table. Until they arrive, `rows` must already be sorted.
+   */
   readonly isPartial?: boolean;
 }
 

@@ -10,8 +10,8 @@ type Sort<Row> =
 
 /**
  * Returns the sorted rows with their keys in the same order, and whether rows are still being sorted. A few new rows
- * are sorted immediately, many in slices. Until then, the rows are those that the table showed before. Partial rows keep
- * their order, because the orchestrator has sorted them.
+ * are sorted immediately, many in slices. Until the sort is complete, returns the rows that the table showed before.
+ * Partial rows keep their order, because the orchestrator has sorted them.
  */
 export function useSortedRows<Row>(
   rows: readonly Row[],

@@ -10,7 +10,9 @@ import { LastMeasured, MachineFacts } from './agent-facts.tsx';
 import { DesiredState } from './desired-state.tsx';
 import { OutOfSync } from './out-of-sync.tsx';
 
-/** Shows what the agent should run and whether it does, then its latest operations and facts about the machine. */
+/**
+ * Shows what the agent should run and whether it is in sync, then its latest operations and facts about the machine.
+ */
 export function AgentOverview({ agent }: { readonly agent: Agent }) {
   const isApproved = agent.status === 'approved';
   const { data: off } = useQuery({ ...offAgentQuery(agent.node_id), enabled: isApproved });

@@ -14,15 +14,15 @@ export const assignmentsOf = (agent: Labels, assignments: readonly Assignment[])
   assignments.filter(({ selector }) => matches(selector, agent));
 
 /**
- * Returns the modules that assignments give an agent, in execution order, without duplicates. Ignores audit
- * assignments, which do not apply modules.
+ * Returns the modules that are assigned to an agent, in execution order, without duplicates. Ignores audit assignments,
+ * which do not apply modules.
  */
 export const modulesOf = (assignments: readonly Assignment[]): readonly string[] => [
   ...new Set(assignments.filter(({ mode }) => mode === 'enforce').flatMap(({ modules }) => modules)),
 ];
 
 /**
- * Returns the maintenance window of the agent that is open or begins next, or null.
+ * Returns the agent's maintenance window that is open or begins next, or null.
  * @param now Unix seconds
  */
 export function nextWindow(agent: Labels, windows: readonly Window[], now: number): Window | null {
@@ -33,7 +33,7 @@ export function nextWindow(agent: Labels, windows: readonly Window[], now: numbe
 }
 
 /**
- * Returns the assigned modules that the last apply did not include, or not in their newest revision.
+ * Returns the assigned modules that the last apply did not include, or included in an older revision.
  * @param modules names of the assigned modules
  */
 export function modulesSince(

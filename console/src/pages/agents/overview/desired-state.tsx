@@ -19,7 +19,7 @@ import { StatusDot } from '../../../parts/work-status.tsx';
 import { AssignmentLink, ModuleLinks, OperationLink } from '../../links.tsx';
 import { assignmentsOf, modulesOf, modulesSince, nextWindow } from './assigned.ts';
 
-/** The modules that the agent should run, whether it does, and its last apply. */
+/** The modules that the agent should run, whether it runs them, and its last apply. */
 export function DesiredState({
   agent,
   off,

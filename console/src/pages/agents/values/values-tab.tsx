@@ -7,7 +7,7 @@ import { Empty, Failure, SkeletonRows } from '../../../parts/states.tsx';
 import { Line, Text, visibleText } from '../../../parts/text.tsx';
 import { AssignmentLink, ModuleLinks } from '../../links.tsx';
 
-/** The values of an agent's parameters by module, with their origin and the overridden ones. */
+/** The values of an agent's parameters by module, with their origins and the overridden values. */
 export function ValuesTab({ agent }: { readonly agent: Agent }) {
   const { data, error, refetch } = useQuery(valuesQuery(agent.node_id));
   if (data === undefined)
