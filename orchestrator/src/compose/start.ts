@@ -112,7 +112,7 @@ async function start(
   );
   const incarnation = randomBytes(16).toString('hex');
   // The lock on the directory or the database proves that all previous processes have ended. A database that was
-  // restored from a PostgreSQL backup still lists the process that was running when the backup was made.
+  // restored from a PostgreSQL backup still lists the process that was running when the backup was created.
   await closeOtherReplicas(store.db, incarnation);
   if (serverClock !== null) await joinOthers(store.db, incarnation, serverClock, options, disposables);
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'bus listener failed'));

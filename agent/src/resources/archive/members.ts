@@ -81,7 +81,7 @@ const escapes: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** Decodes a name that tar quoted in C style, with octal escapes for nonprintable bytes. */
+/** Decodes a name that tar quoted in C style, with octal escapes for non-printable bytes. */
 function unquoted(text: string): string {
   const bytes = text.replace(/\\([0-7]{3}|.)/g, (_, code: string) =>
     code.length === 3 ? String.fromCharCode(Number.parseInt(code, 8)) : (escapes[code] ?? code),

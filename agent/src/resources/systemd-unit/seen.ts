@@ -27,7 +27,7 @@ export interface SeenService {
   dropIn: SeenPart;
 }
 
-/** One of the unit's files, with its parsed text. `says` is null if the file is missing or cannot be read. */
+/** A file of the unit, with its parsed text. `says` is null if the file is missing or cannot be read. */
 export interface SeenPart {
   seen: SeenFile;
   says: ParsedUnit | null;

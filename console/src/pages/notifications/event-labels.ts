@@ -15,7 +15,7 @@ const labels: Readonly<Record<NotifyingEvent, readonly [one: string, many: strin
   'secret.expiring': ['Secret expires', 'secrets expire'],
   'disk.low': ['Disk almost full', 'warnings of an almost full disk'],
   'system.restored': ['Restored from a backup', 'restores from a backup'],
-  'audit.pruned': ['Audit log pruned', 'prunings of the audit log'],
+  'audit.pruned': ['Audit log pruned', 'times the audit log was pruned'],
   'operator.added': ['Operator added', 'operators added'],
   'operator.removed': ['Operator removed', 'operators removed'],
   'channel.failing': ['Channel fails', 'channels fail'],

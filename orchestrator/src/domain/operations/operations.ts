@@ -32,7 +32,7 @@ export interface OperationRequest {
   ttl?: number | undefined;
   /** A plan for this agent. The apply must match it exactly. */
   plan_id?: string | undefined;
-  /** An unstored module, for a plan. `files_of` is the revision whose files it uses, by default the newest. */
+  /** A module that is not stored, for a plan. `files_of` is the revision whose files it uses, by default the newest. */
   draft?: { readonly content: string; readonly files_of?: number | undefined } | undefined;
   /** Whether to queue the operation even if the agent is offline. */
   queue: boolean;
