@@ -111,10 +111,7 @@ async function main(): Promise<void> {
   });
   // Replaces Node's default message, which would include the source line. In a bundle, that line is the whole program.
   process.on('uncaughtException', (error: unknown) => {
-    log.error(
-      { error, stack: error instanceof Error ? error.stack : undefined },
-      'bug: uncaught exception; the agent exits',
-    );
+    log.error({ error, stack: error instanceof Error ? error.stack : undefined }, 'bug: uncaught exception; exiting');
     endProcess(1);
   });
   // Keeps the process alive between attempts to connect, because the agent's timers do not.

@@ -20,7 +20,7 @@ export function derValues(bytes: Uint8Array): DerValue[] {
     at += 2;
     if (length >= 0x80) {
       const count = length & 0x7f;
-      // A length needs at most three bytes, because a key has at most a few kilobytes.
+      // A length needs at most three bytes, because a key is at most a few kilobytes long.
       if (count === 0 || count > 3) throw new RangeError('invalid length');
       length = 0;
       for (let index = 0; index < count; index++) length = length * 256 + (bytes[at++] ?? Number.NaN);

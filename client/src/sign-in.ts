@@ -24,7 +24,7 @@ export class UnknownKey extends Error {
   /** Public key as 64 lower-case hexadecimal characters. */
   readonly publicKey: string;
   constructor(publicKey: string, cause: unknown) {
-    super('This orchestrator does not know this key, or its operator was removed.', { cause });
+    super('The orchestrator does not know this key, or its operator was removed.', { cause });
     this.name = 'UnknownKey';
     this.publicKey = publicKey;
   }

@@ -3,7 +3,7 @@ import type { ConformanceCase } from './cel-conformance.ts';
 /** Sections about features that expressions do not have. */
 const absent: Readonly<Record<string, string>> = {
   block_ext: 'no `cel.block`, which only optimizers write',
-  dynamic: 'no Protocol Buffers: values of the well-known types',
+  dynamic: 'no Protocol Buffers; these cases need values of well-known types',
   encoders_ext: 'no `base64.encode` and `base64.decode`: write `base64(…)`',
   enums: 'no enums',
   macros2: 'no macros with two variables: use `entries(…)`',

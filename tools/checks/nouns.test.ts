@@ -3,7 +3,7 @@ import { layers, nounFaults } from './nouns.ts';
 
 const routes = 'orchestrator/src/http/routes';
 const pages = 'console/src/pages';
-/** Returns layers that contain the noun. The layers in `names` contain the listed names instead. */
+/** Returns layers that each contain the noun. The layers in `names` contain the listed names instead. */
 const layersWith = (names: Record<string, string[]> = {}) =>
   (({ folder, others = [] }) => new Set(names[folder] ?? ['agents', ...others])) as Parameters<typeof nounFaults>[0];
 

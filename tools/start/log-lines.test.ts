@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { informativeLines } from './log-lines.ts';
 
-test('returns the errors in a log, and all other text', () => {
+test('returns log entries at error level, and lines that are not log entries', () => {
   expect(
     informativeLines([
       '{"level":30,"msg":"GET /x"}',

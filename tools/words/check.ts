@@ -87,7 +87,7 @@ if (values.list !== undefined) {
     print(findings.slice(0, maxPrinted));
     console.error(
       `${folder}: ${findings.length} findings, at most ${allowed} are allowed; see docs/style.md. ` +
-        `All of them: node tools/words/check.ts --list ${folder}. A technical term belongs in tools/words/dictionary.txt.`,
+        `To list all: node tools/words/check.ts --list ${folder}. Add technical terms to tools/words/dictionary.txt.`,
     );
   }
 }

@@ -200,7 +200,7 @@ describe('an agent without a known orchestrator', () => {
       port,
       new Promise<void>((resolve) => {
         const timer = setInterval(() => {
-          if (!logged.some(({ message }) => message.includes('not the orchestrator this agent belongs to'))) return;
+          if (!logged.some(({ message }) => message.includes("not this agent's orchestrator"))) return;
           clearInterval(timer);
           resolve();
         }, 20);

@@ -307,7 +307,7 @@ describe('connecting', () => {
     connect({ orchestrator_key: pinned });
     await until(() => has('not connected'));
     const shown = orchestrator.publicKey.toString('hex');
-    const line = entry('not the orchestrator this agent belongs to');
+    const line = entry("not this agent's orchestrator");
     expect(line?.level).toBe('warn');
     expect(line?.fields).toMatchObject({ shown, pinned });
     expect(line?.message).toContain('impostor');

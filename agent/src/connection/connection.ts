@@ -370,7 +370,7 @@ export class Connection {
     this.lastWrongKey = shown;
     this.options.log.warn(
       { host, port, shown, pinned },
-      `the peer is not the orchestrator this agent belongs to, perhaps an impostor; nothing was sent to it. If your orchestrator has a new key, first compare the key shown here with the output of \`muster status\` on its machine, then run: muster agent connect ${host}:${port} --orchestrator-key KEY`,
+      `the peer is not this agent's orchestrator and may be an impostor; nothing was sent to it. If your orchestrator has a new key, first compare the key shown here with the output of \`muster status\` on its machine, then run: muster agent connect ${host}:${port} --orchestrator-key KEY`,
     );
   }
 

@@ -146,7 +146,7 @@ export class AgentKeys implements AgentIdentity {
       this.#current = key;
       this.#removeNext();
     } else if (id !== this.#nodeId) {
-      // Another orchestrator has enrolled this key as an agent's first key.
+      // The node ID differs if another orchestrator enrolled this key as an agent's first key.
       const { keys = [hexOf(key)], statement: kept = null, earlier = [] } = this.#history ?? {};
       this.#remember({ node_id: id, keys, statement: kept, earlier });
     }

@@ -77,7 +77,7 @@ export function refusedFileSystem(directory: string): string | null {
   try {
     return refused.get(statfsSync(directory).type) ?? null;
   } catch (error) {
-    throw hostFailure(error, `read the file system of ${directory}`);
+    throw hostFailure(error, `determine the type of the file system of ${directory}`);
   }
 }
 

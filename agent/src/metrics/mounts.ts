@@ -124,7 +124,7 @@ class MountTree {
     const visited = new Set<number>();
     for (let below = mount; ; ) {
       const above = this.#byId.get(below.parent);
-      // The root of the mount namespace has a parent outside of it, or itself as its parent.
+      // The parent of the root mount is outside the namespace, or is the root mount itself.
       if (above === undefined || above === below) return true;
       if (visited.has(above.id) || (above.path !== '/' && mayHang(above))) return false;
       if (this.#childrenOf(above).some((other) => covers(other, below))) return false;

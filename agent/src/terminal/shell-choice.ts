@@ -45,7 +45,7 @@ export function chooseShell(
   if (!machine.listedShells().includes(requested))
     return {
       code: 'shell_refused',
-      message: `${printable(requested)} is not in /etc/shells of this machine; choose one of ${machine.listedShells().join(', ').slice(0, 500)}`,
+      message: `${printable(requested)} is not in this machine's /etc/shells; choose one of ${machine.listedShells().join(', ').slice(0, 500)}`,
     };
   if (!machine.isProgram(requested))
     return { code: 'shell_refused', message: `${printable(requested)} is not a program on this machine` };

@@ -119,7 +119,10 @@ export const shapes: Shapes = {
     z.strictObject({
       kind: z.enum(['value', 'omitted', 'secret']),
       value: z.unknown().describe('null unless the kind is value'),
-      text: z.string().nullable().describe('the text with secrets as expressions, if the kind is secret'),
+      text: z
+        .string()
+        .nullable()
+        .describe('the text, in which secrets stay expressions; null unless the kind is secret'),
       from: z.array(z.string()).describe('names that the expression reads, such as param.port'),
     }),
   ),

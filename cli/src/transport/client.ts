@@ -317,7 +317,7 @@ function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }
     `the certificate of ${origin} ${isStored ? 'has changed: it is not the trusted one' : `is not the one from ${source}`}; nothing was sent\n` +
       `${isStored ? 'trusted' : 'expected'}:\n${showFingerprint(fingerprint)}\n` +
       `presented:\n${shown}`,
-    `Unless you expect a new certificate, someone may be intercepting the connection. An orchestrator creates one if its advertised_host or its data directory changes. Compare the presented fingerprint with ${fingerprintSource}. Only if they are equal, ${nextStep[source](origin, shown)}`,
+    `Unless you expect a new certificate, someone may be intercepting the connection. An orchestrator creates one if its advertised_host or its data directory changes. Compare the presented fingerprint with ${fingerprintSource}. Only if they match, ${nextStep[source](origin, shown)}`,
   );
 }
 

@@ -7,7 +7,7 @@ import { Confirm } from '../parts/dialog/dialog.tsx';
  * confirmation.
  * @param what the dialog's text
  * @param withTab whether to ask when the operator switches tabs
- * @returns the dialog to render, and a function that allows the next navigation, to call after saving or removing
+ * @returns the dialog to render, and a function that allows the next navigation; call it after saving or removing
  */
 export function useLeaveGuard(
   unsaved: boolean,

@@ -350,7 +350,7 @@ export class Inbound {
   private showOutput(link: Link, progress: OutputProgress, bytes: number, now: number): void {
     const { outputProgressBytes, outputProgressPerSecond, outputProgressBurst, unacknowledgedBytes } = this.limits;
     if (bytes > outputProgressBytes || link.unacknowledgedBytes + bytes > unacknowledgedBytes) {
-      link.violation(`output_progress of ${bytes} bytes exceeds the maximum or the rest of the window`);
+      link.violation(`output_progress of ${bytes} bytes exceeds the maximum or the remaining window`);
       return;
     }
     link.outputBucket ??= new TokenBucket(outputProgressBurst, now);

@@ -114,7 +114,7 @@ export class InputQueue {
   /** Number of bytes of the first chunk that have already been sent. */
   private sent = 0;
   waiting = 0;
-  /** Sent bytes for which no credit has arrived. */
+  /** Number of bytes sent but not yet credited. */
   private outstanding = 0;
 
   /**

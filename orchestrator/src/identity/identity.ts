@@ -29,7 +29,7 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   const privateKey = createPrivateKey(pem);
   const publicKey = rawPublicKey(privateKey);
   if (publicKey === null) throw new Error(`${path} does not contain an Ed25519 key; restore the original file`);
-  // Creates a new certificate with a long lifetime on each startup, because agents ignore names and dates.
+  // Agents verify only the key, not names or dates, so each startup can create a new certificate with a long lifetime.
   const certificatePem = await selfSigned(privateKey, { commonName: 'muster orchestrator', hosts: [], days: 36_500 });
   return { publicKey, privateKeyPem: pem, certificatePem };
 }

@@ -104,7 +104,7 @@ const control = fc.oneof(
   ),
 );
 
-test('shows the same screen after any output, on the main and the alternate screen', async () => {
+test('restores the same screen after any output, on the main and the alternate screen', async () => {
   const shown = fc.array(fc.oneof(word, control), { maxLength: 60 }).map((parts) => parts.join(''));
   await fc.assert(
     fc.asyncProperty(fc.constantFrom('', '\x1b[?1049h'), shown, async (on, first) => {

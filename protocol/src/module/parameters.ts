@@ -27,7 +27,7 @@ export function mergeFault({ type, merge }: Parameter): string | undefined {
 }
 
 export interface ParameterFault {
-  /** The parameter. */
+  /** Name of the parameter. */
   readonly name: string;
   /** Begins with the parameter's name. */
   readonly path: readonly (string | number)[];

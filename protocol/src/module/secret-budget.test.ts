@@ -21,7 +21,7 @@ const file = (id: string, times: number, fallback: string | null = null): Unfill
 });
 const tooMany = 'the secrets of the operation exceed 15 MiB: insert large secrets less often';
 
-test('refuses secrets that exceed the limit of an operation with a single error', () => {
+test('reports a single error if secrets exceed the limit of an operation', () => {
   const large = () => 'x'.repeat(mebibyte);
   const filled = fillSecrets([file('a', 14), file('b', 14), file('c', 14)], large);
   expect(filled).toEqual({

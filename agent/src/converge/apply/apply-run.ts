@@ -340,7 +340,7 @@ function pruneAbove(progress: Progress, resource: Step['resource'], provider: Pr
   const machine = progress.machine();
   for (const directory of ancestors(path)) {
     if (!ourDirectories.has(directory)) return;
-    // Another resource declares, and so manages, the directory.
+    // Another resource declares the directory, and therefore manages it.
     if (machine.declaredDirectory(directory)) return;
     if (!isRemoved(directory, progress)) return;
     progress.recordLate({ t: 'directories', id: null, made: [], gone: [directory] });

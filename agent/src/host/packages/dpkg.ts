@@ -116,7 +116,7 @@ function packageOf(fields: ReadonlyMap<string, string>, path: string): DpkgPacka
   };
 }
 
-/** Parses lines of a path and an MD5. `obsolete` marks a file that is no longer in the package. */
+/** Parses lines that each contain a path and an MD5 hash. `obsolete` marks a file that is no longer in the package. */
 function conffilesOf(text: string): Map<string, string> {
   const conffiles = new Map<string, string>();
   for (const line of text.split('\n')) {

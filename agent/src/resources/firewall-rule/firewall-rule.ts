@@ -76,7 +76,7 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
     if (direction === 'out' && source != null)
       throw new HostFailure('`source` is for incoming packets; a rule with `direction: out` has a `destination`');
     if (direction !== 'out' && destination != null)
-      throw new HostFailure('`destination` is for outgoing packets; a rule for incoming ones has a `source`');
+      throw new HostFailure('`destination` is for outgoing packets; use `source` for incoming packets');
     if (protocol === 'icmp' && ports != null && ports.length > 0)
       throw new HostFailure('icmp has no ports: remove `ports`, or declare another `protocol`');
   },

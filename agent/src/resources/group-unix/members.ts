@@ -43,7 +43,10 @@ export function rememberMembers(body: Body, now: readonly string[], before: Memb
   return { added, ...(members === undefined ? {} : { members }) };
 }
 
-/** Returns the original members. Those who joined since then stay, unless the declaration removed others. */
+/**
+ * Returns the members to restore: the recorded list if the declaration removed members, otherwise the current members
+ * without those that the declaration added.
+ */
 export const membersBefore = ({ added, members }: MembersBefore, now: readonly string[]): string[] =>
   members ?? now.filter((member) => added?.includes(member) !== true);
 

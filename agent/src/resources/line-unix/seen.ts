@@ -139,7 +139,7 @@ export function look(resource: ResolvedResource, previous: string | null, machin
   );
   if (size > maxSaved)
     throw new HostFailure(
-      `the lines of ${pathOf(resource)} to replace total more than ${maxSaved / 1024} KiB, which is too much to restore later; nothing was changed. Make \`match\` narrower.`,
+      `the lines to replace in ${pathOf(resource)} exceed ${maxSaved / 1024} KiB, the most that can be restored later; nothing was changed. Use a narrower \`match\`.`,
     );
   const isAdded = hits.length === 0 && !isAbsent(resource);
   const end = positionOf(lines, isAdded ? insertionIndex(resource, lines) : lines.length, 0);

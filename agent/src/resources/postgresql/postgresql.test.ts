@@ -200,7 +200,7 @@ describe('extensions', () => {
     expect(() => diffExtension({ body }, { missing: null, extension }, apply)).toThrow('cannot be updated');
   });
 
-  test('drops an extension that has tables only with `force`, and keeps a version that it cannot downgrade', () => {
+  test('requires `force` to drop an extension that has tables, and keeps a version that it cannot downgrade', () => {
     const body = { name: 'x', database: 'd' };
     const full = { missing: null, extension: { ...extension, has_tables: true } };
     expect(() => diffExtensionRemoval(body, { was: 'absent' }, full)).toThrow('declare `force: true`');

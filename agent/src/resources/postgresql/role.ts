@@ -140,7 +140,7 @@ export function diffRole(
   };
 }
 
-/** Returns the changes to these attributes, without the password. */
+/** Returns the changes to the declared attributes except the password. */
 function changesTo(wanted: Wanted, role: RoleRecord | null): FieldChange[] {
   const changes: FieldChange[] = [];
   for (const field of [...roleFlagNames, 'connection_limit'] as const) {

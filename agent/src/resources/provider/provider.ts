@@ -29,7 +29,7 @@ export interface Machine {
    * @throws HostFailure if the content cannot be downloaded; another error if the agent stops
    */
   useDownload<T>(source: DownloadSource, action: (content: StoredContent & { size: number }) => Promise<T>): Promise<T>;
-  /** Reads small content from a server into memory. @throws HostFailure if the content exceeds `limit` bytes */
+  /** Downloads a small file into memory. @throws HostFailure if the content exceeds `limit` bytes */
   readDownload(url: string, limit: number): Promise<Buffer>;
   /** The agent's environment variables. Only the proxy variables are used. */
   environment: Readonly<Record<string, string | undefined>>;

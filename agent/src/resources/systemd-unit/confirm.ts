@@ -67,7 +67,7 @@ function upFault(name: string, unit: UnitState, why: string): string | null {
     return `${name} does not keep running: ${howItEnded(unit)}, and systemd keeps restarting it`;
   if (runsOnce(unit) && unit.active === 'inactive' && unit.result === 'success' && why === '') return null;
   if (unit.result === 'success' && unit.active === 'inactive' && unit.invocation !== '' && why === '')
-    return `${name} ended immediately after its start; if it is supposed to do its work and end, declare \`type: oneshot\``;
+    return `${name} exited immediately after it started; if it is meant to run to completion, declare \`type: oneshot\``;
   return `${name} did not start${unit.result === 'success' ? '' : `: ${howItEnded(unit)}`}${why}`;
 }
 

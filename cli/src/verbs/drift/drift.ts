@@ -49,7 +49,7 @@ interface Options extends AgentOptions {
 
 export const register: Register = (command, act) => {
   command
-    .argument('[agents...]', `${severalNaming}; without them, the newest check of every agent`)
+    .argument('[agents...]', `${severalNaming}; if omitted, shows the latest check of every agent`)
     .option('--check', 'With --selector or --all: check those machines now')
     .option('--all', 'With --check: every approved agent')
     .option('--latest', 'Show the newest check of an agent; start none')

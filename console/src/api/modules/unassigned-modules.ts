@@ -19,7 +19,7 @@ export interface AssignedModules {
   readonly matches: readonly string[];
 }
 
-/** Returns, by node id, each agent's modules that none of its assignments contains. */
+/** Returns, by node ID, the modules of each agent that are in none of its assignments. */
 export function unassignedModules(
   agents: readonly AgentModules[],
   assignments: readonly AssignedModules[],

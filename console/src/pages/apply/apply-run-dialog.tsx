@@ -75,7 +75,7 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
   const { isConfirmed, setConfirmed } = useConfirmedRemovals(removals);
   const coversAll = !isExact || plans.some(({ subject }) => subject.kind === 'assignment');
   const targets = targetsOf(plans, results, isExact);
-  /** Number of agents on which to apply. */
+  /** Number of agents to apply to. */
   const count = targets.reduce((sum, target) => sum + target.count, 0);
   const options = useFanOutDraft(targets.map((target) => target.count));
   const apply = useMutation({

@@ -88,7 +88,7 @@ export function AssignmentForm({
           {!fields.valuesOnly && <ModeFields mode={fields.mode} windowOnly={fields.windowOnly} onChange={change} />}
           <Input
             label="Precedence"
-            hint="If several assignments give a value to one parameter, the highest precedence counts."
+            hint="If several assignments set the same parameter, the one with the highest precedence wins."
             inputMode="numeric"
             value={fields.precedence}
             error={faults.precedence}

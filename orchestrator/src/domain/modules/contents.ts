@@ -152,7 +152,7 @@ async function deleteFilesOfRemovedModules({ db }: Pick<Context, 'db'>): Promise
   const bases = (await db.all(basesOfOpenRuns, {})).map(({ basis }) => fromJson(basis) as { revisions: object });
   for (const { name } of removed) {
     if (bases.some(({ revisions }) => Object.hasOwn(revisions, name))) continue;
-    // If the name contains a wildcard, the files are only kept longer.
+    // A name that contains a LIKE wildcard may also match other operations, which only delays the deletion.
     if (await db.get(openOperationWith, { pattern: `%${JSON.stringify(name)}%` })) continue;
     await db.write({ name: 'contents/removed modules', statements: [statement(deleteFilesOfRemoved, { name })] });
   }

@@ -118,7 +118,7 @@ describeDatabases('modules that require others', (fixture) => {
     expect(await found(removeModule(context, actor, 'base'))).toBe('done');
   });
 
-  test('accepts only one of two concurrent changes: a requirement and a removal, or two requirements', async () => {
+  test('accepts only one of two conflicting concurrent changes: requiring and removing a module, or requiring each other', async () => {
     const { context, actor, upload, found } = await open();
     for (let round = 0; round < 5; round++) {
       await upload('base');

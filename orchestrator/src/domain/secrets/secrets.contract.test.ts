@@ -217,7 +217,7 @@ describeDatabases('secrets', (fixture) => {
     await submit(['d']);
   });
 
-  test('checks the secret that an assignment’s parameter names, and hides its value', async () => {
+  test('checks the secret named by an assignment’s parameter, and hides its value', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     const module = using('secret(param.key)', 'p').replace(

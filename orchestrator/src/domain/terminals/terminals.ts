@@ -116,7 +116,7 @@ async function requireReachable(context: Context, idOrName: string): Promise<End
 }
 
 /**
- * Returns a session that the operator may use.
+ * Returns the session if the operator may use it.
  * @throws MusterError terminal_not_found, terminal_of_another
  */
 async function requireOwn(context: Context, { actor, role }: TerminalAsker, sessionId: string): Promise<Row> {

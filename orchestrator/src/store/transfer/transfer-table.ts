@@ -22,7 +22,7 @@ export interface TransferTable {
   readonly counter: string | null;
 }
 
-/** The values of a row in the order of the columns. Bytes are in base64. */
+/** The values of a row, in column order. Binary values are base64-encoded. */
 export type TransferRow = readonly (string | number | null)[];
 
 /** A database that no other process uses, opened to read all its rows. */

@@ -47,7 +47,7 @@ export const standardFunctions: readonly StandardFunction[] = [
   ['all', 'list.all(x, condition)', 'Whether the condition is true for each element x.'],
   ['exists', 'list.exists(x, condition)', 'Whether the condition is true for at least one element x.'],
   ['exists_one', 'list.exists_one(x, condition)', 'Whether the condition is true for exactly one element x.'],
-  ['bind', 'cel.bind(x, value, result)', 'The result, in which x is the value.'],
+  ['bind', 'cel.bind(x, value, result)', 'Evaluates the result with x set to the value.'],
   ['hex', 'bytes.hex()', 'The bytes in hexadecimal.'],
   ['at', 'bytes.at(index)', 'The byte at an index.'],
   ...times.map((name) => [name, `timestamp.${name}()`, 'A component of a time, in UTC or in the given time zone.']),
