@@ -18,7 +18,7 @@ import { basename, join, relative } from 'node:path';
 import type { Build } from '@muster/protocol/executable';
 import { build } from 'esbuild';
 import { builtConsole, packagesFile } from '../tools/build/build-console.ts';
-import { addonFile, bundles, type ProgramName, programs } from '../tools/build/bundle.ts';
+import { addonFile, bundles, cliRest, programs } from '../tools/build/bundle.ts';
 import type { Contents } from './executable/programs.ts';
 
 /**
@@ -111,7 +111,7 @@ function wrapped(name: string, text: string): string {
 const execArgv = ['--disable-sigusr1', '--max-old-space-size-percentage=50'];
 
 /** Programs to include with a code cache, and the arguments with which each runs before its cache is written. */
-const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--help'] };
+const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--help'], [cliRest]: [] };
 
 /**
  * Loads a program as `prepare` in executable/programs.ts does.
@@ -157,7 +157,7 @@ async function make(path: string, about: Build): Promise<void> {
   try {
     const node = strippedNode();
     await ownPrograms(folder);
-    const names = Object.keys(programs) as ProgramName[];
+    const names = [...Object.keys(programs), cliRest];
     const files = names.map((name) => `${name}.cjs`);
     for (const name of names)
       writeFileSync(

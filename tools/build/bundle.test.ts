@@ -9,7 +9,8 @@ beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'muster-bundle-'));
   writeFileSync(
     join(home, 'report.cjs'),
-    "process.on('exit', () => process.stderr.write(`\\nschemas: ${'__zod_globalConfig' in globalThis}`));",
+    `const rest = () => Object.keys(require.cache).some((file) => file.endsWith('/cli-rest.cjs'));
+     process.on('exit', () => process.stderr.write(\`\\nschemas: \${'__zod_globalConfig' in globalThis}, rest: \${rest()}\`));`,
   );
 });
 afterAll(() => rmSync(home, { recursive: true }));
@@ -25,15 +26,15 @@ const start = (words: string) =>
   );
 
 test.each(['status --url http://127.0.0.1:9', 'agents --help', 'apply --help', 'operations --help', 'drift --help'])(
-  'loads no schemas for `muster %s`',
+  'loads neither schemas nor the rest of the program for `muster %s`',
   (words) => {
     const { stderr, stdout, status } = start(words);
     expect(stdout + stderr).toContain(status === 0 ? 'Usage: muster' : 'no orchestrator answers');
-    expect(stderr).toMatch(/\nschemas: false$/);
+    expect(stderr).toMatch(/\nschemas: false, rest: false$/);
   },
 );
 
 test('loads the schemas for `muster schema`', () => {
   expect(start('schema status')).toMatchObject({ status: 0, stdout: expect.stringContaining('"protocol_version"') });
-  expect(start('schema status').stderr).toMatch(/\nschemas: true$/);
+  expect(start('schema status').stderr).toMatch(/\nschemas: true, rest: true$/);
 });

@@ -157,6 +157,11 @@ const cachedFile = (name: string) => `${name}-cached.cjs`;
 const mainPrograms: readonly ProgramName[] = ['agent', 'orchestrator', 'cli'];
 const starter = join(import.meta.dirname, 'start-cached.cjs');
 
+/** File with the parts of the CLI that most verbs do not need, without its ending. */
+export const cliRest = 'cli-rest';
+/** Parts that have more characters than this, and that no start requires, are in a separate file. */
+const largePart = 64 * 1024;
+
 /** File name of the list of packages whose code is in the programs. The file is in the folder of the programs. */
 const packagesFile = 'packages.json';
 
@@ -204,7 +209,7 @@ const commonJs = { format: 'cjs', supported: { 'dynamic-import': false } } as co
 
 async function bundle(outdir: string): Promise<void> {
   const { build } = await import('esbuild');
-  const { cli, ...others } = programs;
+  const { cli: _, ...others } = programs;
   const entryPoints = Object.entries(others).map(([out, path]) => ({
     out,
     in: path.endsWith('.ts') ? join(root, path) : path,
@@ -217,39 +222,57 @@ async function bundle(outdir: string): Promise<void> {
     outExtension: { '.js': '.cjs' },
     banner: { js: banner },
   });
-  const ofCli = await bundleParts(cli, join(outdir, 'cli.cjs'));
+  const ofCli = await bundleCli(outdir);
   for (const name of mainPrograms) copyFileSync(starter, join(outdir, cachedFile(name)));
   const packages = packagesIn({ ...metafile.outputs, ...ofCli.outputs });
   writeFileSync(join(outdir, packagesFile), JSON.stringify(packages, null, 2));
 }
 
+/** Returns the names of the parts that a part imports when it starts, and of the parts that these import. */
+function startedWith(entry: string, outputs: Metafile['outputs']): Set<string> {
+  const files = new Map(Object.entries(outputs).map(([file, output]) => [basename(file), output]));
+  const names = new Set([entry]);
+  for (const name of names)
+    for (const { path, kind } of files.get(name)?.imports ?? [])
+      if (kind === 'import-statement') names.add(basename(path));
+  return names;
+}
+
 /**
- * Bundles a program into one file in which each part is a function. V8 compiles only the parts that are loaded at
- * startup, and its code cache does not contain the other parts.
+ * Bundles the CLI. Each part is a function, so that V8 compiles only the parts that are loaded at startup, and its code
+ * cache does not contain the other parts. Large parts that are not needed at startup are in a second file, because reading
+ * a megabyte takes a tenth of the CPU time of a request.
  */
-async function bundleParts(entryPoint: string, outfile: string): Promise<Metafile> {
+async function bundleCli(outdir: string): Promise<Metafile> {
   const { build, transform } = await import('esbuild');
   const { outputFiles, metafile } = await build({
     ...options,
-    entryPoints: { entry: join(root, entryPoint) },
+    entryPoints: { entry: join(root, programs.cli) },
     outdir: root,
     format: 'esm',
     splitting: true,
     write: false,
   });
-  const parts = outputFiles.map(async ({ path, text }) => {
+  const started = startedWith('entry.js', metafile.outputs);
+  const parts: Record<typeof cliRest | 'cli', string[]> = { cli: [], [cliRest]: [] };
+  for (const { path, text } of outputFiles) {
+    const name = basename(path);
     const { code } = await transform(text, { ...syntax, ...commonJs });
-    return `${JSON.stringify(`./${basename(path)}`)}(exports,module,require){${code.trim()}\n}`;
-  });
+    const file = code.length > largePart && !started.has(name) ? cliRest : 'cli';
+    parts[file].push(`${JSON.stringify(`./${name}`)}(exports,module,require){${code.trim()}\n}`);
+  }
+  writeFileSync(join(outdir, `${cliRest}.cjs`), `module.exports={${parts[cliRest].join(',')}};\n`);
   writeFileSync(
-    outfile,
-    `const parts={${(await Promise.all(parts)).join(',')}};
+    join(outdir, 'cli.cjs'),
+    `const parts={${parts.cli.join(',')}};
 const loaded={};
+let rest;
 const load=(name)=>{
-if(!Object.hasOwn(parts,name))return require(name);
+if(!name.startsWith('./'))return require(name);
 if(loaded[name]===undefined){
 const module=loaded[name]={exports:{}};
-parts[name](module.exports,module,load);
+const part=parts[name]??(rest??=require('./${cliRest}.cjs'))[name];
+part(module.exports,module,load);
 }
 return loaded[name].exports;
 };

@@ -13,8 +13,10 @@ beforeEach(() => {
     `const called = () => require('node:path').basename(__filename) + ' ' + process.argv.slice(2).join(' ');
      console.log(called());
      if (process.argv[2] === 'stack') throw new Error('wrong');
+     if (process.argv[2] === 'more') console.log(require('./it-rest.cjs').more());
      process.exitCode = process.argv[2] === 'fail' ? 3 : 0;`,
   );
+  writeFileSync(join(folder, 'it-rest.cjs'), "module.exports={more(){return 'the rest of ' + __filename}};");
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -31,6 +33,15 @@ test('stores one code cache per first argument, and reuses it', () => {
   expect(run('status', '--all').stdout).toBe('it.cjs status --all\n');
   expect(statSync(join(folder, 'it.status.cache')).ino).toBe(ino);
   expect(readFileSync(join(folder, 'it.status.cache'), 'latin1')).toContain('basename');
+});
+
+test('stores the code cache of the rest of a program separately', () => {
+  const expected = `it.cjs more\nthe rest of ${join(folder, 'it-rest.cjs')}\n`;
+  expect(run('more')).toMatchObject({ status: 0, stdout: expected, stderr: '' });
+  expect(caches().sort()).toEqual(['it-rest.more.cache', 'it.more.cache']);
+  expect(run('more').stdout).toBe(expected);
+  expect(run('status').status).toBe(0);
+  expect(caches()).not.toContain('it-rest.status.cache');
 });
 
 test('replaces a code cache that V8 rejects', () => {
