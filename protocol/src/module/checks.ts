@@ -3,11 +3,19 @@ import { isOptional, readingsOf } from './composition/readings.ts';
 import { type DeclaredFields, differenceBetween } from './composition/same-resource.ts';
 import { impossibleVersion } from './conditions/distro-versions.ts';
 import { celPrefix, described, parameterPrefix, size, together } from './conditions.ts';
-import { type Contender, conflictingPairs } from './conflicts.ts';
+import { type Contender, canBothApply, conflictingPairs } from './conflicts.ts';
 import type { Conditions } from './document.ts';
 import { checkExpressions, type ReportExpression } from './expression/expression-check.ts';
 import { includesIn } from './expression/template-names.ts';
-import { createsEmptyFile, isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
+import {
+  createsEmptyFile,
+  furtherFiles,
+  isPartOfFile,
+  keyOfFile,
+  wholeFiles,
+  whyNotBoth,
+  whyNotTwice,
+} from './file-parts.ts';
 import { declaredCombinationFaults } from './kinds/field-combinations.ts';
 import { identify, kinds, resourceTypes } from './kinds.ts';
 import { quoted, suggestion } from './nearest.ts';
@@ -60,6 +68,7 @@ export function checkModule(value: unknown, outline: Outline, findings: Findings
   }
   checkConditions(outline, findings);
   checkIdentities(outline, findings);
+  checkFurtherFiles(outline, findings);
   checkFileParts(outline, findings);
   if (outline.supports.length === 0) {
     findings.warning([], 'the module has no supports clause, so it matches no agent');
@@ -418,6 +427,40 @@ const isUncertain = (fields: readonly string[], candidates: readonly Candidate[]
       fields.some((field) => JSON.stringify(body[field] ?? null).includes('${{')),
   );
 
+/** Refuses a file that a resource declares besides its main object, if another resource declares it too. */
+function checkFurtherFiles({ resources, supports }: Outline, { fault }: Findings): void {
+  const clauses = supports.map(({ conditions }) => conditions);
+  const filesOf = (candidate: Candidate): [string, string][] =>
+    furtherFiles(candidate).map((file) => [keyOfFile(file), file]);
+  const files = new Map(resources.flatMap(({ candidates }) => candidates.flatMap(filesOf)));
+  const declarers = new Map<string, (Contender & { label: string })[]>();
+  let steps = 10_000;
+  for (const [index, resource] of resources.entries()) {
+    if (resource.forEach !== undefined || files.size === 0) continue;
+    for (const candidate of resource.candidates) {
+      const known = declaredIdentity(resource, candidate);
+      const when = together(resource.when, candidate.when);
+      if (known === undefined || when === undefined) continue;
+      const rivals = rivalsOf(resource, candidate);
+      const contender = { resource: index, ...known, when, variant: candidate.when, rivals };
+      const conflicts = (one: Contender): boolean =>
+        one.key !== contender.key && --steps >= 0 && canBothApply(one, contender, clauses);
+      for (const key of new Set([known.key, ...filesOf(candidate).map(([key]) => key)])) {
+        const file = files.get(key);
+        if (file === undefined) continue;
+        const others = declarers.get(key) ?? [];
+        const other = others.find(conflicts);
+        if (other !== undefined) {
+          const message = `${known.label} and resource ${other.resource + 1} (${other.label}) ${whyNotTwice(file)}`;
+          fault(candidate.path, message, 'key');
+        }
+        others.push(contender);
+        declarers.set(key, others);
+      }
+    }
+  }
+}
+
 /**
  * Refuses a part of a file if the whole content is declared as well. Compares the paths as written, because equal strings
  * yield equal paths.
@@ -436,8 +479,8 @@ function checkFileParts({ resources, supports }: Outline, { fault }: Findings): 
       const contender = { resource, key: path, when, variant: candidate.when, rivals, candidate };
       if (isPartOfFile(candidate)) parts.push(contender);
       const { type, body, template } = candidate;
-      if (takesWholeFile({ type, body: { ...body, template: template?.id } }))
-        wholes.set(path, [...(wholes.get(path) ?? []), contender]);
+      for (const file of wholeFiles({ type, body: { ...body, template: template?.id } }))
+        wholes.set(file, [...(wholes.get(file) ?? []), { ...contender, key: file }]);
     }
   }
   let steps = 10_000;

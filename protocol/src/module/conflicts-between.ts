@@ -2,7 +2,7 @@ import { type DeclaredFields, differenceBetween } from './composition/same-resou
 import { parameterPrefix, together } from './conditions.ts';
 import { type Contender, canBothApply } from './conflicts.ts';
 import type { Conditions, DeclaredResource, ModuleDocument, ResourceDeclaration } from './document.ts';
-import { isPartOfFile, takesWholeFile, whyNotBoth } from './file-parts.ts';
+import { furtherFiles, isPartOfFile, keyOfFile, wholeFiles, whyNotBoth, whyNotTwice } from './file-parts.ts';
 import { declareLatest } from './kinds/packages.ts';
 import { identify, kinds } from './kinds.ts';
 import { quoted } from './nearest.ts';
@@ -53,12 +53,30 @@ export function conflictsBetween(modules: readonly ModuleDocument[]): ModuleConf
   };
   const byKey = new Map<string, Entry[]>();
   const wholes = new Map<string, Entry[]>();
+  const files = new Map(entries.flatMap(filesOf).map((file): [string, string] => [keyOfFile(file), file]));
+  const declarers = new Map<string, Entry[]>();
   for (const entry of entries) {
     const earlier = byKey.get(entry.key) ?? [];
     compare(entry, earlier, (one) => different(one, entry, modules));
     byKey.set(entry.key, [...earlier, entry]);
-    const path = pathOf(entry);
-    if (path !== null && isWhole(entry)) wholes.set(path, [...(wholes.get(path) ?? []), entry]);
+    for (const file of wholesOf(entry)) wholes.set(file, [...(wholes.get(file) ?? []), entry]);
+    for (const key of new Set([entry.key, ...filesOf(entry).map(keyOfFile)])) {
+      const file = files.get(key);
+      if (file === undefined) continue;
+      const others = declarers.get(key) ?? [];
+      declarers.set(key, others);
+      compare(
+        entry,
+        others.filter((one) => one.key !== entry.key),
+        (one) => ({
+          module: entry.module,
+          path: entry.path,
+          message: `${entry.label} and ${one.label} in ${locationOf(one, modules)} ${whyNotTwice(file)}`,
+          uncertain: false,
+        }),
+      );
+      others.push(entry);
+    }
   }
   for (const entry of entries) {
     const path = pathOf(entry);
@@ -152,8 +170,11 @@ const opening = '${{';
 /** Parameters have a separate value in each module. */
 const usesParameter = (text: string): boolean => /\$\{\{[^}]*\bparam\./.test(text);
 
-const isWhole = ({ declared: { type, body, template } }: Entry): boolean =>
-  takesWholeFile({ type, body: { ...body, template } });
+const wholesOf = ({ declared: { type, body, template } }: Entry): string[] =>
+  wholeFiles({ type, body: { ...body, template } });
+
+/** Returns the files that an entry declares besides its main object, and whose paths other modules can have. */
+const filesOf = ({ declared }: Entry): string[] => furtherFiles(declared).filter((file) => !usesParameter(file));
 
 const pathOf = ({ declared }: Entry): string | null =>
   typeof declared.body.path === 'string' ? declared.body.path : null;

@@ -1,4 +1,5 @@
-import type { ResourceType } from './kinds.ts';
+import { kinds, type ResourceType } from './kinds.ts';
+import { quoted } from './nearest.ts';
 
 /**
  * If a file's whole content is declared, no part of it may be declared as well. Otherwise, each resource would undo the
@@ -18,11 +19,28 @@ const hasContent = ({ body }: Declared): boolean => contents.some((field) => bod
 export const createsEmptyFile = (declared: Declared): boolean =>
   declared.type === 'file-unix' && declared.body.ensure !== 'absent' && !hasContent(declared);
 
-/** Reports whether a resource always determines the whole file: its content, its link target, or its absence. */
-export const takesWholeFile = (declared: Declared): boolean =>
+/** Reports whether a resource always determines the file at its path: its content, its link target, or its absence. */
+const takesWholeFile = (declared: Declared): boolean =>
   declared.type === 'download' ||
+  declared.type === 'certificate-file' ||
   (declared.type === 'file-unix' &&
     (declared.body.ensure === 'absent' || (hasContent(declared) && declared.body.if_exists !== 'keep')));
+
+/** Returns the paths of the files that a resource declares besides the object that its identity names. */
+export const furtherFiles = ({ type, body }: Declared): readonly string[] => kinds[type].writes?.(body) ?? [];
+
+/** Returns the paths of the files that a resource always determines as a whole. */
+export const wholeFiles = (declared: Declared): string[] => {
+  const { path } = declared.body;
+  return [...(takesWholeFile(declared) && typeof path === 'string' ? [path] : []), ...furtherFiles(declared)];
+};
+
+/** Returns the key that a resource with this path has, for a path as written, which may contain expressions. */
+export const keyOfFile = (path: string): string =>
+  path.includes('${{') ? JSON.stringify(['path', [path]]) : `path:${path}`;
+
+export const whyNotTwice = (path: string): string =>
+  `both declare ${quoted(path)}: choose another path in one of them, or remove one`;
 
 const values: readonly ResourceType[] = ['json-unix', 'yaml-unix', 'toml-unix'];
 const parts: readonly ResourceType[] = ['line-unix', 'block-unix', 'ini-unix', ...values];

@@ -183,6 +183,88 @@ describe('one resource in two modules', () => {
   });
 });
 
+describe('a certificate with further files', () => {
+  const pem = (name: string) => `"-----BEGIN ${name}-----\\nx\\n-----END ${name}-----"`;
+  const secrets = `certificate: ${pem('CERTIFICATE')}, key: ${pem('PRIVATE KEY')}`;
+  const placed = (path: string, key: string) => `certificate-file: { path: "${path}", key_path: "${key}", ${secrets} }`;
+  const acme = (path: string) =>
+    `certificate-acme: { path: "${path}", domains: [a.example.org], directory: "https://ca.example.org/", agree_terms: true, webroot: /www }`;
+  const entry = (resource: string) => `  - { resource: { ${resource} } }\n`;
+
+  test.each([
+    ['the key of another certificate', placed('/a.pem', '/x.key'), placed('/b.pem', '/x.key'), '/x.key'],
+    ['the certificate of another key', placed('/a.pem', '/x.key'), placed('/x.key', '/b.key'), '/x.key'],
+    ['a file', placed('/a.pem', '/x.key'), 'file-unix: { path: /x.key, mode: "0600" }', '/x.key'],
+    ['an absent file', placed('/a.pem', '/x.key'), 'file-unix: { path: /x.key, ensure: absent }', '/x.key'],
+    ['a directory', placed('/a.pem', '/x.key'), 'directory-unix: { path: /x.key/ }', '/x.key'],
+    ['the key of a requested certificate', acme('/tls'), placed('/a.pem', '/tls/privkey.pem'), '/tls/privkey.pem'],
+    ['the chain of a requested certificate', acme('/tls'), placed('/tls/chain.pem', '/a'), '/tls/chain.pem'],
+    ['a requested certificate', acme('/tls'), 'file-unix: { path: /tls/cert.pem, content: x }', '/tls/cert.pem'],
+    [
+      'an expression',
+      placed('/a.pem', '/${{ agent.name }}'),
+      'file-unix: { path: "/${{ agent.name }}", content: x }',
+      '/${{ agent.name }}',
+    ],
+  ])('conflicts with %s, in one module and in two', (_, one, other, file) => {
+    const pairs = [
+      [one, other],
+      [other, one],
+    ] as const;
+    for (const [first, second] of pairs) {
+      const declared = `both declare "${file}": choose another path in one of them, or remove one`;
+      expect(uploadFaults(entry(first) + entry(second))).toEqual([expect.stringContaining(declared)]);
+      const modules = [moduleOf('one', entry(first)), moduleOf('two', entry(second))];
+      expect(conflictsBetween(modules)).toMatchObject([{ module: 1, message: expect.stringContaining(declared) }]);
+      const found = `both declare "${file.replace('${{ agent.name }}', 'web-1')}"`;
+      expect(faultsOf(resolve(...modules))).toEqual(['module_conflict', expect.stringContaining(found)]);
+    }
+  });
+
+  test('names both resources in a conflict', () => {
+    const [one, two] = [placed('/a.pem', '/x.key'), placed('/b.pem', '/x.key')];
+    expect(uploadFaults(entry(one) + entry(two))[0]).toContain(
+      'certificate-file "/b.pem" and resource 1 (certificate-file "/a.pem") both declare "/x.key"',
+    );
+    const modules = [moduleOf('one', entry(one)), moduleOf('two', entry(two))];
+    expect(conflictsBetween(modules)[0]?.message).toContain(
+      'certificate-file "/b.pem" and certificate-file "/a.pem" in module "one" (resource 1) both declare "/x.key"',
+    );
+  });
+
+  test.each([
+    ['keys', placed('/a.pem', '/x.key'), 'line-unix: { path: /x.key, line: x }'],
+    ['certificates', placed('/x.pem', '/x.key'), 'block-unix: { path: /x.pem, marker: m }'],
+    ['requested keys', acme('/tls'), 'line-unix: { path: /tls/privkey.pem, line: x }'],
+  ])('conflicts with parts of %s', (_, whole, part) => {
+    const says = expect.stringMatching(/is a part of a file, and .* declares the whole file/);
+    expect(uploadFaults(entry(whole) + entry(part))).toEqual([says]);
+    const modules = [moduleOf('one', entry(whole)), moduleOf('two', entry(part))];
+    expect(conflictsBetween(modules)).toMatchObject([{ message: says }]);
+    expect(faultsOf(resolve(...modules))).toEqual(['module_conflict', says]);
+  });
+
+  test('accepts one declaration in two modules, other agents, and the directory of the files', () => {
+    const same = [placed('/a.pem', '/x.key'), placed('/a.pem', '/x.key')].map(entry);
+    const tree = [acme('/tls'), 'directory-unix: { path: /tls, mode: "0750" }'].map(entry);
+    const agents = [placed('/a.pem', '/x.key'), placed('/b.pem', '/x.key')].map(
+      (resource, i) => `  - { when: { distro: d${i} }, resource: { ${resource} } }\n`,
+    );
+    for (const entries of [same, tree, agents]) {
+      expect(uploadFaults(entries.join(''))).toEqual([]);
+      const modules = entries.map((text, i) => moduleOf(`m${i}`, text));
+      expect(conflictsBetween(modules)).toEqual([]);
+      expect(faultsOf(resolve(...modules))).toEqual([]);
+    }
+  });
+
+  test('conflicts within a list, once the list is known', () => {
+    const resource = placed('/${{ each }}.pem', '/x.key');
+    const module = moduleOf('m', `  - { for_each: "\${{ ['a', 'b'] }}", resource: { ${resource} } }\n`);
+    expect(faultsOf(resolve(module))).toEqual(['module_conflict', expect.stringContaining('both declare "/x.key"')]);
+  });
+});
+
 describe('references to other modules', () => {
   const nginx = moduleOf('nginx', '  - { id: service, resource: { service-systemd: { name: nginx } } }\n');
   const user = (reference: string) =>

@@ -1,6 +1,6 @@
 import type { Fault } from '../../errors.ts';
 import type { Json, ModuleDocument } from '../document.ts';
-import { isPartOfFile, isValueOfFile, takesWholeFile, whyNotBoth } from '../file-parts.ts';
+import { furtherFiles, isPartOfFile, isValueOfFile, wholeFiles, whyNotBoth, whyNotTwice } from '../file-parts.ts';
 import { type Instance, sensitiveFields } from '../instances.ts';
 import { confirms } from '../kinds/services.ts';
 import type { Trigger } from '../kinds.ts';
@@ -63,7 +63,9 @@ export function mergeInstances(parts: readonly Part[]): Merge {
   for (const each of merged) each.resource = confirmed(each.resource, byKey);
   const immediate = orderImmediate(merged, byKey, budget);
   if (immediate !== null) return tooManyReferences(immediate.module, immediate.path);
-  conflicts.push(...partsOfWholeFiles(merged, byKey), ...valuesWithinOthers(merged));
+  const further = declarersOfFurtherFiles(merged);
+  conflicts.push(...filesDeclaredTwice(merged, byKey, further));
+  conflicts.push(...partsOfWholeFiles(merged, byKey, further), ...valuesWithinOthers(merged));
   return { merged, unresolved: references.faults, conflicts };
 }
 
@@ -282,12 +284,45 @@ function orderImmediate(
   return null;
 }
 
-function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string, Merged>): Fault[] {
+/** Returns the first resource that declares each file besides its main object, by the key of the file. */
+function declarersOfFurtherFiles(merged: readonly Merged[]): Map<string, Merged> {
+  const declarers = new Map<string, Merged>();
+  for (const each of merged)
+    for (const file of furtherFiles(each.resource))
+      if (!declarers.has(`path:${file}`)) declarers.set(`path:${file}`, each);
+  return declarers;
+}
+
+/** Finds files that one resource declares besides its main object, and another resource declares too. */
+const filesDeclaredTwice = (
+  merged: readonly Merged[],
+  byKey: ReadonlyMap<string, Merged>,
+  further: ReadonlyMap<string, Merged>,
+): Fault[] =>
+  merged.flatMap((each) =>
+    furtherFiles(each.resource).flatMap((file): Fault[] => {
+      const other = byKey.get(`path:${file}`) ?? further.get(`path:${file}`);
+      if (other === undefined || other === each) return [];
+      const [[one], [two]] = [each.declarations, other.declarations] as [[Declaration], [Declaration]];
+      const [label, otherLabel] = [each, other].map(({ resource }) => `${resource.type} ${resource.identity}`);
+      const message = `${label} in ${locationOf(one)} and ${otherLabel} in ${locationOf(two)} ${whyNotTwice(file)}`;
+      return [{ path: pointer(['modules', each.resource.module, ...one.path]), message }];
+    }),
+  );
+
+function partsOfWholeFiles(
+  merged: readonly Merged[],
+  byKey: ReadonlyMap<string, Merged>,
+  further: ReadonlyMap<string, Merged>,
+): Fault[] {
   return merged.flatMap(({ resource, declarations }) => {
-    const whole = isPartOfFile(resource) ? byKey.get(`path:${String(resource.body.path)}`) : undefined;
-    if (whole === undefined || !takesWholeFile(whole.resource)) return [];
+    if (!isPartOfFile(resource)) return [];
+    const path = String(resource.body.path);
+    const takes = (whole: UnfilledResource): boolean => wholeFiles(whole).includes(path);
+    const whole = byKey.get(`path:${path}`) ?? further.get(`path:${path}`);
+    if (whole === undefined || !takes(whole.resource)) return [];
     const [part] = declarations as [Declaration];
-    const taker = whole.declarations.find((each) => takesWholeFile(each.resource)) ?? whole.declarations[0];
+    const taker = whole.declarations.find((each) => takes(each.resource)) ?? whole.declarations[0];
     const message = `${resource.type} ${resource.identity} in ${locationOf(part)} is a part of a file, and ${locationOf(taker as Declaration)} ${whyNotBoth(whole.resource.body)}`;
     return [{ path: pointer(['modules', resource.module, ...part.path]), message }];
   });

@@ -69,6 +69,9 @@ export const certificateKinds = {
     example:
       'path: /etc/ssl/shop\ndomains: [shop.example.org, www.shop.example.org]\ndirectory: https://acme-v02.api.letsencrypt.org/directory\nagree_terms: true\nemail: ops@example.org\nwebroot: /var/www/shop\nrenew_before: 30\nkey_type: ecdsa-p256\nowner: root\ngroup: www-data\nkey_mode: "0640"\nrevoke: false',
     required: {
+/** Names of the files of `certificate-acme`, as Certbot gives them. */
+const acmeFiles = ['fullchain.pem', 'cert.pem', 'chain.pem', 'privkey.pem'];
+
       path: formatted('Absolute path of the directory of the files', format.unixFile, { pattern: '^/' }),
       domains: list('All names of the certificate', formatted('A host name', hostName), { atLeast: 1 }),
       directory: formatted('https URL of the directory of the ACME server', acmeDirectory),
@@ -100,6 +103,7 @@ export const certificateKinds = {
         body.domains = [...new Set(body.domains.map((name) => String(name).toLowerCase()))];
     },
   }),
+    writes: ({ path }) => (typeof path === 'string' ? acmeFiles.map((name) => `${path}/${name}`) : []),
   'certificate-file': defineKind({
     description: 'A TLS certificate with its chain, and its private key',
     platforms: ['linux'],
@@ -134,4 +138,5 @@ export const certificateKinds = {
       if (octal !== null) body.mode = octal;
     },
   }),
+    writes: ({ key_path }) => (typeof key_path === 'string' ? [key_path] : []),
 };

@@ -34,6 +34,11 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
    * Converts an identity to the form in which identities are compared. Absent if identities have only one spelling.
    */
   readonly canonical?: (identity: string) => string;
+  /**
+   * Returns the paths of the files that a body declares besides the object that its identity names. No other resource
+   * can declare them. Absent if there are none.
+   */
+  readonly writes?: (body: Readonly<Record<string, unknown>>) => readonly string[];
   readonly triggers: readonly Trigger[];
   /** Whether `template` may replace `content`. */
   readonly templated: boolean;
@@ -70,6 +75,7 @@ interface KindOptions<R extends Fields, O extends Fields>
         | 'space'
         | 'identity'
         | 'canonical'
+        | 'writes'
         | 'triggers'
         | 'templated'
         | 'sourced'
