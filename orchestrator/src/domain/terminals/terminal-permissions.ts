@@ -1,11 +1,11 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { approvedAgents } from '../../store/queries/agents/agents.ts';
 import { removedOperators } from '../../store/queries/operators.ts';
-import { sessionByHash } from '../../store/queries/sessions.ts';
+import { sessionsOf } from '../../store/queries/sessions.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { ended, interrupted } from './live-terminal.ts';
 import type { OpenTerminals } from './open-terminals.ts';
-import type { TerminalTicket } from './terminal-tickets.ts';
+import type { TakenTicket } from './terminal-tickets.ts';
 
 /** Milliseconds after which the permissions of operators and agents are checked again, because hints may be lost. */
 const recheckMs = 5_000;
@@ -40,20 +40,35 @@ export class TerminalPermissions {
   }
 
   /**
-   * Reports whether the operator of a ticket still has access. Repeats the check if an operator was removed or signed
-   * out during it, because nothing else would close a connection that opens after that.
+   * Opens a connection if the operator of a ticket still has access. Repeats the check if an operator was removed or a
+   * sign-in session ended or was renewed during it, because nothing else would close a connection that opens after that.
+   * @param open called at once after the check, with the token hash that the ticket's sign-in session has now
+   * @returns null if the operator has no access
    */
-  async allows({ operator_id, token_hash = null }: TerminalTicket): Promise<boolean> {
-    const { db, now } = this.#context;
+  async admit<T>(ticket: TakenTicket, open: (tokenHash: string | undefined) => T): Promise<T | null> {
     for (;;) {
       const endings = this.#endings;
-      if ((await db.all(removedOperators, { ids: [operator_id] })).length > 0) return false;
-      if (token_hash !== null) {
-        const session = await db.get(sessionByHash, { token_hash });
-        if (!session || session.expires_at <= seconds(now())) return false;
-      }
-      if (endings === this.#endings) return true;
+      const { operator_id } = ticket;
+      const removed = await this.#context.db.all(removedOperators, { ids: [operator_id] });
+      if (removed.length > 0) return null;
+      const tokenHash = await this.#currentToken(ticket);
+      if (tokenHash === null) return null;
+      if (endings === this.#endings) return open(tokenHash);
     }
+  }
+
+  /**
+   * Returns the token hash of the ticket's sign-in session, or of the session that replaced it; null if it has ended,
+   * and undefined if the ticket has none.
+   */
+  async #currentToken({ operator_id, token_hash, sign_in_id }: TakenTicket): Promise<string | null | undefined> {
+    if (token_hash == null) return undefined;
+    const { db, now } = this.#context;
+    const live = await db.all(sessionsOf, { operator_id, now: seconds(now()) });
+    const found = live.find((one) =>
+      sign_in_id === null ? one.token_hash === token_hash : one.session_id === sign_in_id,
+    );
+    return found?.token_hash ?? null;
   }
 
   /** Rechecks permissions if `recheckMs` has passed since the last check. */

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import { deleteTickets, insertTicket, takeTicket, ticketBeyond, ticketExists } from '../../store/queries/terminals.ts';
+import {
+  deleteTickets,
+  insertTicket,
+  signInOfTicket,
+  takeTicket,
+  ticketBeyond,
+  ticketExists,
+} from '../../store/queries/terminals.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 
@@ -12,6 +19,12 @@ export interface TerminalTicket {
   readonly mode: TerminalMode;
   /** Token hash of the sign-in session that requested the ticket. */
   readonly token_hash?: string | null | undefined;
+}
+
+/** A redeemed ticket. */
+export interface TakenTicket extends TerminalTicket {
+  /** The `session_id` of the sign-in session, which stays the same when the session is renewed; null if unknown. */
+  readonly sign_in_id: string | null;
 }
 
 const lifeMs = 30_000;
@@ -57,15 +70,18 @@ export class TerminalTickets {
   }
 
   /** Redeems a ticket. Returns null if the ticket is unknown, used, or expired. */
-  async take(text: string): Promise<TerminalTicket | null> {
+  async take(text: string): Promise<TakenTicket | null> {
     const { db } = this.#context;
     const ticket_hash = digest(text);
     // Unauthenticated clients can send arbitrary tickets, so most invalid ones must not cost a transaction.
     if ((await db.get(ticketExists, { ticket_hash })) === undefined) return null;
+    // Read in the same transaction, because a renewal no longer moves a ticket that is deleted.
+    const signIn = statement(signInOfTicket, { ticket_hash });
     const take = statement(takeTicket, { ticket_hash });
-    const [row] = (await db.write({ name: 'terminals/take ticket', statements: [take] })).of(take).rows;
+    const result = await db.write({ name: 'terminals/take ticket', statements: [signIn, take] });
+    const [row] = result.of(take).rows;
     if (!row || row.expires_at_ms <= this.#context.steadyNow()) return null;
-    return row;
+    return { ...row, sign_in_id: result.of(signIn).rows[0]?.sign_in_id ?? null };
   }
 }
 

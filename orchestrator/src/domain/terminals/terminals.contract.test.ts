@@ -329,6 +329,43 @@ describeDatabases('terminals', (fixture) => {
     await expect(join(unused)).rejects.toThrow('not good');
   });
 
+  test('accepts a ticket whose sign-in session is renewed while the ticket is being taken, but not one that ends', async () => {
+    const { terminals, operator, domain, join } = await open(fixture);
+    const { signIn, context, db } = domain;
+    const key = await newKey();
+    const { actor } = await operator('bob');
+    await addOperator(context, actor, { public_key: key.hex, username: 'eve', role: 'operator' });
+    const { nonce } = await signIn.challenge(key.hex);
+    let token = hashOfToken((await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token);
+    const eve = (): TerminalAsker => ({ actor: { ...actor, id: key.id }, role: 'operator', token_hash: token });
+    const opened = await terminals.open(eve(), 'web-1', {});
+    const { all } = db;
+    /** Acts after the ticket was deleted, and before or after the operator is checked. */
+    const duringCheck = (isBefore: boolean, act: () => Promise<void>) =>
+      vi.spyOn(db, 'all').mockImplementationOnce(async (query, params) => {
+        expect(query.name).toBe('operators/removed');
+        if (isBefore) await act();
+        const found = await all.call(db, query, params);
+        if (!isBefore) await act();
+        return found as never;
+      });
+    for (const isBefore of [true, false]) {
+      const ticket = await terminals.attach(eve(), opened.session_id, 'view');
+      duringCheck(isBefore, async () => {
+        token = hashOfToken((await signIn.renew(token)).token);
+      });
+      const client = await join(ticket);
+      token = hashOfToken((await signIn.renew(token)).token);
+      expect(client.over).toBeNull();
+    }
+    const watching = await join(await terminals.attach(eve(), opened.session_id, 'view'));
+    const ticket = await terminals.attach(eve(), opened.session_id, 'view');
+    duringCheck(true, () => signIn.logout(token));
+    await expect(join(ticket)).rejects.toThrow('not good');
+    await vi.waitFor(() => expect(watching.over).toBe('cut'));
+    await vi.waitFor(async () => expect((await terminals.get(opened.session_id)).viewers).toBe(0));
+  });
+
   test('accepts a ticket of another process once, even if several requests use it together', async () => {
     const { terminals, admin, domain } = await open(fixture);
     const opened = await terminals.open(admin, 'web-1', {});

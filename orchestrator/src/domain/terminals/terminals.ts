@@ -249,16 +249,14 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
 
     async connect(ticket, sessionId, client) {
       const found = await tickets.take(ticket);
-      if (found === null || found.session_id !== sessionId || !(await permissions.allows(found))) return null;
-      const live = open.find(found.session_id);
-      if (!live || live.over) return null;
-      const { operator_id, username, mode, token_hash } = found;
-      if (mode === 'view' && live.attached.length >= maxConnections) return refuseViewer(client);
-      return live.connect(
-        client,
-        { operator_id, username, mode, since: seconds(context.now()) },
-        token_hash ?? undefined,
-      );
+      if (found === null || found.session_id !== sessionId) return null;
+      return permissions.admit(found, (tokenHash) => {
+        const live = open.find(found.session_id);
+        if (!live || live.over) return null;
+        const { operator_id, username, mode } = found;
+        if (mode === 'view' && live.attached.length >= maxConnections) return refuseViewer(client);
+        return live.connect(client, { operator_id, username, mode, since: seconds(context.now()) }, tokenHash);
+      });
     },
 
     async interruptLeftovers() {

@@ -126,6 +126,15 @@ export const ticketExists = defineQuery('terminal tickets/exists', (db, p: { tic
   db.selectFrom('terminal_tickets').select('ticket_hash').where('ticket_hash', '=', p.ticket_hash),
 );
 
+/** The `session_id` of the sign-in session that requested a ticket, which its successors share. */
+export const signInOfTicket = defineQuery('terminal tickets/sign-in', (db, p: { ticket_hash: string }) =>
+  db
+    .selectFrom('terminal_tickets')
+    .innerJoin('sessions', 'sessions.token_hash', 'terminal_tickets.token_hash')
+    .select('sessions.session_id as sign_in_id')
+    .where('terminal_tickets.ticket_hash', '=', p.ticket_hash),
+);
+
 /** Deletes a ticket and returns it, so that only one of several concurrent requests can use it. */
 export const takeTicket = defineQuery('terminal tickets/take', (db, p: { ticket_hash: string }) =>
   db
