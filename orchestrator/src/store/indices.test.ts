@@ -30,7 +30,7 @@ import {
 } from './queries/reconcile.ts';
 import { failStranded } from './queries/runs.ts';
 import { secretsByExpiry } from './queries/secrets.ts';
-import { answeredSince, newestAnswered } from './queries/sign-in-challenges.ts';
+import { answeredSince, deleteAnsweredAfter, newestAnswered } from './queries/sign-in-challenges.ts';
 import { activeTerminals, terminals, ticketBeyond } from './queries/terminals.ts';
 import { openSelectors, windows } from './queries/windows.ts';
 import type { AnyQuery } from './query.ts';
@@ -102,6 +102,7 @@ describe('indices', () => {
     ['checks that are due too late', pullInDriftDue, 'agent_state_drift_due'],
     ['the newest answered sign-in challenge', newestAnswered, 'COVERING INDEX answered_challenges_issued'],
     ['recently answered ones', answeredSince, 'SEARCH answered_challenges USING INDEX answered_challenges_issued'],
+    ['those that are dated too late', deleteAnsweredAfter, 'answered_challenges_issued (issued_at_ms>?)'],
     ['tickets of a terminal', ticketBeyond, 'terminal_tickets_session'],
     ['windows by their start', windows, 'maintenance_windows_start'],
     ['open windows', openSelectors, 'maintenance_windows_end'],

@@ -1,12 +1,16 @@
+import { createHmac } from 'node:crypto';
+import { MusterError } from '@muster/protocol';
+import { putSetting, setting, settingWithValue } from '../../store/queries/settings.ts';
 import {
   answeredSince,
   deleteAnswered,
+  deleteAnsweredAfter,
   insertAnswered,
   newestAnswered,
 } from '../../store/queries/sign-in-challenges.ts';
-import { type Statement, statement } from '../../store/transaction.ts';
+import { type Precondition, type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
-import { intervalMs, lifeMs, type SignInNonce, SignInNonces } from './sign-in-nonces.ts';
+import { intervalMs, lifeMs, maxSkewMs, type SignInNonce, SignInNonces } from './sign-in-nonces.ts';
 
 /**
  * Milliseconds between the issue of the newest answered challenge and of those whose rows are deleted. Exceeds the life
@@ -15,60 +19,115 @@ import { intervalMs, lifeMs, type SignInNonce, SignInNonces } from './sign-in-no
 const keptMs = 15 * 60_000;
 const deletedAtOnce = 500;
 
+/** The setting with the epoch of the challenges. It is absent until the first epoch begins. */
+const epochKey = 'sign_in_challenge_epoch';
+const epochBegun = 'another process began an epoch of sign-in challenges';
+
+/** A live nonce, and the epoch in which it was issued. */
+export interface LiveNonce extends SignInNonce {
+  readonly epoch: string;
+}
+
+interface Epoch {
+  /** Empty if no epoch has begun. */
+  readonly id: string;
+  readonly nonces: SignInNonces;
+  /** The time for challenges, in Unix milliseconds. */
+  readonly now: number;
+}
+
 /**
  * Sign-in challenges of all processes on one database. Only answers are stored, in the transaction that opens the
  * session.
  *
  * The time never goes back behind the newest answered challenge. So an answer whose row has been deleted stays expired,
- * even if the clock is set back.
+ * even if the clock is set back. If it is set back further than clocks differ, a new epoch begins: the nonces of earlier
+ * epochs are invalid, and the time is that of the clock again. Otherwise, challenges would not expire until the clock
+ * has caught up.
  */
 export class SignInChallenges {
   readonly #context: Context;
-  readonly #nonces: SignInNonces;
+  readonly #key: Buffer;
+  #latest: Pick<Epoch, 'id' | 'nonces'>;
   #turn: number;
 
   /** @param key 32 secret bytes that all processes on the database share */
   constructor(context: Context, key: Buffer) {
     this.#context = context;
-    this.#nonces = new SignInNonces(key);
+    this.#key = key;
+    this.#latest = { id: '', nonces: new SignInNonces(key) };
     // Other processes should begin with another choice.
     this.#turn = context.randomBytes(1).readUInt8();
   }
 
   async issue(operatorId: string, bound: boolean): Promise<Buffer> {
-    const now = await this.#now();
-    if (bound) return this.#nonces.issueBound(operatorId, now, this.#context.randomBytes(10));
-    return this.#nonces.issueUnbound(
-      operatorId,
-      now,
-      this.#turn++,
-      await this.#answeredBy(operatorId, now - intervalMs),
-    );
+    const { nonces, now } = await this.#epoch();
+    if (bound) return nonces.issueBound(operatorId, now, this.#context.randomBytes(10));
+    return nonces.issueUnbound(operatorId, now, this.#turn++, await this.#answeredBy(operatorId, now - intervalMs));
   }
 
   /** Returns the bound nonce if it is live. It may have been answered, which {@link answered} refuses. */
-  async readBound(operatorId: string, nonce: Buffer): Promise<SignInNonce | null> {
-    return this.#nonces.readBound(operatorId, nonce, await this.#now());
+  async readBound(operatorId: string, nonce: Buffer): Promise<LiveNonce | null> {
+    const { id: epoch, nonces, now } = await this.#epoch();
+    const live = nonces.readBound(operatorId, nonce, now);
+    return live && { ...live, epoch };
   }
 
   /** Returns an operator's live unbound nonces that have not been answered. */
-  async unbound(operatorId: string): Promise<Iterable<SignInNonce>> {
-    const now = await this.#now();
-    return this.#nonces.unbound(operatorId, now, await this.#answeredBy(operatorId, now - lifeMs - intervalMs));
+  async unbound(operatorId: string): Promise<Iterable<LiveNonce>> {
+    const { id: epoch, nonces, now } = await this.#epoch();
+    const isAnswered = await this.#answeredBy(operatorId, now - lifeMs - intervalMs);
+    return inEpoch(epoch, nonces.unbound(operatorId, now, isAnswered));
   }
 
-  /** Marks a nonce as answered. Its transaction fails with `signature_invalid` if the nonce was answered before. */
-  answered(operatorId: string, { bytes, issuedAt }: SignInNonce): Statement {
-    return statement(
-      insertAnswered,
-      { nonce: bytes.toString('hex'), operator_id: operatorId, issued_at_ms: issuedAt },
-      { expect: 'changed', else: 'signature_invalid' },
-    );
+  /**
+   * Marks a nonce as answered. Its transaction fails with `signature_invalid` if the nonce was answered before, or if
+   * its epoch has ended.
+   */
+  answered(operatorId: string, { bytes, issuedAt, epoch }: LiveNonce): Statement[] {
+    const answer = { nonce: bytes.toString('hex'), operator_id: operatorId, issued_at_ms: issuedAt };
+    return [
+      stillIn(epoch, { else: 'signature_invalid' }),
+      statement(insertAnswered, answer, { expect: 'changed', else: 'signature_invalid' }),
+    ];
   }
 
-  async #now(): Promise<number> {
-    const newest = await this.#context.db.get(newestAnswered, {});
-    return Math.max(this.#context.steadyNow(), newest?.issued_at_ms ?? 0);
+  async #epoch(): Promise<Epoch> {
+    const { db, steadyNow } = this.#context;
+    for (;;) {
+      // The epoch is read first, so that an answer from before an epoch never begins another one.
+      const id = (await db.get(setting, { key: epochKey }))?.value ?? '';
+      const newest = (await db.get(newestAnswered, {}))?.issued_at_ms ?? 0;
+      const now = steadyNow();
+      if (newest - now <= maxSkewMs) return { id, nonces: this.#noncesOf(id), now: Math.max(now, newest) };
+      await this.#beginEpoch(id, now);
+      this.#context.log.warn({ ahead_ms: newest - now }, 'clock was set back; earlier sign-in challenges are invalid');
+    }
+  }
+
+  /** Begins an epoch, and deletes the answers that are dated later than any that can be live. */
+  async #beginEpoch(former: string, now: number): Promise<void> {
+    const value = this.#context.randomBytes(16).toString('hex');
+    try {
+      await this.#context.db.write({
+        name: 'auth/begin challenge epoch',
+        statements: [
+          stillIn(former, { else: 'storage_unavailable', detail: epochBegun }),
+          statement(putSetting, { key: epochKey, value }),
+          statement(deleteAnsweredAfter, { after_ms: Math.floor(now) + maxSkewMs }),
+        ],
+      });
+    } catch (error) {
+      if (!(error instanceof MusterError && error.message === epochBegun)) throw error;
+    }
+  }
+
+  #noncesOf(id: string): SignInNonces {
+    if (this.#latest.id !== id) {
+      const key = createHmac('sha256', this.#key).update(`epoch\n${id}`).digest();
+      this.#latest = { id, nonces: new SignInNonces(key) };
+    }
+    return this.#latest.nonces;
   }
 
   async #answeredBy(operatorId: string, since: number): Promise<(nonce: string) => boolean> {
@@ -78,6 +137,16 @@ export class SignInChallenges {
     return (nonce) => answered.has(nonce);
   }
 }
+
+function* inEpoch(epoch: string, nonces: Iterable<SignInNonce>): Generator<LiveNonce> {
+  for (const nonce of nonces) yield { ...nonce, epoch };
+}
+
+/** Returns a precondition: the epoch has not ended. */
+const stillIn = (epoch: string, otherwise: Omit<Precondition, 'expect'>): Statement =>
+  epoch === ''
+    ? statement(setting, { key: epochKey }, { expect: 'no_row', ...otherwise })
+    : statement(settingWithValue, { key: epochKey, value: epoch }, { expect: 'row', ...otherwise });
 
 /** Deletes answered challenges that have been expired for a while. Each deletion commits by itself. */
 export async function deleteOldAnswers({ db }: Pick<Context, 'db'>): Promise<void> {

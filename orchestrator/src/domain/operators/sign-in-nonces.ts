@@ -9,7 +9,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /** A nonce expires after this time. */
 export const lifeMs = 60_000;
 /** Maximum difference between the clocks of two processes. */
-const maxSkewMs = 60_000;
+export const maxSkewMs = 60_000;
 const timeBytes = 6;
 const randomBytes = 10;
 const tagBytes = 16;

@@ -210,6 +210,62 @@ describeDatabases('sign-in', (fixture) => {
     close();
   });
 
+  test('lets challenges expire after a sign-in while the clock was far ahead', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const { start, close } = processesOf(domain);
+    const hour = 3_600_000;
+    for (const bound of [true, false]) {
+      const unused = await answerOf(start(hour), key, bound);
+      expect(await (await answerOf(start(hour), key, bound))(start(hour))).toBe('done');
+      const early = await answerOf(start(), key, bound);
+      domain.clock.advance(61_000);
+      expect(await early(start())).toBe('signature_invalid');
+      expect(await (await answerOf(start(), key, bound))(start())).toBe('done');
+      const dates = await domain.db.all(
+        defineQuery('test/dates', (db) => db.selectFrom('answered_challenges').select('issued_at_ms')),
+        {},
+      );
+      for (const { issued_at_ms } of dates) expect(issued_at_ms).toBeLessThanOrEqual(domain.context.steadyNow());
+      // A challenge of that time is also refused when the clock gets there.
+      domain.clock.advance(hour - 61_000);
+      expect(await unused(start())).toBe('signature_invalid');
+      domain.clock.advance(hour);
+    }
+    close();
+  });
+
+  test('refuses an unanswered challenge from a time when the clock was far ahead', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const { start, close } = processesOf(domain);
+    for (const bound of [true, false])
+      expect(await (await answerOf(start(3_600_000), key, bound))(start())).toBe('signature_invalid');
+    close();
+  });
+
+  test('agrees with other processes on the end of challenges when a clock was set back', async () => {
+    const domain = await openDomain(fixture);
+    const { key } = await newAdmin(domain);
+    const { start, close } = processesOf(domain);
+    const [one, other] = [start(), start()];
+    expect(await (await answerOf(start(3_600_000), key))(start(3_600_000))).toBe('done');
+    await Promise.all([one, other].map((process) => process.challenge(key.hex)));
+    const answers = await Promise.all([one, other].map((process) => answerOf(process, key)));
+    expect(await Promise.all([other, one].map((process, i) => answers[i]?.(process)))).toEqual(['done', 'done']);
+    // An answer that is being committed when the challenges end must not open a session.
+    const late = await answerOf(one, key);
+    const { write } = domain.db;
+    vi.spyOn(domain.db, 'write').mockImplementationOnce(async (unit) => {
+      expect(unit.name).toBe('auth/issue session');
+      expect(await (await answerOf(start(3_600_000), key))(start(3_600_000))).toBe('done');
+      await other.challenge(key.hex);
+      return write.call(domain.db, unit);
+    });
+    expect(await late(one)).toBe('signature_invalid');
+    close();
+  });
+
   test('stores nothing until a challenge is answered, and later deletes the answers', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);

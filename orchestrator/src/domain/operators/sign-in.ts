@@ -17,8 +17,7 @@ import {
   Sessions,
   type SignedIn,
 } from './sessions.ts';
-import { SignInChallenges } from './sign-in-challenges.ts';
-import type { SignInNonce } from './sign-in-nonces.ts';
+import { type LiveNonce, SignInChallenges } from './sign-in-challenges.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 import { issueWebCode, redeemWebCode } from './web-codes.ts';
 
@@ -115,7 +114,7 @@ export function createSignIn(
       const session = { operator, signedInAt, bound: metadata.bound ? 1 : 0, client: from };
       try {
         return await sessions.open(session, [
-          challenges.answered(operator.operator_id, nonce),
+          ...challenges.answered(operator.operator_id, nonce),
           audited(context, {
             type: 'auth.signed_in',
             actor: actorOf(operator),
@@ -145,7 +144,7 @@ export function createSignIn(
 interface Proved {
   readonly operator: SignedIn['operator'];
   /** The nonce that was signed. An earlier response may have used it already. */
-  readonly nonce: SignInNonce;
+  readonly nonce: LiveNonce;
   /** The end of the event's summary, after `NAME signed in`. */
   readonly how: string;
   readonly metadata: { readonly bound: boolean; readonly server?: string };

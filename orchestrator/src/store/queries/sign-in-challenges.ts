@@ -44,3 +44,8 @@ export const deleteAnswered = defineQuery('challenges/delete', (db, p: { before_
         .limit(p.limit),
     ),
 );
+
+/** Deletes the answered challenges that were issued after a time. */
+export const deleteAnsweredAfter = defineQuery('challenges/delete after', (db, p: { after_ms: number }) =>
+  db.deleteFrom('answered_challenges').where('issued_at_ms', '>', p.after_ms),
+);
