@@ -1,5 +1,5 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from '../../converge/test/agent.ts';
 import { acmeCertificate, operation } from '../../converge/test/desired.ts';
@@ -92,4 +92,20 @@ test('forgets the order of a certificate that is in place, absent, or removed, w
   leaveOrder();
   expect(await run('apply')).toMatchObject([{ action: 'remove', status: 'changed' }]);
   expect([existsSync(order()), readdirSync(`${home}/www`)]).toEqual([false, []]);
+});
+
+test('refuses a directory whose files are links, as Certbot makes them, and changes nothing', async () => {
+  await place();
+  const names = ['fullchain', 'cert', 'chain', 'privkey'];
+  mkdirSync(`${home}/archive`);
+  for (const name of names) {
+    renameSync(`${path()}/${name}.pem`, `${home}/archive/${name}1.pem`);
+    symlinkSync(`../archive/${name}1.pem`, `${path()}/${name}.pem`);
+  }
+  const message = `${names.map((name) => `${path()}/${name}.pem`).join(', ')} are symbolic links, perhaps of another program such as Certbot; nothing was changed. Remove them by hand, or declare another path.`;
+  for (const kind of ['plan', 'apply'] as const)
+    expect(await run(kind, declared())).toMatchObject([{ status: 'failed', message }]);
+  expect(names.map((name) => readlinkSync(`${path()}/${name}.pem`))).toEqual(
+    names.map((name) => `../archive/${name}1.pem`),
+  );
 });

@@ -42,6 +42,10 @@ const file = (text: string, mode: number): SeenFile => {
   const found: Inspected = { type: 'file', size: content.size, content, uid: 0, gid: 0, mode, stamp: '1:2:3' };
   return { found, ownership };
 };
+const link: SeenFile = {
+  found: { type: 'symlink', target: '../../archive/shop/cert1.pem', uid: 0, gid: 0, mode: 0o777, stamp: '1:2:3' },
+  ownership,
+};
 const diff = (fields: Partial<Body>, seen: Partial<SeenCertificateFile>, purpose: Circumstances['purpose'] = 'apply') =>
   certificateFile.diff(declared(fields), { files: [absent, absent], hasKeyDirectory: true, now, ...seen }, {
     purpose,
@@ -162,6 +166,18 @@ test('names the certificate and the key in changes, and never the text of the ke
 test('requires the directory of the key, unless an earlier resource creates it', () => {
   expect(() => diff({ key_path: '/none/key' }, { hasKeyDirectory: false })).toThrow('there is no directory /none');
   expect(diff({ key_path: '/made/key' }, { hasKeyDirectory: false }).action).toBe('create');
+});
+
+test('refuses to replace symbolic links, and names them', () => {
+  expect(() => diff({}, { files: [link, absent] })).toThrow(
+    '/etc/shop.pem is a symbolic link, perhaps of another program such as Certbot; nothing was changed. Remove it by hand, or declare another path.',
+  );
+  const both = '/etc/shop.pem, /etc/shop.key are symbolic links';
+  for (const purpose of ['plan', 'apply'] as const)
+    expect(() => diff({}, { files: [link, link] }, purpose)).toThrow(both);
+  const seen = { files: [link, file(leaf.key, 0o600)] };
+  expect(diff({}, seen, 'drift').changes).toContainEqual({ field: 'symlink', from: expect.anything(), to: null });
+  expect(diff({ ensure: 'absent' }, { files: [link, link] }).action).toBe('remove');
 });
 
 const refusals = (fields: string) => {

@@ -1,5 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
 import { maxContentInMemory } from '../../host/files/inspect.ts';
 import { placeFile, rememberFile } from '../file-unix/apply.ts';
 import { diffFile } from '../file-unix/diff.ts';
@@ -63,12 +64,29 @@ export const lookAtFiles = async (
 export const filesInBrief = (seen: SeenFiles): Json => JSON.parse(JSON.stringify(seen.map(fileInBrief)));
 
 /** @throws HostFailure if an object of another type has one of the paths, unless this is a drift check */
-export const diffFiles = (
+export function diffFiles(
   of: ResolvedResource,
   files: readonly PlacedFile[],
   seen: SeenFiles,
   circumstances: Pick<Circumstances, 'purpose'>,
-): Difference[] => files.map((file, i) => diffFile(declared(of, file), seen[i] as SeenFile, circumstances));
+): Difference[] {
+  if (circumstances.purpose !== 'drift') refuseLinks(files, seen);
+  return files.map((file, i) => diffFile(declared(of, file), seen[i] as SeenFile, circumstances));
+}
+
+/**
+ * Refuses to replace symbolic links, because another program may own them and the files that they lead to. Certbot
+ * stops renewing a certificate whose links were replaced.
+ */
+function refuseLinks(files: readonly PlacedFile[], seen: SeenFiles): void {
+  const links = files.filter(({ text }, i) => text !== null && seen[i]?.found.type === 'symlink');
+  if (links.length === 0) return;
+  const paths = links.map(({ path }) => path).join(', ');
+  const [are, them] = links.length === 1 ? ['is a symbolic link', 'it'] : ['are symbolic links', 'them'];
+  throw new HostFailure(
+    `${paths} ${are}, perhaps of another program such as Certbot; nothing was changed. Remove ${them} by hand, or declare another path.`,
+  );
+}
 
 /**
  * Joins the differences of the files to one of the resource. The first file is the one that the resource is named
