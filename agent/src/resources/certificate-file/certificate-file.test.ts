@@ -1,8 +1,10 @@
+import { createPrivateKey } from 'node:crypto';
 import { parseModule, type ResolvedResource, type ResourceBodies } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
 import { dayMs, madeCertificate } from '../../converge/test/made-certificates.ts';
 import { contentOf, type Inspected } from '../../host/files/inspect.ts';
 import { covers, expiresSoon } from '../certificate/chain.ts';
+import { readFound } from '../certificate-acme/found.ts';
 import type { SeenFile } from '../file-unix/seen.ts';
 import type { Circumstances } from '../provider/provider.ts';
 import { certificateFile, type SeenCertificateFile } from './certificate-file.ts';
@@ -180,6 +182,24 @@ test('refuses to replace symbolic links, and names them', () => {
   expect(diff({ ensure: 'absent' }, { files: [link, link] }).action).toBe('remove');
 });
 
+const parameters = '-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n';
+
+test('accepts keys with CRLF line ends and with EC parameters, and writes only the key, with LF line ends', () => {
+  const sec1 = createPrivateKey(leaf.key).export({ type: 'sec1', format: 'pem' }).toString();
+  const chain = leaf.pem + middle.pem;
+  for (const [key, written] of [
+    [leaf.key.replaceAll('\n', '\r\n'), leaf.key],
+    [parameters + sec1, sec1],
+    [(parameters + sec1).replaceAll('\n', '\r\n'), sec1],
+  ] as const) {
+    expect(failureOf({ key })).toBe('');
+    expect(failureOf({ key, certificate: chain.replaceAll('\n', '\r\n') })).toBe('');
+    expect(diff({ key }, placed(chain, written)).action).toBe('none');
+  }
+  const { keyType } = readFound(chain, parameters + sec1);
+  expect(keyType).toBe('ecdsa-p256');
+});
+
 const refusals = (fields: string) => {
   const resource = `{ certificate-file: { path: /c.pem, key_path: /c.key, ${fields} } }`;
   const text = `name: m\nsupports: [{ platform: linux }]\nresources: [{ id: c, resource: ${resource} }]\n`;
@@ -191,6 +211,15 @@ test('says at the upload what to write instead', () => {
   const key = '"-----BEGIN PRIVATE KEY-----\\nx"';
   const certificate = '"-----BEGIN CERTIFICATE-----\\nx\\n-----END CERTIFICATE-----"';
   expect(refusals(`certificate: ${certificate}, key: ${key}`)).toEqual([]);
+  for (const other of [
+    '"-----BEGIN PRIVATE KEY-----\\r\\nx"',
+    JSON.stringify(`${parameters}-----BEGIN EC PRIVATE KEY-----\nx`),
+    JSON.stringify(`${parameters}-----BEGIN EC PRIVATE KEY-----\nx`.replaceAll('\n', '\r\n')),
+  ])
+    expect(refusals(`certificate: ${certificate}, key: ${other}`)).toEqual([]);
+  expect(refusals(`certificate: ${certificate}, key: ${JSON.stringify(parameters)}`)).toEqual([
+    expect.stringContaining('must be a private key'),
+  ]);
   expect(refusals(`certificate: ${key}, key: ${key}`)).toEqual([
     expect.stringContaining('must not contain a private key: write it into `key`'),
   ]);

@@ -8,6 +8,7 @@ import {
   checkChain,
   expiresSoon,
   invalidNow,
+  keyText,
   lifetimeOf,
   readChain,
   readPrivateKey,
@@ -59,7 +60,7 @@ function filesOf(resource: Declared): PlacedFile[] {
       text: gone ? null : chainText(readChain(certificate ?? '')),
       mode: mode ?? '0644',
     },
-    { name: 'key', path: key_path, text: gone ? null : `${(key ?? '').trim()}\n`, mode: key_mode ?? '0600' },
+    { name: 'key', path: key_path, text: gone ? null : keyText(key ?? ''), mode: key_mode ?? '0600' },
   ];
 }
 

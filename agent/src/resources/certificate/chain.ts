@@ -42,12 +42,23 @@ export function firstCertificate(text: string | null): X509Certificate | null {
 export const chainText = (certificates: readonly X509Certificate[]): string =>
   certificates.map((certificate) => `${certificate.toString().trim()}\n`).join('');
 
+const keyBlock = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----[^-]+-----END \1-----/;
+
+/**
+ * Returns the first private key of a text as it is written: in PEM with LF line ends, without what `openssl ecparam`
+ * puts before it. Returns other text as it is.
+ */
+export function keyText(text: string): string {
+  const unix = text.replaceAll('\r\n', '\n').trim();
+  return `${keyBlock.exec(unix)?.[0] ?? unix}\n`;
+}
+
 /** @throws HostFailure without any part of the key */
 export function readPrivateKey(text: string): KeyObject {
   if (/-----BEGIN ENCRYPTED|^Proc-Type: 4,ENCRYPTED/m.test(text))
     throw new HostFailure('the private key has a passphrase: remove it with openssl pkey');
   try {
-    return createPrivateKey(text);
+    return createPrivateKey(keyText(text));
   } catch {
     throw new HostFailure('the private key cannot be read: it must be in PEM, as PKCS#8, PKCS#1, or SEC 1');
   }

@@ -22,6 +22,13 @@ const certificates: Check = (text) => {
     : 'must contain certificates in PEM, from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----';
 };
 
+const certificateKey: Check = (text) =>
+  /^(-----BEGIN EC PARAMETERS-----[^-]+-----END EC PARAMETERS-----\s+)?-----BEGIN [A-Z ]*PRIVATE KEY-----\r?\n/.test(
+    text,
+  )
+    ? undefined
+    : 'must be a private key that begins with -----BEGIN';
+
 const keyMode = formatted(
   'Permissions of the key: "0600", "0640", "0400", or "0440"; default: 0600',
   (text) =>
@@ -62,6 +69,9 @@ const agreement: Field<boolean> = {
     .meta({ description: acceptance }),
 };
 
+/** Names of the files of `certificate-acme`, as Certbot gives them. */
+const acmeFiles = ['fullchain.pem', 'cert.pem', 'chain.pem', 'privkey.pem'];
+
 export const certificateKinds = {
   'certificate-acme': defineKind({
     description: 'A TLS certificate that an authority issues and renews by ACME, such as Let’s Encrypt',
@@ -69,9 +79,6 @@ export const certificateKinds = {
     example:
       'path: /etc/ssl/shop\ndomains: [shop.example.org, www.shop.example.org]\ndirectory: https://acme-v02.api.letsencrypt.org/directory\nagree_terms: true\nemail: ops@example.org\nwebroot: /var/www/shop\nrenew_before: 30\nkey_type: ecdsa-p256\nowner: root\ngroup: www-data\nkey_mode: "0640"\nrevoke: false',
     required: {
-/** Names of the files of `certificate-acme`, as Certbot gives them. */
-const acmeFiles = ['fullchain.pem', 'cert.pem', 'chain.pem', 'privkey.pem'];
-
       path: formatted('Absolute path of the directory of the files', format.unixFile, { pattern: '^/' }),
       domains: list('All names of the certificate', formatted('A host name', hostName), { atLeast: 1 }),
       directory: formatted('https URL of the directory of the ACME server', acmeDirectory),
@@ -96,6 +103,7 @@ const acmeFiles = ['fullchain.pem', 'cert.pem', 'chain.pem', 'privkey.pem'];
       revoke: boolean('Whether the removal of the resource revokes the certificate'),
       ensure,
     },
+    writes: ({ path }) => (typeof path === 'string' ? acmeFiles.map((name) => `${path}/${name}`) : []),
     exclusive: [['webroot', 'dns_script']],
     oneOf: [['webroot', 'dns_script']],
     normalise: (body) => {
@@ -103,7 +111,6 @@ const acmeFiles = ['fullchain.pem', 'cert.pem', 'chain.pem', 'privkey.pem'];
         body.domains = [...new Set(body.domains.map((name) => String(name).toLowerCase()))];
     },
   }),
-    writes: ({ path }) => (typeof path === 'string' ? acmeFiles.map((name) => `${path}/${name}`) : []),
   'certificate-file': defineKind({
     description: 'A TLS certificate with its chain, and its private key',
     platforms: ['linux'],
@@ -118,7 +125,7 @@ const acmeFiles = ['fullchain.pem', 'cert.pem', 'chain.pem', 'privkey.pem'];
         'The certificate in PEM, followed by the certificates of its issuers, each signed by the next one',
         certificates,
       ),
-      key: text('The private key of the certificate in PEM, without a passphrase', format.privateKey),
+      key: text('The private key of the certificate in PEM, without a passphrase', certificateKey),
       domains: list(
         'Names and addresses that the certificate must be valid for',
         formatted('A name or an address', domain),
@@ -131,6 +138,7 @@ const acmeFiles = ['fullchain.pem', 'cert.pem', 'chain.pem', 'privkey.pem'];
       ensure,
     },
     space: 'path',
+    writes: ({ key_path }) => (typeof key_path === 'string' ? [key_path] : []),
     presentNeeds: ['certificate', 'key'],
     sensitive: ['key'],
     normalise: (body) => {
@@ -138,5 +146,4 @@ const acmeFiles = ['fullchain.pem', 'cert.pem', 'chain.pem', 'privkey.pem'];
       if (octal !== null) body.mode = octal;
     },
   }),
-    writes: ({ key_path }) => (typeof key_path === 'string' ? [key_path] : []),
 };
