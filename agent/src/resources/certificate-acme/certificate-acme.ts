@@ -92,6 +92,11 @@ function seenIn(resource: Declared, files: SeenFiles, machine: Machine): SeenCer
 /** A text that differs from that of every file, so that all contents count as changed. */
 const unknownText = 'to be requested\n';
 
+const forgettingOrder = () => ({
+  changes: [{ field: 'order', from: 'begun', to: null }],
+  message: 'forgets an order that is no longer needed',
+});
+
 function difference(resource: Declared, seen: SeenCertificate, purpose: 'apply' | 'plan' | 'drift'): Difference {
   const { body } = resource;
   const requested = isAbsent(resource) ? null : requestChanges(resource.body, seen.found, seen.now);
@@ -105,8 +110,7 @@ function difference(resource: Declared, seen: SeenCertificate, purpose: 'apply' 
   if (requested === null) {
     // An agent that was killed, or a declaration that changed, left an order with its key.
     if (joined.action !== 'none' || !seen.hasOrder || purpose === 'drift') return joined;
-    const changes = [{ field: 'order', from: 'begun', to: null }];
-    return { ...joined, action: 'update', changes, message: 'forgets an order that is no longer needed' };
+    return { ...joined, ...forgettingOrder(), action: 'update' };
   }
   const names = body.domains.join(', ').slice(0, 500);
   const isRenewal = seen.found?.chain != null && requested.every(({ field }) => field === 'not_after');
@@ -195,8 +199,10 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
   async observeForRemoval(resource, before, machine) {
     return seenIn(resource, await lookAtFilesForRemoval(resource, withoutContent(resource), before, machine), machine);
   },
-  diffRemoval(resource, before, { files, revokes }, _circumstances, copies) {
+  diffRemoval(resource, before, { files, hasOrder, revokes }, _circumstances, copies) {
     const removal = diffFilesRemoval(resource, withoutContent(resource), before, files, copies);
+    // The first request failed, or the files were deleted by hand.
+    if (removal.action === 'none' && hasOrder) return { ...removal, ...forgettingOrder(), action: 'remove' };
     if (removal.action === 'none' || !revokes) return removal;
     return { ...removal, message: ['revokes the certificate', removal.message].filter(Boolean).join('; ') };
   },

@@ -94,6 +94,19 @@ test('forgets the order of a certificate that is in place, absent, or removed, w
   expect([existsSync(order()), readdirSync(`${home}/www`)]).toEqual([false, []]);
 });
 
+test('forgets the order of a first request that failed, when its resource is removed', async () => {
+  expect(await run('apply', declared())).toMatchObject([
+    { status: 'failed', message: expect.stringMatching(/^cannot reach the certificate authority/) },
+  ]);
+  leaveOrder();
+  const forgets = { action: 'remove', changes: [{ field: 'order', from: 'begun', to: null }] };
+  expect(await run('plan')).toMatchObject([forgets]);
+  expect(existsSync(order())).toBe(true);
+  expect(await run('apply')).toMatchObject([{ ...forgets, status: 'changed' }]);
+  expect([existsSync(order()), readdirSync(`${home}/www`)]).toEqual([false, []]);
+  expect(await run('plan')).toEqual([]);
+});
+
 test('refuses a directory whose files are links, as Certbot makes them, and changes nothing', async () => {
   await place();
   const names = ['fullchain', 'cert', 'chain', 'privkey'];
