@@ -10,6 +10,8 @@ export interface QueuedOperation {
   readonly run_id: string | null;
   readonly trigger: 'audit' | null;
   readonly payload_digest: string;
+  /** For an apply, the revision of each of its modules, as JSON; null for a plan. */
+  readonly revisions: string | null;
   /** Display name of the agent. */
   readonly label: string;
 }

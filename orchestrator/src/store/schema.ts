@@ -188,6 +188,8 @@ export interface OperationsTable {
   plan_digest: string | null;
   /** For a plan, the versions of the secrets that it uses. */
   secret_versions: JsonText<Record<string, number>> | null;
+  /** For an apply, the revision of each of its modules; null for operations that an earlier release queued. */
+  revisions: JsonText<Record<string, number>> | null;
 }
 
 /** Resolved desired states, each stored once for all agents that receive it. */
@@ -228,6 +230,13 @@ export interface AppliedResourcesTable {
   reason: string | null;
   /** Whether an apply put the resource in place and no later apply removed it. */
   in_place: Flag;
+}
+
+/** Revision of each module in an agent's last successful apply. */
+export interface AppliedModulesTable {
+  node_id: string;
+  module: string;
+  revision: number;
 }
 
 export interface AgentStateTable {
@@ -590,6 +599,7 @@ export interface Schema {
   operation_resources: OperationResourcesTable;
   operation_outputs: OperationOutputsTable;
   applied_resources: AppliedResourcesTable;
+  applied_modules: AppliedModulesTable;
   agent_state: AgentStateTable;
   drift_records: DriftRecordsTable;
   latest_drift: LatestDriftTable;

@@ -24,7 +24,7 @@ export const offAgentSchema = z
     last_seen_at: unixSeconds,
     reasons: z
       .array(z.enum(offReasons))
-      .describe('reasons, worst first; empty if all drift was accepted and there is no other reason'),
+      .describe('reasons, worst first; empty if all drift was accepted, or if the agent is only outdated'),
     drift: z
       .array(
         z.strictObject({
@@ -85,6 +85,22 @@ export const offAgentSchema = z
       .max(2 * maxExamples)
       .describe('first resources of each state, with shortened texts; fewer if the page would be too large'),
     modules: z.array(z.string()).describe('modules that declare the applied and desired resources'),
+    outdated: z
+      .strictObject({
+        modules: z.number().int().describe('number of applied modules that have a newer revision'),
+        examples: z
+          .array(
+            z.strictObject({
+              module: z.string(),
+              revision: z.number().int().describe('revision that was last applied'),
+              newest: z.number().int().describe('newest revision'),
+            }),
+          )
+          .max(maxExamples)
+          .describe('first of these modules, by name'),
+      })
+      .optional()
+      .describe('applied modules that have a newer revision; absent if there are none'),
   })
   .meta({ id: 'OffAgent' });
 export type OffAgent = z.infer<typeof offAgentSchema>;
@@ -95,7 +111,8 @@ export const listReconcile = route({
   path: '/reconcile',
   tag: 'Fleet',
   summary: 'List the approved agents that are not in their desired state, worst first',
-  description: 'Omits agents whose drift was all accepted and that have no other reason.',
+  description:
+    'Omits agents without a reason: those whose drift was all accepted, and those that are only outdated. The query parameters include them.',
   access: 'operator',
   query: z.strictObject({
     ...pageQuery(50, 500),
@@ -106,6 +123,10 @@ export const listReconcile = route({
       .enum(['true', 'false'])
       .optional()
       .describe('`true` includes agents whose drift was all accepted, after the others'),
+    include_outdated: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe('`true` includes agents that are only outdated: an applied module has a newer revision'),
   }),
   paged: true,
   answers: { 200: z.array(offAgentSchema) },
@@ -168,6 +189,7 @@ export const listReconcile = route({
         pending_removals: 0,
         unfinished: [{ state: 'unapplied', type: 'service', identity: 'nginx', reason: 'the unit failed to start' }],
         modules: ['motd'],
+        outdated: { modules: 1, examples: [{ module: 'motd', revision: 3, newest: 4 }] },
       },
     ],
   },

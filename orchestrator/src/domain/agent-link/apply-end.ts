@@ -1,14 +1,17 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
+import { fromJson, type JsonText } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
 import type { ReportedOperation } from '../../store/queries/operations.ts';
 import {
   appliedByKeys,
   deleteApplied,
+  deleteAppliedModules,
   deleteOthers,
   keepOthers,
   putAgentState,
   putApplied,
+  putAppliedModules,
   repeatAgentState,
 } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
@@ -24,27 +27,28 @@ type Finished = Extract<Report, { type: 'finished' }>;
 
 /**
  * Returns the statements that update applied state after an apply.
- * @param sameAs finds a previous apply of the same desired state that changed nothing
+ * @param sameAs finds a previous apply of the same desired state, from the same revisions, that changed nothing
  * @param fresh results that are not yet committed, by position
- * @returns the statements, and the digest of the desired state if the apply changed and removed nothing
+ * @returns the statements, and a digest of the desired state and the revisions if the apply changed and removed nothing
  */
 export async function applyEnd(
   context: Context,
   payloads: Pick<Payloads, 'setOf'>,
   sameAs: AppliedMemory['sameAs'],
-  { operation_id, node_id, label, payload_digest }: ReportedOperation,
+  { operation_id, node_id, label, payload_digest, revisions }: ReportedOperation,
   { status, summary }: Pick<Finished, 'status' | 'summary'>,
   fresh: ReadonlyMap<number, ResourceResult>,
 ): Promise<{ statements: Statement[]; unchanged: string | null }> {
   const { db } = context;
   const now = seconds(context.now());
   const set = (payload_digest === null ? null : await payloads.setOf(payload_digest)) ?? nothingSent;
+  const applied = payload_digest === null ? null : `${payload_digest}${revisions ?? ''}`;
   if (status === 'succeeded' && isUnchanged(set, fresh)) {
-    const last = sameAs(node_id, payload_digest);
+    const last = sameAs(node_id, applied);
     if (last !== null) {
       const repeated = { node_id, last_operation_id: last, operation_id, now };
       const again = statement(repeatAgentState, repeated, { expect: 'changed', else: 'operation_finished' });
-      return { statements: [again], unchanged: payload_digest };
+      return { statements: [again], unchanged: applied };
     }
   }
   const changes = createAppliedChanges(set, operation_id, now, status);
@@ -66,6 +70,7 @@ export async function applyEnd(
     if (keep_modules.length > 0) statements.push(statement(keepOthers, { ...others, now }));
   }
   const succeeded = status === 'succeeded';
+  if (succeeded) statements.push(...moduleStatements(node_id, revisions, set.keep_modules));
   const state = {
     node_id,
     snapshot_operation_id: succeeded ? operation_id : null,
@@ -73,7 +78,22 @@ export async function applyEnd(
     now,
   };
   statements.push(statement(putAgentState, state), ...effects.statements(operation_id, succeeded));
-  return { statements, unchanged: succeeded && unchanged ? payload_digest : null };
+  return { statements, unchanged: succeeded && unchanged ? applied : null };
+}
+
+/**
+ * Returns the statements that record which revisions the agent has applied.
+ * @param revisions the revision of each applied module, as JSON; null if unknown
+ * @param kept modules that the apply skipped, so the agent keeps their earlier revisions
+ */
+function moduleStatements(node_id: string, revisions: string | null, kept: readonly string[]): Statement[] {
+  const modules = revisions === null ? {} : fromJson(revisions as JsonText<Record<string, number>>);
+  const rows = Object.entries(modules).map(([module, revision]) => ({ module, revision }));
+  const stay = [...Object.keys(modules), ...kept];
+  return [
+    statement(deleteAppliedModules, { node_id, stay }),
+    ...(rows.length === 0 ? [] : [statement(putAppliedModules, { node_id, rows: jsonRows(rows) })]),
+  ];
 }
 
 /** Replaces a payload that is no longer stored. */

@@ -28,7 +28,7 @@ interface DispatchSources {
 
 /** An operation that was marked as dispatched. `dispatched_at` contains the previous time. */
 type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
-  Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
+  Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'revisions' | 'label'>;
 
 /** First protocol version with verification. Older agents would not verify. */
 const verifiesSince = 2;
@@ -142,6 +142,7 @@ const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
   trigger: row.trigger,
   snapshot_operation_id: row.snapshot_operation_id,
   payload_digest: row.payload_digest,
+  revisions: row.revisions,
   dispatched_at,
   label: row.label,
 });

@@ -21,7 +21,7 @@ import {
 } from '../../store/queries/agents/agents.ts';
 import { deleteLatestDriftOf } from '../../store/queries/drift.ts';
 import { deleteDriftStatesOf } from '../../store/queries/drift-states.ts';
-import { deleteEveryApplied, deleteStateOf } from '../../store/queries/state.ts';
+import { deleteAppliedModules, deleteEveryApplied, deleteStateOf } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { cancelling } from '../operation-end/cancellation.ts';
@@ -410,6 +410,7 @@ async function removeRow(context: Context, actor: Actor, row: AgentRow): Promise
       ...ended.statements,
       statement(deleteStateOf, { node_id: row.node_id }),
       statement(deleteEveryApplied, { node_id: row.node_id }),
+      statement(deleteAppliedModules, { node_id: row.node_id, stay: [] }),
       statement(deleteSpool, { node_id: row.node_id }),
       statement(deleteUsage, { node_id: row.node_id }),
       statement(deleteLatestDriftOf, { node_id: row.node_id }),

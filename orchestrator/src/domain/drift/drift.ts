@@ -120,6 +120,7 @@ export function checkStatements(
       payload_digest: null,
       requested_modules: toJson<string[]>([]),
       secret_versions: null,
+      revisions: null,
     }),
   ];
 }

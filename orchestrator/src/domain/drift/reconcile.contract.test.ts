@@ -85,7 +85,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
     };
     const events = async (type: string) =>
       (await listAudit(context, { event_type: type, limit: 50 })).events.map(({ metadata }) => metadata).reverse();
-    return { domain, context, actor, agents, apply, check, audit, listed, events };
+    return { domain, context, actor, agents, report, apply, check, audit, listed, events };
   };
 
   describe('reconcile list', () => {
@@ -226,6 +226,80 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed()).reasons).toEqual({ a1: ['apply_failed'] });
       await apply('a1', unchanged);
       expect((await listed()).all).toEqual([]);
+    });
+  });
+
+  describe('outdated agents', () => {
+    const newer = `# Newer.\n${module}`;
+    const outdated = { include_outdated: true };
+    const unchanged = [resultOf({ status: 'unchanged', action: 'none' })];
+
+    test('lists an agent from the upload of a newer revision to its next successful apply', async () => {
+      const { context, actor, apply, listed } = await open('a1', 'a2');
+      for (const name of ['a1', 'a2']) await apply(name);
+      expect((await listed(outdated)).all).toEqual([]);
+      await uploadModule(context, actor, 'm', newer);
+      expect((await listed()).all).toEqual([]);
+      expect((await listed({ include_accepted: true })).all).toEqual([]);
+      expect((await listed(outdated)).all).toMatchObject(
+        ['a1', 'a2'].map((name) => ({
+          ...{ name, reasons: [], drift: [], modules: ['m'] },
+          outdated: { modules: 1, examples: [{ module: 'm', revision: 1, newest: 2 }] },
+        })),
+      );
+      expect((await getOverview(context, actor.id)).desired_state).toEqual({
+        ...{ in_sync: 0, outdated: 2, accepted: 0, out_of_sync: 0, never_applied: 0 },
+      });
+      await apply('a1');
+      expect((await listed(outdated)).names).toEqual(['a2']);
+      await apply('a2', [resultOf({ status: 'failed' })], 'failed');
+      expect((await listed()).all).toMatchObject([
+        { name: 'a2', reasons: ['apply_failed', 'unapplied'], outdated: { modules: 1 } },
+      ]);
+      await setStatus(context, actor, 'a2', { status: 'rejected' });
+      expect((await listed(outdated)).all).toEqual([]);
+    });
+
+    test('compares with the revision that was resolved, not with the time of the apply', async () => {
+      const { context, actor, report, listed } = await open('a1');
+      const request = { kind: 'apply', modules: ['m'], queue: true } as const;
+      const id = await submitOperation(context, actor, 'a1', request);
+      await uploadModule(context, actor, 'm', newer);
+      await report('a1', id, [resultOf()], 'succeeded');
+      expect((await listed(outdated)).names).toEqual(['a1']);
+    });
+
+    test('updates the revision after an apply whose desired state is the same', async () => {
+      const { context, actor, apply, listed } = await open('a1');
+      for (let count = 0; count < 2; count++) await apply('a1', unchanged);
+      await uploadModule(context, actor, 'm', newer);
+      expect((await listed(outdated)).names).toEqual(['a1']);
+      await apply('a1', unchanged);
+      expect((await listed(outdated)).all).toEqual([]);
+    });
+
+    test('covers applies by runs, and forgets modules that are no longer applied', async () => {
+      const { domain, context, actor, agents, report, listed } = await open('a1');
+      await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'group=a' });
+      await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
+      await domain.conductor.sweep();
+      const next = await domain.links.nextOperation((agents.get('a1') as Key).id);
+      await report('a1', next?.operation.operation_id as string, [resultOf()], 'succeeded');
+      await uploadModule(context, actor, 'm', newer);
+      expect((await listed(outdated)).names).toEqual(['a1']);
+      await removeAssignment(context, actor, 'base');
+      const id = await submitOperation(context, actor, 'a1', { kind: 'apply', modules: [], queue: true });
+      await report('a1', id, [], 'succeeded');
+      expect((await listed(outdated)).all).toEqual([]);
+    });
+
+    test('ignores plans', async () => {
+      const { context, actor, apply, report, listed } = await open('a1');
+      await apply('a1');
+      await uploadModule(context, actor, 'm', newer);
+      const id = await submitOperation(context, actor, 'a1', { kind: 'plan', modules: ['m'], queue: true });
+      await report('a1', id, [moved('a')], 'succeeded');
+      expect((await listed(outdated)).names).toEqual(['a1']);
     });
   });
 
@@ -437,7 +511,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
     await apply('a1');
     await apply('a2', [resultOf({ status: 'failed' })], 'failed');
     expect((await getOverview(context, actor.id)).desired_state).toEqual({
-      ...{ in_sync: 1, accepted: 0, out_of_sync: 1, never_applied: 0 },
+      ...{ in_sync: 1, outdated: 0, accepted: 0, out_of_sync: 1, never_applied: 0 },
     });
   });
 
@@ -472,7 +546,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       as_of: domain.now(),
       agents: { pending: 1, rejected: 1, approved: 5, connected: 4, lost: 0 },
       drift: { in_sync: 1, drifted: 1, accepted: 1, failed: 1, unchecked: 1 },
-      desired_state: { in_sync: 1, accepted: 1, out_of_sync: 2, never_applied: 1 },
+      desired_state: { in_sync: 1, outdated: 0, accepted: 1, out_of_sync: 2, never_applied: 1 },
       off: { agents: 2, drifted: 1, drift_failed: 1, apply_failed: 1, unapplied: 1, pending_removals: 0 },
       runs_running: 0,
       operations: { queued: 1, running: 0 },

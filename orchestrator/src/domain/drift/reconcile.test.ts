@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { byUrgency, isOff, standingsOf } from './reconcile.ts';
 
-const nothing = { drifted: [], failedChecks: [], failedApplies: [], notApplied: [] };
+const nothing = { drifted: [], failedChecks: [], failedApplies: [], notApplied: [], outdated: [] };
 const agent = (name: string) => ({ node_id: `id of ${name}`, name });
 
 describe('agent standings', () => {
@@ -14,6 +14,7 @@ describe('agent standings', () => {
         { ...agent('a'), state: 'pending_removal', count: 2 },
         { ...agent('a'), state: 'unapplied', count: 3 },
       ],
+      outdated: [agent('a'), agent('a')],
     }).values();
     expect(standing).toEqual({
       ...agent('a'),
@@ -21,6 +22,7 @@ describe('agent standings', () => {
       drifted: true,
       unapplied: 3,
       pending_removals: 2,
+      outdated: 2,
     });
   });
 
@@ -37,6 +39,12 @@ describe('agent standings', () => {
   });
 });
 
+test('does not count an outdated module as a reason', () => {
+  const [standing] = standingsOf({ ...nothing, outdated: [agent('a')] }).values();
+  expect(standing).toMatchObject({ reasons: [], drifted: false, outdated: 1 });
+  expect(standing && isOff(standing)).toBe(false);
+});
+
 test('orders agents by their worst reason, then by name', () => {
   const found = standingsOf({
     drifted: ['m', 'c', 'accepted'].map((name) => ({ ...agent(name), is_accepted: name === 'accepted' ? 1 : 0 })),
@@ -45,6 +53,7 @@ test('orders agents by their worst reason, then by name', () => {
     notApplied: ['z', 'c'].flatMap((name) =>
       ['unapplied', 'pending_removal'].map((state) => ({ ...agent(name), state, count: 1 })),
     ),
+    outdated: [agent('old'), agent('z')],
   });
-  expect(byUrgency(found.values()).map(({ name }) => name)).toEqual(['m', 'y', 'c', 'z', 'accepted']);
+  expect(byUrgency(found.values()).map(({ name }) => name)).toEqual(['m', 'y', 'c', 'z', 'old', 'accepted']);
 });

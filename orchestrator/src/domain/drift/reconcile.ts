@@ -6,10 +6,12 @@ import {
   agentsDrifted,
   agentsNotAsApplied,
   agentsOff,
+  agentsOutdated,
   agentsWithFailedApply,
   agentsWithFailedCheck,
   driftOfAgents,
   failedChecksOfAgents,
+  outdatedOfAgents,
   unfinishedOfAgents,
 } from '../../store/queries/reconcile.ts';
 import { lastSeen, requireSelector } from '../agents/agents.ts';
@@ -29,9 +31,11 @@ export interface Standing {
   drifted: boolean;
   unapplied: number;
   pending_removals: number;
+  /** Number of applied modules that have a newer revision. */
+  outdated: number;
 }
 
-/** Reports whether the agent is not in its desired state. Accepted drift does not count. */
+/** Reports whether the agent is not in its desired state. Accepted drift and outdated modules do not count. */
 export const isOff = ({ reasons }: Pick<Standing, 'reasons'>): boolean => reasons.length > 0;
 
 interface Found {
@@ -39,10 +43,12 @@ interface Found {
   readonly failedChecks: readonly { node_id: string; name: string | null }[];
   readonly failedApplies: readonly { node_id: string; name: string | null }[];
   readonly notApplied: readonly { node_id: string; name: string | null; state: string; count: number }[];
+  /** A row for each outdated module. */
+  readonly outdated: readonly { node_id: string; name: string | null }[];
 }
 
 /** Merges all kinds of findings by agent. */
-export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }: Found): Map<string, Standing> {
+export function standingsOf({ drifted, failedChecks, failedApplies, notApplied, outdated }: Found): Map<string, Standing> {
   const standings = new Map<string, Standing & { has: Set<OffReason> }>();
   const of = ({ node_id, name }: { node_id: string; name: string | null }) => {
     const known = standings.get(node_id);
@@ -55,6 +61,7 @@ export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }
       drifted: false,
       unapplied: 0,
       pending_removals: 0,
+      outdated: 0,
     };
     standings.set(node_id, fresh);
     return fresh;
@@ -76,6 +83,7 @@ export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }
       standing.has.add('pending_removals');
     }
   }
+  for (const row of outdated) of(row).outdated++;
   return new Map(
     [...standings].map(([id, { has, ...standing }]) => [
       id,
@@ -90,28 +98,30 @@ const weightOf = ({ reasons }: Standing): number =>
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Sorts agents by their worst reason, then by name. */
+/** Sorts agents by their worst reason, then those with outdated modules before the others, then by name. */
 export function byUrgency(standings: Iterable<Standing>): Standing[] {
   return [...standings]
     .map((standing) => ({ standing, weight: weightOf(standing) }))
     .sort(
       (a, b) =>
         b.weight - a.weight ||
+        Number(b.standing.outdated > 0) - Number(a.standing.outdated > 0) ||
         compareText(a.standing.name ?? '', b.standing.name ?? '') ||
         compareText(a.standing.node_id, b.standing.node_id),
     )
     .map(({ standing }) => standing);
 }
 
-/** Finds all approved agents that are not in their desired state, including those whose drift is accepted. */
+/** Finds all approved agents that are not in their desired state, that have accepted drift, or that are outdated. */
 export async function findOff({ db }: Context): Promise<Map<string, Standing>> {
-  const [drifted, failedChecks, failedApplies, notApplied] = await Promise.all([
+  const [drifted, failedChecks, failedApplies, notApplied, outdated] = await Promise.all([
     db.all(agentsDrifted, {}),
     db.all(agentsWithFailedCheck, {}),
     db.all(agentsWithFailedApply, {}),
     db.all(agentsNotAsApplied, {}),
+    db.all(agentsOutdated, {}),
   ]);
-  return standingsOf({ drifted, failedChecks, failedApplies, notApplied });
+  return standingsOf({ drifted, failedChecks, failedApplies, notApplied, outdated });
 }
 
 /** Maximum number of agents matched before yielding to the event loop. */
@@ -125,13 +135,16 @@ export async function listReconcile(
     agent?: string | undefined;
     reason?: OffReason | undefined;
     include_accepted?: boolean | undefined;
+    include_outdated?: boolean | undefined;
   },
 ): Promise<Page<OffAgent>> {
-  const { agent, reason, include_accepted } = request;
+  const { agent, reason, include_accepted, include_outdated } = request;
   const selector = request.filter === undefined ? null : requireSelector(request.filter, '/filter');
   const found = byUrgency((await findOff(context)).values()).filter(
     (standing) =>
-      (include_accepted === true || isOff(standing)) &&
+      (isOff(standing) ||
+        (include_accepted === true && standing.drifted) ||
+        (include_outdated === true && standing.outdated > 0)) &&
       (reason === undefined || standing.reasons.includes(reason)) &&
       (agent === undefined || standing.node_id === agent || standing.name === agent),
   );
@@ -161,12 +174,14 @@ async function described(context: Context, standings: readonly Standing[]): Prom
   if (standings.length === 0) return [];
   const node_ids = standings.map(({ node_id }) => node_id);
   const shares = new Map(node_ids.map((node_id) => [node_id, new ExampleShare(node_ids.length)]));
-  const [rows, drifts, checks, unfinished] = await Promise.all([
+  const [rows, drifts, checks, unfinished, outdated] = await Promise.all([
     db.all(agentsOff, { node_ids }),
     driftOf(context, shares),
     db.all(failedChecksOfAgents, { node_ids }),
     db.all(unfinishedOfAgents, { node_ids, count: maxExamples }),
+    db.all(outdatedOfAgents, { node_ids }),
   ]);
+  const outdatedOf = Map.groupBy(outdated, (row) => row.node_id);
   const unfinishedOf = Map.groupBy(unfinished, (row) => row.node_id);
   const byNode = new Map(rows.map((row) => [row.node_id, row]));
   const checkOf = new Map(checks.map((row) => [row.node_id, row]));
@@ -207,9 +222,19 @@ async function described(context: Context, standings: readonly Standing[]): Prom
           })),
         ),
         modules: row.modules === null ? [] : fromJson(row.modules),
+        ...outdatedField(outdatedOf.get(node_id) ?? []),
       },
     ];
   });
+}
+
+/** Returns the field that lists an agent's outdated modules; none without outdated modules. */
+function outdatedField(
+  rows: readonly { module: string; revision: number; newest: number }[],
+): Pick<OffAgent, 'outdated'> {
+  if (rows.length === 0) return {};
+  const examples = rows.slice(0, maxExamples).map(({ module, revision, newest }) => ({ module, revision, newest }));
+  return { outdated: { modules: rows.length, examples } };
 }
 
 /** Maximum bytes of drift states read at a time. Agents choose the names in the states, and therefore the sizes. */

@@ -73,10 +73,11 @@ function countSyncStates(
   off: ReadonlyMap<string, Standing>,
   neverApplied: readonly { readonly node_id: string }[],
 ): Overview['desired_state'] {
-  const counts = { in_sync: 0, accepted: 0, out_of_sync: 0, never_applied: 0 };
-  for (const standing of off.values()) counts[syncStateOf(standing, true)]++;
+  const counts = { in_sync: 0, outdated: 0, accepted: 0, out_of_sync: 0, never_applied: 0 };
+  for (const { reasons, outdated } of off.values())
+    counts[syncStateOf({ reasons, ...(outdated > 0 ? { outdated: { modules: outdated, examples: [] } } : {}) }, true)]++;
   for (const { node_id } of neverApplied) if (!off.has(node_id)) counts[syncStateOf(null, false)]++;
   // The queries do not share a snapshot, so the difference may be negative.
-  const others = Math.max(0, approved - counts.accepted - counts.out_of_sync - counts.never_applied);
+  const others = Math.max(0, approved - counts.outdated - counts.accepted - counts.out_of_sync - counts.never_applied);
   return { ...counts, [syncStateOf(null, true)]: others };
 }

@@ -1,12 +1,12 @@
 /**
- * Caches each agent's last apply if it changed nothing. If the next apply of the same desired state changes nothing
- * either, applied state is unchanged and need not be read. The caller's write verifies that no other apply has ended in
- * between.
+ * Caches each agent's last apply if it changed nothing. If the next apply of the same desired state, from the same
+ * revisions, changes nothing either, applied state is unchanged and need not be read. The caller's write verifies that
+ * no other apply has ended in between.
  */
 export interface AppliedMemory {
   /**
    * Finds the last apply if it had the same desired state and changed nothing.
-   * @param payloadDigest digest of an apply that changed nothing; null if it changed something
+   * @param payloadDigest digest of the desired state and revisions of an apply; null if it is unknown
    * @returns the id of the last apply; null if applied state must be read
    */
   sameAs(nodeId: string, payloadDigest: string | null): string | null;

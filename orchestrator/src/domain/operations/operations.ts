@@ -90,7 +90,7 @@ export async function submitOperation(
   const requested = draft === null ? request.modules : [...new Set([...request.modules, draft.document.name])];
   const modules = plan === null ? requested : modulesOfPlan(plan, requested);
   const current = () => currentDesiredSet(context, agent, modules, { draft: draft?.document });
-  const { desired, payload, resolved, secrets, until } = await (plan === null ? current() : staleIfUnresolved(current));
+  const { desired, payload, resolved, secrets, revisions, until } = await (plan === null ? current() : staleIfUnresolved(current));
   if (plan !== null)
     await requireEqualDesiredSet(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
@@ -100,6 +100,7 @@ export async function submitOperation(
   const operationId = context.newId();
   const now = seconds(context.now());
   const expires_at = expiryOf(request.kind, now + (request.ttl ?? defaultTtlSecs), until);
+  const applied = request.kind === 'apply' ? toJson(revisions) : null;
   await context.db.write({
     name: `operations/submit ${request.kind}`,
     statements: [
@@ -120,6 +121,7 @@ export async function submitOperation(
         snapshot_operation_id: null,
         requested_modules: toJson([...modules]),
         secret_versions: request.kind === 'plan' ? toJson(secrets) : null,
+        revisions: applied,
       }),
       audited(context, {
         type: 'state.requested',
@@ -143,6 +145,7 @@ export async function submitOperation(
     run_id: null,
     trigger: null,
     payload_digest: payload.digest,
+    revisions: applied,
     label,
   };
   // The hint omits an apply that is bound to a plan, because dispatch compares such an apply with the plan again.

@@ -15,6 +15,7 @@ import { createLookups, type LookUp, recentLookups } from '../modules/lookups.ts
 import { coveredUntil, openWindows } from '../modules/windows.ts';
 import { createSecretAccess } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
+import { revisionsOf } from '../shared/module-documents.ts';
 import {
   modulesOfPlan,
   requireEqualDesiredSet,
@@ -28,6 +29,8 @@ export interface AgentSet {
   payload: EncodedPayload;
   resolved: Payload;
   secrets: SecretVersions;
+  /** Revision of each desired module, without the draft. */
+  revisions: Record<string, number>;
   /**
    * When the maintenance window on which the desired state depends closes, in Unix seconds. The desired state must not
    * be applied afterward. Null if it depends on no window.
@@ -66,7 +69,12 @@ export async function currentModules(
     revisions,
   );
   const documents = draft === undefined ? stored : stored.toSpliced(desired.modules.indexOf(draft.name), 0, draft);
-  return { desired, documents, until: dependsOnWindow(assignments, agent) ? windowEnd : null };
+  return {
+    desired,
+    documents,
+    revisions: revisionsOf(desired.modules, revisions),
+    until: dependsOnWindow(assignments, agent) ? windowEnd : null,
+  };
 }
 
 /**
@@ -81,11 +89,11 @@ export async function currentDesiredSet(
   modules: readonly string[],
   { lookUp = createLookups(context), draft }: { lookUp?: LookUp; draft?: ModuleDocument | undefined } = {},
 ): Promise<AgentSet> {
-  const { desired, documents, until } = await currentModules(context, agent, modules, draft);
+  const { desired, documents, revisions, until } = await currentModules(context, agent, modules, draft);
   const lookups = await lookUp(documents);
   const resolved = resolvePayload(documents, desired, agent, lookups);
   const secrets = await createSecretAccess(context).allow(resolved, agent);
-  return { desired, payload: encodePayload(resolved), resolved, secrets, until };
+  return { desired, payload: encodePayload(resolved), resolved, secrets, revisions, until };
 }
 
 /** How long dispatch reuses the values of a lookup, in milliseconds. A run dispatches to many agents at once. */

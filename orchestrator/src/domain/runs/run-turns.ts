@@ -17,7 +17,7 @@ import { keepPayload } from '../operations/payloads.ts';
 import { plansIn, requireEqualDesiredSet } from '../operations/plan-binding.ts';
 import { createSecretAccess } from '../secrets/secret-access.ts';
 import { type Context, seconds } from '../shared/context.ts';
-import type { ModuleDocuments } from '../shared/module-documents.ts';
+import { type ModuleDocuments, revisionsOf } from '../shared/module-documents.ts';
 import type { RunTerms } from './run-basis.ts';
 import type { Turn } from './run-track.ts';
 
@@ -52,6 +52,7 @@ interface TurnOperation {
   payload_digest: string;
   plan_id: string | null;
   secret_versions: string | null;
+  revisions: string | null;
   expires_at: number;
 }
 
@@ -122,6 +123,7 @@ export async function giveTurns(
         plan_id: plan?.operation_id ?? null,
         expires_at: expiryOf(terms.kind, expiresAt, dependsOnWindow(terms.assignments, agent) ? windowEnd : null),
         secret_versions: terms.kind === 'plan' ? toJson(secrets) : null,
+        revisions: terms.kind === 'apply' ? toJson(revisionsOf(desired.modules, terms.revisions)) : null,
       });
       turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
     } catch (error) {
@@ -196,7 +198,7 @@ async function write(
 function workOf(
   { presence }: Pick<Context, 'presence'>,
   terms: RunTerms,
-  { operation_id, node_id, modules, payload_digest, plan_id }: TurnOperation,
+  { operation_id, node_id, modules, payload_digest, plan_id, revisions }: TurnOperation,
   agents: ReadonlyMap<string, Agent>,
 ): Hint {
   const agent = agents.get(node_id);
@@ -210,6 +212,7 @@ function workOf(
     run_id: terms.runId,
     trigger: triggerOf(terms),
     payload_digest,
+    revisions,
     label: agent.name ?? agent.initial_hostname,
   };
   return { type: 'work', node_id, operation };

@@ -8,6 +8,15 @@ import { filesOfRevision, folderOf } from './module-files.ts';
 /** Revision number by module name. */
 export type Revisions = ReadonlyMap<string, number>;
 
+/** Returns the revisions of the given modules, in their order. Omits modules without a revision, such as drafts. */
+export const revisionsOf = (modules: readonly string[], revisions: Revisions): Record<string, number> =>
+  Object.fromEntries(
+    modules.flatMap((name) => {
+      const revision = revisions.get(name);
+      return revision === undefined ? [] : [[name, revision] as const];
+    }),
+  );
+
 /** Caches parsed modules by name and revision. A revision never changes, so entries never become outdated. */
 export interface ModuleDocuments {
   /**

@@ -14,6 +14,7 @@ import { compatibleFrom } from './0027-compatible-from.ts';
 import { replicas } from './0028-replicas.ts';
 import { linkIncarnations } from './0029-link-incarnations.ts';
 import { signInAndTicketRows } from './0030-sign-in-and-ticket-rows.ts';
+import { appliedModules } from './0031-applied-modules.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -62,4 +63,5 @@ export const migrations: readonly Migration[] = [
   replicas,
   linkIncarnations,
   signInAndTicketRows,
+  appliedModules,
 ];

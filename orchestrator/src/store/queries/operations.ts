@@ -73,6 +73,8 @@ export interface ReportedOperation {
    * that operation is no longer stored.
    */
   payload_digest: string | null;
+  /** For an apply, the revision of each of its modules, as JSON; null for one that an earlier release queued. */
+  revisions: string | null;
   /** Time at which the operation was dispatched, in Unix seconds; null if it has not been dispatched. */
   dispatched_at: number | null;
   label: string;
@@ -94,6 +96,7 @@ export const reportedOperation = defineQuery('operations/reported', (db, p: { op
       'operations.run_id',
       'operations.trigger',
       'operations.snapshot_operation_id',
+      'operations.revisions',
       'operations.dispatched_at',
     ])
     .select((e) => e.fn.coalesce('operations.payload_digest', 'snapshot.payload_digest').as('payload_digest'))
@@ -145,6 +148,7 @@ export const insertOperation = defineQuery(
       snapshot_operation_id: string | null;
       requested_modules: JsonText<string[]>;
       secret_versions: JsonText<Record<string, number>> | null;
+      revisions: JsonText<Record<string, number>> | null;
     },
   ) =>
     db.insertInto('operations').values({
@@ -170,6 +174,7 @@ export const insertOperation = defineQuery(
       requested_modules: p.requested_modules,
       plan_digest: null,
       secret_versions: p.secret_versions,
+      revisions: p.revisions,
     }),
 );
 
@@ -216,6 +221,7 @@ export const oldestOpen = defineQuery('operations/oldest open', (db, p: { node_i
       'operations.snapshot_operation_id',
       'operations.payload_digest',
       'operations.plan_id',
+      'operations.revisions',
       'agents.status as agent_status',
     ])
     .select((e) => e.fn.coalesce('agents.name', 'agents.initial_hostname', 'operations.node_id').as('label'))

@@ -58,6 +58,32 @@ export const agentsNotAsApplied = defineQuery('reconcile/applied state', (db) =>
     .where('agents.status', '=', 'approved'),
 );
 
+/** Returns a row for each module of which an agent has not applied the newest revision. */
+export const agentsOutdated = defineQuery('reconcile/outdated', (db) =>
+  db
+    .selectFrom('modules')
+    .crossJoin('applied_modules')
+    .crossJoin('agents')
+    .select(['agents.node_id', 'agents.name'])
+    .whereRef('applied_modules.module', '=', 'modules.name')
+    .whereRef('applied_modules.revision', '<', 'modules.revision')
+    .whereRef('agents.node_id', '=', 'applied_modules.node_id')
+    .where('agents.status', '=', 'approved'),
+);
+
+/** The outdated modules of the given agents, with both revisions. */
+export const outdatedOfAgents = defineQuery('reconcile/outdated of', (db, p: { node_ids: readonly string[] }, d) =>
+  db
+    .selectFrom('applied_modules')
+    .innerJoin('modules', 'modules.name', 'applied_modules.module')
+    .select(['applied_modules.node_id', 'applied_modules.module', 'applied_modules.revision'])
+    .select('modules.revision as newest')
+    .where(d.isIn('applied_modules.node_id', p.node_ids))
+    .whereRef('applied_modules.revision', '<', 'modules.revision')
+    .orderBy('applied_modules.node_id')
+    .orderBy('applied_modules.module'),
+);
+
 /** The given agents, each with its failed apply, if any, and the modules of its most recently finished apply. */
 export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: readonly string[] }, d) =>
   db

@@ -121,6 +121,7 @@ export const insertRunOperations = defineQuery(
         'plan_id',
         'trigger',
         'secret_versions',
+        'revisions',
       ])
       .expression(
         (e) =>
@@ -134,6 +135,7 @@ export const insertRunOperations = defineQuery(
                   payload_digest: 'text',
                   plan_id: 'text',
                   secret_versions: 'text',
+                  revisions: 'text',
                   expires_at: 'integer',
                 })
                 .as('r'),
@@ -173,6 +175,7 @@ export const insertRunOperations = defineQuery(
               s.ref('r.plan_id').as('plan_id'),
               d.typed(p.trigger, 'text').as('trigger'),
               s.ref('r.secret_versions').as('secret_versions'),
+              s.ref('r.revisions').as('revisions'),
             ]) as never,
       ),
 );

@@ -177,6 +177,37 @@ export const deleteEveryApplied = defineQuery('state/delete every', (db, p: { no
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 
+/** Stores the revisions that an apply has applied. Rows with the same revision remain unchanged. */
+export const putAppliedModules = defineQuery('state/put modules', (db, p: { node_id: string; rows: string }, d) =>
+  db
+    .insertInto('applied_modules')
+    .columns(['node_id', 'module', 'revision'])
+    .expression(
+      (e) =>
+        e
+          .selectFrom(d.rowsOf(p.rows, { module: 'text', revision: 'integer' }).as('r'))
+          .select((s) => [
+            d.typed(p.node_id, 'text').as('node_id'),
+            s.ref('r.module').as('module'),
+            s.ref('r.revision').as('revision'),
+          ])
+          .where(e.lit(true)) as never,
+    )
+    .onConflict((c) =>
+      c
+        .columns(['node_id', 'module'])
+        .doUpdateSet({ revision: (e) => e.ref('excluded.revision') })
+        .whereRef('excluded.revision', '!=', 'applied_modules.revision'),
+    ),
+);
+
+/** Deletes an agent's applied modules, except those in `stay`. */
+export const deleteAppliedModules = defineQuery(
+  'state/delete modules',
+  (db, p: { node_id: string; stay: readonly string[] }, d) =>
+    db.deleteFrom('applied_modules').where('node_id', '=', p.node_id).where(d.isNotIn('module', p.stay)),
+);
+
 /** Returns a row if the newest drift check did not find the agent in sync. In this case, an apply makes a check due. */
 const notInSync = (db: Kysely<Schema>, nodeId: string) =>
   db
