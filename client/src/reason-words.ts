@@ -1,4 +1,4 @@
-import type { OffReason } from '@muster/protocol/http';
+import type { OffAgent, OffReason } from '@muster/protocol/http';
 
 /** Short reasons why an agent differs from its desired state, for labels and summaries such as `3 drifted`. */
 export const reasonWords: Readonly<Record<OffReason, string>> = {
@@ -8,3 +8,13 @@ export const reasonWords: Readonly<Record<OffReason, string>> = {
   unapplied: 'not applied',
   pending_removals: 'to remove',
 };
+
+type Outdated = NonNullable<OffAgent['outdated']>;
+
+/** Describes how many applied modules have a newer revision, for example `1 module has a newer revision`. */
+export const outdatedText = ({ modules }: Pick<Outdated, 'modules'>): string =>
+  `${modules === 1 ? '1 module has' : `${modules} modules have`} a newer revision`;
+
+/** Describes an outdated module, for example `motd: revision 3 applied, newest 4`. */
+export const revisionsText = ({ module, revision, newest }: Outdated['examples'][number]): string =>
+  `${module}: revision ${revision} applied, newest ${newest}`;

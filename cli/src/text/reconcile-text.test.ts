@@ -1,14 +1,15 @@
 import { listReconcile, type OffAgent, offAgentSchema } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { offLine } from './reconcile-text.ts';
+import { offLine, revisionsLine, syncWord } from './reconcile-text.ts';
 
 const example: OffAgent = offAgentSchema.parse(listReconcile.example.answer[0]);
 
 test('prints each reason with its count, and accepted drift, on one line', () => {
   expect(offLine(example)).toBe(
-    'apply failed; 1 resource drifted; 1 not applied; 1 resource accepted: the vendor asked for it until ticket 4711 is closed',
+    'apply failed; 1 resource drifted; 1 not applied; outdated: 1 module has a newer revision; 1 resource accepted: the vendor asked for it until ticket 4711 is closed',
   );
   const [applied, audited] = example.drift as [OffAgent['drift'][0], OffAgent['drift'][0]];
+  const { outdated: _, ...withoutOutdated } = example;
   const failed = {
     operation_id: 'o',
     status: 'expired',
@@ -19,7 +20,7 @@ test('prints each reason with its count, and accepted drift, on one line', () =>
   } as const;
   expect(
     offLine({
-      ...example,
+      ...withoutOutdated,
       reasons: ['apply_failed', 'drifted', 'drift_failed', 'pending_removals'],
       failed_operation: failed,
       failed_check: { drift_id: 'd', checked_at: 1, error: null },
@@ -32,4 +33,18 @@ test('prints each reason with its count, and accepted drift, on one line', () =>
   ).toBe(
     'apply expired: it did not come; 3 resources drifted, 1 resource drifted from hardening; check failed; 2 to remove',
   );
+});
+
+test('tells agents that are only outdated from those that are out of sync', () => {
+  const { outdated, reasons } = example;
+  expect(syncWord({ reasons, outdated })).toBe('out of sync');
+  expect(syncWord({ reasons: [], outdated })).toBe('outdated');
+  expect(syncWord({ reasons: [] })).toBe(null);
+  expect(syncWord(undefined)).toBe(null);
+});
+
+test('names outdated modules with both revisions, and counts the others', () => {
+  const examples = [{ module: 'motd', revision: 3, newest: 4 }];
+  expect(revisionsLine({ modules: 1, examples })).toBe('motd: revision 3 applied, newest 4');
+  expect(revisionsLine({ modules: 3, examples })).toBe('motd: revision 3 applied, newest 4; and 2 more');
 });

@@ -1,8 +1,8 @@
 import type { OffAgent, OffReason } from '@muster/protocol/http';
-import { reasonWords } from '../../../client/src/reason-words.ts';
+import { outdatedText, reasonWords, revisionsText } from '../../../client/src/reason-words.ts';
 import { counted } from './style.ts';
 
-/** Returns a line with the reasons why an agent is not in its desired state, and their counts. */
+/** Returns a line with the reasons why an agent is not in its desired state, and whether it is outdated. */
 export function offLine({
   reasons,
   drift,
@@ -10,6 +10,7 @@ export function offLine({
   failed_check,
   unapplied,
   pending_removals,
+  outdated,
 }: OffAgent): string {
   const drifted = drift
     .filter(({ accepted }) => accepted === null)
@@ -28,5 +29,19 @@ export function offLine({
   const known = accepted.map(
     ({ resources, accepted: by }) => `${counted(resources, 'resource')} accepted: ${by?.reason}`,
   );
-  return [...reasons.map((reason) => said[reason]), ...known].join('; ');
+  const newer = outdated === undefined ? [] : [`outdated: ${outdatedText(outdated)}`];
+  return [...reasons.map((reason) => said[reason]), ...newer, ...known].join('; ');
+}
+
+/**
+ * Returns an agent's sync state as a word; null if nothing is known to differ.
+ * @param off the agent's entry in the list of agents that are out of sync or outdated
+ */
+export const syncWord = (off: Pick<OffAgent, 'reasons' | 'outdated'> | undefined): 'out of sync' | 'outdated' | null =>
+  off === undefined ? null : off.reasons.length > 0 ? 'out of sync' : off.outdated === undefined ? null : 'outdated';
+
+/** Names outdated modules with their revisions: `motd: revision 3 applied, newest 4`. */
+export function revisionsLine({ modules, examples }: NonNullable<OffAgent['outdated']>): string {
+  const more = modules - examples.length;
+  return `${examples.map(revisionsText).join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
 }

@@ -1,6 +1,14 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { agentExample, chainedExample, maxSamples, operatorSchema, routes, sampleExample } from '@muster/protocol/http';
+import {
+  agentExample,
+  chainedExample,
+  listReconcile,
+  maxSamples,
+  operatorSchema,
+  routes,
+  sampleExample,
+} from '@muster/protocol/http';
 import stringWidth from 'string-width';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { agent, style } from '../../test/examples.ts';
@@ -488,23 +496,48 @@ describe('the fleet', () => {
     expect(rows[0]).toContain('connected');
   });
 
+  test('says which agents are out of sync or outdated, unless the orchestrator does not know', async () => {
+    const [off] = listReconcile.example.answer;
+    const listed = (name: string) => agent({ name, node_id: name.padEnd(32, '0') });
+    const entry = (name: string, reasons: string[]) => ({ ...off, name, node_id: name.padEnd(32, '0'), reasons });
+    answers.listAgents = () => ({ body: [listed('web-1'), listed('web-2'), listed('web-3')] });
+    answers.listReconcile = () => ({ body: [entry('web-1', ['drifted']), entry('web-2', [])] });
+    const rows = (await person(120, true).types('agents', 'list')).stdout.trim().split('\n');
+    expect(rows[0]).toMatch(/NAME +STATUS +CONNECTION +SYNC/);
+    expect(rows.slice(1, 4).map((row) => row.match(/connected +(-|out of sync|outdated)/)?.[1])).toEqual([
+      ...['out of sync', 'outdated', '-'],
+    ]);
+    expect(sent('listReconcile')?.query).toEqual({ include_outdated: 'true', limit: '500' });
+    answers.listReconcile = () => ({ body: { type: 'about:blank', title: 'x', status: 400, code: 'invalid_input' } as never, status: 400 });
+    expect((await person(120, true).types('agents', 'list')).stdout).not.toContain('SYNC');
+  });
+
+  test('shows the revisions of the modules of an outdated agent', async () => {
+    const [off] = listReconcile.example.answer;
+    answers.listReconcile = () => ({ body: [{ ...off, reasons: [], drift: [] }] });
+    const { stdout } = await muster('agents', 'show', 'web-1');
+    expect(stdout).toContain('sync        outdated: 1 module has a newer revision');
+    expect(stdout).toContain('motd: revision 3 applied, newest 4');
+  });
+
   test('shows counts in the overview, and omits zeros', async () => {
     const { stdout, exit } = await muster('overview');
     expect(exit).toBe(0);
     expect(stdout).toContain('412 approved, 409 connected, 3 offline, 2 pending, 1 rejected');
-    expect(stdout).toContain('401 in sync, 2 with accepted drift, 7 out of sync, 2 never applied');
+    expect(stdout).toContain('398 in sync, 3 outdated, 2 with accepted drift, 7 out of sync, 2 never applied');
     expect(stdout).toContain('7 agents: 2 apply failed, 5 drifted, 1 check failed');
     expect(stdout).not.toContain('to remove');
     expect(await json('overview')).toMatchObject({ off: { agents: 7 } });
   });
 
   test('filters agents that are not in their desired state', async () => {
-    const { stdout } = await muster('reconcile', '-l', 'role=web', '--reason', 'drifted', '--accepted');
+    const { stdout } = await muster('reconcile', '-l', 'role=web', '--reason', 'drifted', '--accepted', '--outdated');
     expect(sent('listReconcile')?.query).toEqual({
       limit: '50',
       filter: 'role=web',
       reason: 'drifted',
       include_accepted: 'true',
+      include_outdated: 'true',
     });
     expect(stdout).toContain('web-1');
     expect((await muster('reconcile', '--exit-code')).exit).toBe(3);

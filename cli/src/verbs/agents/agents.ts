@@ -1,4 +1,13 @@
-import { type Agent, agentStatuses, createEnrolmentToken, getAttributes, listAgents } from '@muster/protocol/http';
+import type { Client } from '@muster/protocol/client';
+import {
+  type Agent,
+  agentStatuses,
+  createEnrolmentToken,
+  getAttributes,
+  listAgents,
+  listReconcile,
+  type OffAgent,
+} from '@muster/protocol/http';
 import { type Command, Option } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
@@ -12,6 +21,7 @@ import {
 import { showingFault } from '../../execution/selector-fault.ts';
 import { watchOption } from '../../execution/watch-option.ts';
 import { agentLabel, byLabel, connectionColumn, tagTexts } from '../../text/agent-label.ts';
+import { offLine, revisionsLine, syncWord } from '../../text/reconcile-text.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { ago, counted, duration, type Style } from '../../text/style.ts';
 import type { Column } from '../../text/table.ts';
@@ -66,7 +76,20 @@ export const withTokenTerms = (command: Command): Command =>
 
 const shortId = 12;
 
-const columns = (style: Style): Column<Agent>[] => [
+type OffByNode = ReadonlyMap<string, OffAgent>;
+
+/**
+ * Returns the agents that are out of sync or outdated.
+ * @param agent the only agent to request; all by default
+ * @returns null if the orchestrator does not answer, such as an earlier release that does not know the parameter
+ */
+async function readOff(call: Client, agent?: string): Promise<OffByNode | null> {
+  const query = { include_outdated: 'true', limit: '500', ...(agent === undefined ? {} : { agent }) } as const;
+  const off = await call(listReconcile, { query, all: true }).catch(() => null);
+  return off && new Map(off.map((each) => [each.node_id, each]));
+}
+
+const columns = (style: Style, off: OffByNode | null): Column<Agent>[] => [
   {
     heading: 'NAME',
     // A pending agent has no name yet and can be approved by its ID.
@@ -81,6 +104,7 @@ const columns = (style: Style): Column<Agent>[] => [
       status === 'pending' ? color.yellow(text) : status === 'rejected' ? color.red(text) : text,
   },
   connectionColumn(style),
+  ...(off === null ? [] : [syncColumn(off)]),
   {
     heading: 'HOSTNAME',
     extra: true,
@@ -101,6 +125,12 @@ const columns = (style: Style): Column<Agent>[] => [
     text: ({ node_id }) => (style.width === null ? node_id : node_id.slice(0, shortId)),
   },
 ];
+
+const syncColumn = (off: OffByNode): Column<Agent> => ({
+  heading: 'SYNC',
+  text: ({ node_id }) => syncWord(off.get(node_id)),
+  paint: (text, { node_id }, { color }) => (syncWord(off.get(node_id)) === null ? text : color.yellow(text)),
+});
 
 async function list(
   context: Context,
@@ -139,7 +169,7 @@ async function list(
     );
     return undefined;
   }
-  out.table(columns(style), limit === undefined ? agents.toSorted(byLabel) : agents);
+  out.table(columns(style, await readOff(call)), limit === undefined ? agents.toSorted(byLabel) : agents);
   if (found.length > agents.length) out.note('\nThere are more agents: raise --limit, or omit it to list all');
   const pending = agents.filter((agent) => agent.status === 'pending');
   const [first] = pending;
@@ -183,12 +213,29 @@ async function attributes(context: Context, typed: string[], options: AgentOptio
 async function show(context: Context, typed: string[], options: AgentOptions): Promise<undefined> {
   const { out } = context;
   const agents = await chooseAgents(context, typed, options, { status: 'any' });
-  if (out.json) out.data(isOneNamed(typed, agents) ? agents[0] : agents);
-  else out.print(agents.map((agent) => describe(agent, out.style)).join('\n\n'));
+  if (out.json) {
+    out.data(isOneNamed(typed, agents) ? agents[0] : agents);
+    return undefined;
+  }
+  const { call } = await context.connect();
+  const [only] = agents;
+  const off = await readOff(call, agents.length === 1 ? only?.node_id : undefined);
+  out.print(agents.map((agent) => describe(agent, off?.get(agent.node_id), out.style)).join('\n\n'));
   return undefined;
 }
 
-function describe(agent: Agent, { color, now }: Style): string {
+/** Returns the lines that say why the agent is out of sync or outdated; none if nothing is known to differ. */
+function syncLines(off: OffAgent | undefined, { color }: Pick<Style, 'color'>): string[] {
+  const word = syncWord(off);
+  if (off === undefined || word === null) return [];
+  const line = sanitiseLine(offLine(off));
+  return [
+    `sync        ${color.yellow(word === 'outdated' ? line : `${word}: ${line}`)}`,
+    ...(off.outdated === undefined ? [] : [`            ${sanitiseLine(revisionsLine(off.outdated))}`]),
+  ];
+}
+
+function describe(agent: Agent, off: OffAgent | undefined, { color, now }: Style): string {
   const { attributes, tags, connected } = agent;
   const connection = connected
     ? `connected for ${duration(now - agent.connected_at)}`
@@ -208,6 +255,7 @@ function describe(agent: Agent, { color, now }: Style): string {
     `${color.bold(sanitiseLine(agentLabel(agent)))}  ${agent.status}`,
     `node id     ${sanitiseLine(agent.node_id)}`,
     `connection  ${connected ? color.green(connection) : color.red(connection)}${unseen}`,
+    ...syncLines(off, { color }),
     `agent       ${sanitiseLine(agent.agent_version)}, first seen as ${sanitiseLine(agent.initial_hostname)} from ${sanitiseLine(agent.initial_ip)}`,
     ...section('Tags', tags, 'none'),
     ...section('Attributes: modules read them as attr.NAME', attributes, 'none'),

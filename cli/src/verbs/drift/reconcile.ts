@@ -14,6 +14,7 @@ interface Options {
   selector?: string;
   reason?: OffReason;
   accepted?: boolean;
+  outdated?: boolean;
   limit: string;
   exitCode?: boolean;
 }
@@ -23,6 +24,7 @@ export const register: Register = (command, act) => {
     .addOption(selectorOption())
     .addOption(new Option('--reason <reason>', 'Only agents with this issue').choices(offReasons))
     .option('--accepted', 'Include agents whose drift was accepted')
+    .option('--outdated', 'Include agents on which a module has a newer revision')
     .option('--limit <n>', 'Maximum number', '50')
     .option('--exit-code', 'Exit with 3 when the list is not empty')
     .addOption(watchOption())
@@ -41,6 +43,7 @@ async function reconcile(context: Context, options: Options): Promise<Exit> {
     ...(selector === undefined ? {} : { filter: selector }),
     ...(options.reason === undefined ? {} : { reason: options.reason }),
     ...(options.accepted ? { include_accepted: 'true' as const } : {}),
+    ...(options.outdated ? { include_outdated: 'true' as const } : {}),
   };
   const { call } = await context.connect();
   const found = await call(listReconcile, { query }).catch(showingFault(selector ?? ''));

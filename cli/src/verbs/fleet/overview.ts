@@ -21,7 +21,9 @@ async function overview(context: Context): Promise<Exit> {
   const found = await call(getOverview, {});
   if (out.json) out.data(found);
   else out.print(overviewText(found, out.style));
-  if (found.off.agents > 0) out.note(out.noteColor.dim('\nTo see the issues: muster reconcile'));
+  const isOutdated = (found.desired_state.outdated ?? 0) > 0;
+  if (found.off.agents > 0 || isOutdated)
+    out.note(out.noteColor.dim(`\nTo see the issues: muster reconcile${isOutdated ? ' --outdated' : ''}`));
   return exits.done;
 }
 
@@ -63,6 +65,7 @@ function linesOf(found: Overview, color: Colors, now: number): [string, string][
       'state',
       present([
         [desired_state.in_sync, 'in sync'],
+        [desired_state.outdated ?? 0, 'outdated'],
         [desired_state.accepted, 'with accepted drift'],
         [desired_state.out_of_sync, 'out of sync'],
         [desired_state.never_applied, 'never applied'],
