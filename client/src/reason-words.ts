@@ -1,13 +1,21 @@
 import type { OffAgent, OffReason } from '@muster/protocol/http';
 
-/** Short reasons why an agent differs from its desired state, for labels and summaries such as `3 drifted`. */
-export const reasonWords: Readonly<Record<OffReason, string>> = {
+/** A reason why an agent is out of sync, or that a module has a newer revision. */
+export type OffFinding = OffReason | 'outdated';
+
+/** Short words for findings, for labels and summaries such as `3 drifted`. */
+export const reasonWords: Readonly<Record<OffFinding, string>> = {
   apply_failed: 'apply failed',
   drifted: 'drifted',
   drift_failed: 'check failed',
   unapplied: 'not applied',
   pending_removals: 'to remove',
+  outdated: 'outdated',
 };
+
+/** Returns an agent's findings, worst first. */
+export const findingsOf = ({ reasons, outdated }: Pick<OffAgent, 'reasons' | 'outdated'>): readonly OffFinding[] =>
+  outdated === undefined ? reasons : [...reasons, 'outdated'];
 
 type Outdated = NonNullable<OffAgent['outdated']>;
 

@@ -23,6 +23,7 @@ test.each(Object.keys(eventTypes))(
 
 test.each([
   ['module.uploaded', keys.module('name-1')],
+  ['module.uploaded', keys.overview],
   ['assignment.updated', keys.assignment('name-1')],
   ['run.finished', keys.run('id-1')],
   ['secret.updated', keys.secrets],

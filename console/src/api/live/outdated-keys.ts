@@ -108,7 +108,7 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
     case 'agent':
       return [...fleet, keys.tags, ['matches'], ['values']];
     case 'module':
-      return [keys.modules, keys.module(target.name), keys.revisions(target.name), keys.reconcile, ['values']];
+      return [...fleet, keys.modules, keys.module(target.name), keys.revisions(target.name), ['values']];
     case 'assignment':
       return [keys.assignments, keys.assignment(target.name), keys.reconcile, ['values']];
     case 'run':

@@ -2,7 +2,7 @@ import type { Sample } from '@muster/protocol';
 import type { Agent, OffAgent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
 import { createContext, useContext } from 'react';
-import { reasonWords } from '../../../../client/src/reason-words.ts';
+import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Meter } from '../../parts/meter.tsx';
@@ -126,15 +126,20 @@ const recordColumns: Record<
   },
 };
 
-/** A column with the first reason why an agent is out of sync and the number of others. */
+const findingsIn = (off: ReadonlyMap<string, OffAgent>, nodeId: string) => {
+  const found = off.get(nodeId);
+  return found === undefined ? [] : findingsOf(found);
+};
+
+/** A column with the first finding of an agent that is out of sync or outdated, and the number of other findings. */
 const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
   id: 'off',
-  header: 'Out of sync',
+  header: 'Sync',
   width: '7rem',
   from: 'sm',
-  sort: ({ node_id }) => off.get(node_id)?.reasons.length ?? null,
+  sort: ({ node_id }) => findingsIn(off, node_id).length || null,
   cell: ({ node_id }) => {
-    const [first, ...others] = off.get(node_id)?.reasons ?? [];
+    const [first, ...others] = findingsIn(off, node_id);
     if (first === undefined) return null;
     return (
       <span

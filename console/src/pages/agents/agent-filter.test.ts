@@ -26,7 +26,10 @@ const fleet = [
   agent('gone', { status: 'rejected', attributes: { hostname: 'Former' } }),
 ];
 const chosen = (choice: Partial<{ search: string; selector: string; tab: AgentTab }>) =>
-  chooseAgents(fleet, { search: '', selector: '', tab: 'all', ...choice }, new Set(['web-1']));
+  chooseAgents(fleet, { search: '', selector: '', tab: 'all', ...choice }, {
+    off: new Set(['web-1']),
+    outdated: new Set(['web-1', 'web-2']),
+  });
 const ids = (choice: Parameters<typeof chosen>[0]) => chosen(choice).rows.map(({ node_id }) => node_id);
 
 test('finds agents that contain every word in their name, hostname, id, address, or tags', () => {
@@ -58,12 +61,14 @@ test('filters by selector, and ignores an invalid one', () => {
 test('filters by tab, and counts the agents on each tab', () => {
   expect(ids({ tab: 'offline' })).toEqual(['web-2']);
   expect(ids({ tab: 'off' })).toEqual(['web-1']);
+  expect(ids({ tab: 'outdated' })).toEqual(['web-1', 'web-2']);
   expect(chosen({ search: 'web' }).counts).toEqual({
     all: 2,
     approved: 2,
     connected: 1,
     offline: 1,
     off: 1,
+    outdated: 2,
     pending: 0,
     rejected: 0,
   });

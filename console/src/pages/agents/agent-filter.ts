@@ -4,7 +4,7 @@ import { stateOf } from './agent-state.ts';
 
 /** Filters agents by the page's URL parameters. */
 
-export const agentTabs = ['all', 'approved', 'connected', 'offline', 'off', 'pending', 'rejected'] as const;
+export const agentTabs = ['all', 'approved', 'connected', 'offline', 'off', 'outdated', 'pending', 'rejected'] as const;
 export type AgentTab = (typeof agentTabs)[number];
 
 const key = '[A-Za-z0-9._/:-]+';
@@ -71,24 +71,32 @@ export function* indexSearch(agents: readonly Agent[]): Generator<undefined, voi
   }
 }
 
-function inTab(agent: Agent, tab: AgentTab, off: ReadonlySet<string>): boolean {
+/** Ids of the agents that are out of sync, and of those that are outdated. */
+export interface SyncIds {
+  readonly off: ReadonlySet<string>;
+  readonly outdated: ReadonlySet<string>;
+}
+
+function inTab(agent: Agent, tab: AgentTab, sync: SyncIds): boolean {
   if (tab === 'all') return true;
   if (tab === 'approved') return agent.status === 'approved';
-  if (tab === 'off') return off.has(agent.node_id);
+  if (tab === 'off' || tab === 'outdated') return sync[tab].has(agent.node_id);
   return stateOf(agent) === tab;
 }
 
 type AgentCounts = Readonly<Record<AgentTab, number>>;
 
-/**
- * Counts the agents on each tab.
- * @param off ids of the agents that are out of sync
- */
-function countAgents(agents: readonly Agent[], off: ReadonlySet<string>): AgentCounts {
-  const counts = { all: agents.length, approved: 0, connected: 0, offline: 0, off: 0, pending: 0, rejected: 0 };
+const noCounts: AgentCounts = {
+  ...{ all: 0, approved: 0, connected: 0, offline: 0, off: 0, outdated: 0, pending: 0, rejected: 0 },
+};
+
+/** Counts the agents on each tab. */
+function countAgents(agents: readonly Agent[], sync: SyncIds): AgentCounts {
+  const counts = { ...noCounts, all: agents.length };
   for (const agent of agents) {
     counts[stateOf(agent)] += 1;
-    if (off.has(agent.node_id)) counts.off += 1;
+    if (sync.off.has(agent.node_id)) counts.off += 1;
+    if (sync.outdated.has(agent.node_id)) counts.outdated += 1;
   }
   counts.approved = counts.connected + counts.offline;
   return counts;
@@ -99,15 +107,15 @@ export interface AgentChoice {
   readonly counts: AgentCounts;
 }
 
-/** @param off ids of the agents that are out of sync */
+/** Returns the agents that match the filters, and how many are on each tab. */
 export function chooseAgents(
   agents: readonly Agent[],
   { search, selector, tab }: { readonly search: string; readonly selector: string; readonly tab: AgentTab },
-  off: ReadonlySet<string>,
+  sync: SyncIds,
 ): AgentChoice {
   const found = applySelector(applySearch(agents, search), selector);
   return {
-    counts: countAgents(found, off),
-    rows: tab === 'all' ? found : found.filter((agent) => inTab(agent, tab, off)),
+    counts: countAgents(found, sync),
+    rows: tab === 'all' ? found : found.filter((agent) => inTab(agent, tab, sync)),
   };
 }

@@ -189,7 +189,11 @@ function NoAgents({
 }) {
   return isFiltered ? (
     <Empty title="No matching agents">
-      {tab === 'off' ? 'All agents that match the other filters are in sync.' : 'Try removing a filter.'}
+      {tab === 'off'
+        ? 'All agents that match the other filters are in sync.'
+        : tab === 'outdated'
+          ? 'All agents that match the other filters have the newest revisions of their modules.'
+          : 'Try removing a filter.'}
     </Empty>
   ) : (
     <Empty

@@ -8,6 +8,7 @@ const labels: Record<AgentTab, string> = {
   connected: 'Connected',
   offline: 'Offline',
   off: 'Out of sync',
+  outdated: 'Outdated',
   pending: 'Pending',
   rejected: 'Rejected',
 };

@@ -5,7 +5,7 @@ import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { runInSlices } from '../../parts/in-slices.ts';
 import type { Sorting } from '../../parts/table/data-table.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { type AgentTab, chooseAgents, indexSearch, splitSearch } from './agent-filter.ts';
+import { type AgentTab, chooseAgents, indexSearch, type SyncIds, splitSearch } from './agent-filter.ts';
 
 const noAgents: readonly Agent[] = [];
 
@@ -18,14 +18,24 @@ export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string
   const tab: AgentTab = status === 'away' ? 'offline' : status;
   // Renders the rows with lower priority, so that typing stays responsive.
   const searchText = useDeferredValue(search.text);
-  const offIds = useMemo(() => new Set(off.keys()), [off]);
+  const sync = useMemo(() => syncIdsOf(off.values()), [off]);
   const { rows, counts } = useMemo(
-    () => chooseAgents(agents, { ...splitSearch(searchText), tab }, offIds),
-    [agents, searchText, tab, offIds],
+    () => chooseAgents(agents, { ...splitSearch(searchText), tab }, sync),
+    [agents, searchText, tab, sync],
   );
   useEffect(() => runInSlices(indexSearch(agents), () => {}), [agents]);
   const isFiltered = search.text !== '' || tab !== 'all';
   return { search, tab, setTab, rows, counts, isFiltered };
+}
+
+function syncIdsOf(entries: Iterable<OffAgent>): SyncIds {
+  const off = new Set<string>();
+  const outdated = new Set<string>();
+  for (const entry of entries) {
+    if (entry.reasons.length > 0) off.add(entry.node_id);
+    if (entry.outdated !== undefined) outdated.add(entry.node_id);
+  }
+  return { off, outdated };
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { OffReason, Overview } from '@muster/protocol/http';
+import type { Overview } from '@muster/protocol/http';
+import type { OffFinding } from '../../../../client/src/reason-words.ts';
 import type { Tone } from '../../parts/badge.tsx';
 import { countedText as counted } from '../../parts/count.ts';
 
@@ -13,11 +14,15 @@ export interface Need {
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
   /** The reason for which the overview can fix all affected agents directly. */
-  readonly fixes?: OffReason;
+  readonly fixes?: OffFinding;
 }
 
 /** @param now Unix milliseconds */
-export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now: number): Need[] {
+export function needsOf(
+  { agents, off, drift, desired_state, secrets_expiring }: Overview,
+  now: number,
+): Need[] {
+  const { outdated = 0 } = desired_state;
   const expired = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) <= now);
   const soon = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) > now);
   const offline = agents.approved - agents.connected;
@@ -55,6 +60,11 @@ export function needsOf({ agents, off, drift, secrets_expiring }: Overview, now:
       ...{ to: '/out-of-sync', search: { reason: 'drift_failed' } },
     },
     {
+      ...{ id: 'outdated', tone: 'warn', count: outdated, action: 'See which', fixes: 'outdated' },
+      title: counted(outdated, 'agent is outdated', 'agents are outdated'),
+      ...{ to: '/out-of-sync', search: { reason: 'outdated' } },
+    },
+    {
       ...{ id: 'expiring', tone: 'warn', count: soon.length, action: 'Renew' },
       title: counted(soon.length, 'secret expires within 30 days', 'secrets expire within 30 days'),
       to: '/secrets',
@@ -89,6 +99,7 @@ export const agentCount = ({ agents: { approved, pending, rejected } }: Overview
 export const syncShares = ({ desired_state }: Overview): Share[] => [
   { id: 'in_sync', label: 'in sync', count: desired_state.in_sync, tone: 'good' },
   { id: 'out_of_sync', label: 'out of sync', count: desired_state.out_of_sync, tone: 'warn' },
+  { id: 'outdated', label: 'outdated', count: desired_state.outdated ?? 0, tone: 'warn' },
   { id: 'accepted', label: 'accepted', count: desired_state.accepted, tone: 'neutral' },
   { id: 'never_applied', label: 'never applied', count: desired_state.never_applied, tone: 'neutral' },
 ];

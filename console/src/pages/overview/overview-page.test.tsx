@@ -36,8 +36,9 @@ test('shows the state of the agents below the first steps, also without an assig
   expect(await screen.findByRole('heading', { name: 'Get started' })).toBeTruthy();
 });
 
+const { outdated: _, ...example } = listReconcile.example.answer[0] as OffAgent;
 const drifted = {
-  ...listReconcile.example.answer[0],
+  ...example,
   ...{ reasons: ['drifted'], connected: true, failed_operation: null, unapplied: 0, pending_removals: 0 },
 } as never as OffAgent;
 

@@ -1,8 +1,9 @@
-import type { OffReason, Overview } from '@muster/protocol/http';
+import type { Overview } from '@muster/protocol/http';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight, ShieldCheck } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
+import type { OffFinding } from '../../../../client/src/reason-words.ts';
 import { assignmentsQuery } from '../../api/assignments.ts';
 import { loadCode } from '../../api/live/load-code.ts';
 import { useLiveState } from '../../api/live/use-live-state.ts';
@@ -113,6 +114,8 @@ function Fleet({ overview }: { readonly overview: Overview }) {
             linkOf={({ id }) =>
               id === 'out_of_sync'
                 ? { to: '/out-of-sync' }
+                : id === 'outdated'
+                  ? { to: '/out-of-sync', search: { reason: 'outdated' } }
                 : id === 'accepted'
                   ? { to: '/out-of-sync', search: { tab: 'accepted' } }
                   : { to: '/agents', search: { status: 'approved' } }
@@ -125,7 +128,7 @@ function Fleet({ overview }: { readonly overview: Overview }) {
 }
 
 function Attention({ needs }: { readonly needs: readonly Need[] }) {
-  const [fixing, setFixing] = useState<OffReason | null>(null);
+  const [fixing, setFixing] = useState<OffFinding | null>(null);
   return (
     <Panel title="Needs attention" flush>
       {needs.length === 0 ? (

@@ -1,6 +1,7 @@
-import type { OffAgent, OffReason } from '@muster/protocol/http';
+import type { OffAgent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import type { OffFinding } from '../../../../client/src/reason-words.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
@@ -9,7 +10,7 @@ import { canRepair } from './off.ts';
 import { RepairDialog } from './repair-dialog.tsx';
 
 /** Fixes all agents that are out of sync for one reason, without opening their list. Plans them first. */
-export function FixDialog({ reason, onClose }: { readonly reason: OffReason; readonly onClose: () => void }) {
+export function FixDialog({ reason, onClose }: { readonly reason: OffFinding; readonly onClose: () => void }) {
   const { data, error } = useQuery(reconcileQuery({ reason }));
   // The agents when the dialog opened. The list changes while they are fixed.
   const [agents, setAgents] = useState<readonly OffAgent[] | null>(null);
@@ -19,7 +20,7 @@ export function FixDialog({ reason, onClose }: { readonly reason: OffReason; rea
     <Dialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title="Fix drift"
+      title="Fix agents"
       footer={<Button onClick={onClose}>Close</Button>}
     >
       {agents !== null ? (

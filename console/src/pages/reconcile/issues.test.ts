@@ -28,6 +28,7 @@ test('names the first resources and counts the others', () => {
     issues: [
       { reason: 'drifted', text: '/etc/motd: mode 0666, expected 0644' },
       { reason: 'unapplied', text: 'service nginx: not applied: the unit failed to start' },
+      { reason: 'outdated', text: 'motd: revision 3 applied, newest 4' },
     ],
     more: 4,
   });
@@ -35,12 +36,24 @@ test('names the first resources and counts the others', () => {
 
 test('states why an apply failed if it left no resource unapplied', () => {
   const failed_operation = { ...off.failed_operation, status: 'expired', error: 'the agent did not connect' } as never;
-  const { issues } = issuesOf({ ...off, failed_operation, drift: [], unfinished: [], unapplied: 0 });
+  const { outdated: _, ...current } = off;
+  const { issues } = issuesOf({ ...current, failed_operation, drift: [], unfinished: [], unapplied: 0 });
   expect(issues.map(({ text }) => text)).toEqual(['Apply expired: the agent did not connect']);
 });
 
 test('describes accepted drift only on request, or if nothing else is wrong', () => {
   const text = 'sysctl net.ipv4.ip_forward: value 1, expected 0 (audit assignment hardening)';
   expect(issuesOf(off, true).issues).toEqual([{ reason: 'drifted', text }]);
-  expect(issuesOf({ ...off, reasons: [] }).issues).toEqual([{ reason: 'drifted', text }]);
+  const { outdated: _, ...current } = off;
+  expect(issuesOf({ ...current, reasons: [] }).issues).toEqual([{ reason: 'drifted', text }]);
+});
+
+test('names the first outdated modules of an agent that is only outdated, and counts the others', () => {
+  const clean = { reasons: [], failed_operation: null, unfinished: [], unapplied: 0 };
+  const drift = off.drift.filter(({ accepted }) => accepted !== null);
+  const examples = [{ module: 'motd', revision: 3, newest: 4 }];
+  expect(issuesOf({ ...off, ...clean, drift, outdated: { modules: 2, examples } })).toEqual({
+    issues: [{ reason: 'outdated', text: 'motd: revision 3 applied, newest 4' }],
+    more: 1,
+  });
 });

@@ -1,4 +1,5 @@
-import type { OffAgent, OffReason } from '@muster/protocol/http';
+import type { OffAgent } from '@muster/protocol/http';
+import { type OffFinding, revisionsText } from '../../../../client/src/reason-words.ts';
 
 /** Describes why an agent is out of sync, by resource. */
 
@@ -6,7 +7,7 @@ type Example = OffAgent['drift'][number]['examples'][number];
 type Change = Example['changes'][number];
 
 export interface Issue {
-  readonly reason: OffReason;
+  readonly reason: OffFinding;
   readonly text: string;
 }
 
@@ -47,8 +48,8 @@ export function driftText(example: Example): string {
  * @param accepted whether to return accepted drift instead of drift that was not accepted
  */
 export function issuesOf(
-  { drift, unfinished, unapplied, pending_removals, failed_operation, failed_check, reasons }: OffAgent,
-  accepted = reasons.length === 0,
+  { drift, unfinished, unapplied, pending_removals, failed_operation, failed_check, reasons, outdated }: OffAgent,
+  accepted = reasons.length === 0 && outdated === undefined,
 ): { readonly issues: readonly Issue[]; readonly more: number } {
   const drifts = drift.filter((entry) => (entry.accepted !== null) === accepted);
   const drifted = drifts.flatMap(({ examples, assignment }) =>
@@ -71,8 +72,12 @@ export function issuesOf(
   );
   const checks: Issue[] =
     failed_check === null ? [] : [{ reason: 'drift_failed', text: withError('Check failed', failed_check.error) }];
-  const issues = [...failed, ...drifted, ...left, ...checks];
-  return { issues, more: driftedCount - drifted.length + unapplied + pending_removals - left.length };
+  const newer = (outdated?.examples ?? []).map(
+    (example): Issue => ({ reason: 'outdated', text: revisionsText(example) }),
+  );
+  const issues = [...failed, ...drifted, ...left, ...checks, ...newer];
+  const moreOutdated = (outdated?.modules ?? 0) - newer.length;
+  return { issues, more: driftedCount - drifted.length + unapplied + pending_removals - left.length + moreOutdated };
 }
 
 const withError = (text: string, error: string | null): string => (error === null ? text : `${text}: ${error}`);

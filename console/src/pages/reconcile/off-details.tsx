@@ -1,6 +1,7 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { outdatedText } from '../../../../client/src/reason-words.ts';
 import { driftRecordQuery } from '../../api/drift.ts';
 import { operationQuery } from '../../api/operations.ts';
 import { stateQuery } from '../../api/state.ts';
@@ -11,7 +12,7 @@ import { ResultList } from '../../parts/resource/resource-results.tsx';
 import { Failure, Skeleton } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { AssignmentLink, OperationLink, OperatorName, RunLink } from '../links.tsx';
+import { AssignmentLink, ModuleLinks, OperationLink, OperatorName, RunLink } from '../links.tsx';
 
 /** Shows why an agent is out of sync. The reasons are loaded when the row opens. */
 export function OffDetails({
@@ -21,7 +22,7 @@ export function OffDetails({
   readonly agent: OffAgent;
   readonly onWithdraw: (driftId: string) => void;
 }) {
-  const { drift, failed_check, failed_operation, unapplied, pending_removals, node_id } = agent;
+  const { drift, failed_check, failed_operation, unapplied, pending_removals, node_id, outdated } = agent;
   return (
     <div className="space-y-5">
       {drift.map((entry) => (
@@ -80,7 +81,30 @@ export function OffDetails({
         </section>
       )}
       {(unapplied > 0 || pending_removals > 0) && <Unfinished nodeId={node_id} />}
+      {outdated !== undefined && <OutdatedModules outdated={outdated} />}
     </div>
+  );
+}
+
+function OutdatedModules({ outdated }: { readonly outdated: NonNullable<OffAgent['outdated']> }) {
+  const { modules, examples } = outdated;
+  return (
+    <section className="space-y-1">
+      <h3 className="text-sm">{outdatedText(outdated)}</h3>
+      <ul className="divide-y rounded-md border text-sm">
+        {examples.map(({ module, revision, newest }) => (
+          <li key={module} className="flex flex-wrap items-center gap-x-2 px-3 py-1.5">
+            <ModuleLinks modules={[module]} />
+            <span className="text-muted text-xs">
+              revision {revision} applied, newest {newest}
+            </span>
+          </li>
+        ))}
+        {modules > examples.length && (
+          <li className="px-3 py-1.5 text-muted text-xs">and {modules - examples.length} more</li>
+        )}
+      </ul>
+    </section>
   );
 }
 

@@ -1,7 +1,7 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { ChevronRight } from 'lucide-react';
 import { useState } from 'react';
-import { reasonWords } from '../../../../client/src/reason-words.ts';
+import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
@@ -39,7 +39,7 @@ export function OffRow({
   const [first] = agents as [OffAgent, ...OffAgent[]];
   const alone = agents.length === 1;
   const label = alone ? (first.name ?? first.node_id) : `${agents.length} agents`;
-  const [worst] = first.reasons;
+  const [worst] = findingsOf(first);
   const since = first.drift.find(({ accepted }) => accepted === null)?.since ?? first.failed_operation?.finished_at;
   return (
     <li className={classNames(chosen && 'bg-accent-soft/40')}>

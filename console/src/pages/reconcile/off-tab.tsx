@@ -1,8 +1,8 @@
-import { type OffAgent, type OffReason, offReasons } from '@muster/protocol/http';
+import { type OffAgent, offReasons } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { Check, ShieldCheck, Wrench } from 'lucide-react';
 import { useMemo, useState } from 'react';
-import { reasonWords } from '../../../../client/src/reason-words.ts';
+import { type OffFinding, reasonWords } from '../../../../client/src/reason-words.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { Button } from '../../parts/button.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
@@ -17,7 +17,7 @@ const noAgents: readonly OffAgent[] = [];
 const selector = { name: 'filter', label: 'Selector', placeholder: 'Selector: role=web env=production' } as const;
 const reason = {
   ...{ name: 'reason', label: 'Reason', any: 'Any reason' },
-  options: offReasons.map((each) => ({ value: each, label: reasonWords[each] })),
+  options: [...offReasons, 'outdated' as const].map((each) => ({ value: each, label: reasonWords[each] })),
 } as const;
 const filtersOf = { action: [selector, reason], accepted: [selector] } as const;
 
@@ -29,7 +29,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
   const query = useQuery(
     reconcileQuery({
       filter: values.filter ?? '',
-      reason: (values.reason ?? '') as OffReason | '',
+      reason: (values.reason ?? '') as OffFinding | '',
       accepted: shows === 'accepted',
     }),
   );
@@ -75,7 +75,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
           <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>
         ) : (
           <Empty title="Everything is in sync" icon={<ShieldCheck className="size-9 text-good" strokeWidth={1.4} />}>
-            No machine has drifted, and nothing remains to be applied. New drift appears here automatically.
+            No machine has drifted, and each has the newest revision of its modules. This list updates live.
           </Empty>
         )}
       </div>

@@ -45,6 +45,12 @@ test('offers neither to accept nor to repair accepted drift', () => {
   expect([acceptable(known), canRepair(known)]).toEqual([[], false]);
 });
 
+test('offers to update an outdated agent', () => {
+  const outdated = { modules: 1, examples: [{ module: 'base', revision: 1, newest: 2 }] };
+  const old = agent('a', { reasons: [], drift: [], outdated });
+  expect([acceptable(old), canRepair(old)]).toEqual([[], true]);
+});
+
 test('offers no repair for drift from an audit assignment', () => {
   const audited = agent('a', { drift: [drift({ assignment: 'hardening', drift_id: 'audit' })] });
   expect([acceptable(audited), canRepair(audited)]).toEqual([['audit'], false]);

@@ -1,15 +1,17 @@
-import type { OffAgent, OffReason } from '@muster/protocol/http';
+import type { OffAgent } from '@muster/protocol/http';
+import { findingsOf, type OffFinding } from '../../../../client/src/reason-words.ts';
 import type { Tone } from '../../parts/badge.tsx';
 import { issuesOf } from './issues.ts';
 
 /** Labels and groups out-of-sync agents. */
 
-export const reasonTones: Readonly<Record<OffReason, Tone>> = {
+export const reasonTones: Readonly<Record<OffFinding, Tone>> = {
   apply_failed: 'bad',
   drifted: 'warn',
   drift_failed: 'bad',
   unapplied: 'warn',
-  pending_removals: 'info',
+  pending_removals: 'warn',
+  outdated: 'warn',
 };
 
 /** Returns drift that no operator accepted, including drift from audit assignments. */
@@ -18,9 +20,13 @@ const openDrift = ({ drift }: OffAgent) => drift.filter(({ accepted }) => accept
 /** Returns the ids of the drift records that can be accepted. */
 export const acceptable = (agent: OffAgent): readonly string[] => openDrift(agent).map(({ drift_id }) => drift_id);
 
-/** Reports whether an apply can repair the agent. An apply never repairs the drift of an audit assignment. */
+/**
+ * Reports whether an apply can repair the agent or update its modules. An apply never repairs the drift of an audit
+ * assignment.
+ */
 export const canRepair = (agent: OffAgent): boolean =>
   agent.failed_operation !== null ||
+  agent.outdated !== undefined ||
   agent.unapplied > 0 ||
   agent.pending_removals > 0 ||
   agent.drift.some(({ assignment, accepted }) => assignment === null && accepted === null);
@@ -31,7 +37,7 @@ export const canRepair = (agent: OffAgent): boolean =>
  */
 function groupKey(agent: OffAgent, name: string): string {
   const { issues, more } = issuesOf(agent);
-  return JSON.stringify([agent.reasons, issues.map(({ text }) => text.replaceAll(name, '')), more, agent.modules]);
+  return JSON.stringify([findingsOf(agent), issues.map(({ text }) => text.replaceAll(name, '')), more, agent.modules]);
 }
 
 export interface OffGroup {

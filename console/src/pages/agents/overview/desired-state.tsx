@@ -3,6 +3,7 @@ import { syncStateOf } from '@muster/protocol/sync-state';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { outdatedText } from '../../../../../client/src/reason-words.ts';
 import { assignmentsQuery } from '../../../api/assignments.ts';
 import { latestCheckQuery } from '../../../api/drift.ts';
 import { modulesQuery } from '../../../api/modules/modules.ts';
@@ -154,6 +155,13 @@ function SyncStatus({
       >
         out of sync
       </Dot>
+    );
+  if (state === 'outdated' && off?.outdated !== undefined)
+    return (
+      <>
+        <Dot tone="warn">outdated</Dot>
+        <span className="text-warn">{outdatedText(off.outdated)}</span>
+      </>
     );
   if (state === 'never_applied')
     return <Dot tone="neutral">{modules.length === 0 ? 'nothing assigned' : 'never applied'}</Dot>;

@@ -1,20 +1,21 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
+import { outdatedText } from '../../../../../client/src/reason-words.ts';
 import { Button, buttonClasses } from '../../../parts/button.tsx';
 import { Callout } from '../../../parts/callout.tsx';
 import { Text } from '../../../parts/text.tsx';
 import { issuesOf } from '../../reconcile/issues.ts';
 import { canRepair } from '../../reconcile/off.ts';
 
-/** States which resources are out of sync, and offers to fix them. Shows nothing if all drift was accepted. */
+/** States what is out of sync or outdated, and offers to fix it. Shows nothing if the only finding is accepted drift. */
 export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onFix: () => void }) {
-  if (off.reasons.length === 0) return null;
+  if (off.reasons.length === 0 && off.outdated === undefined) return null;
   const { issues, more } = issuesOf(off);
   const [drift] = off.drift.filter(({ accepted }) => accepted === null);
   return (
     <Callout
       tone={off.reasons.some((reason) => reason === 'apply_failed' || reason === 'drift_failed') ? 'bad' : 'warn'}
-      title="Out of sync"
+      title={off.reasons.length === 0 && off.outdated !== undefined ? `Outdated: ${outdatedText(off.outdated)}` : 'Out of sync'}
       action={
         <>
           {drift !== undefined && (
