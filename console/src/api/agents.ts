@@ -52,6 +52,12 @@ export function useAgentNames(): ReadonlyMap<string, string> {
 }
 const none: ReadonlyMap<string, string> = new Map();
 
+/** Returns an agent's name; null if the agent was removed, and undefined while loading. */
+export function useAgentName(node_id: string): string | null | undefined {
+  const { data } = useQuery({ ...agentsQuery, select: namesOf });
+  return data === undefined ? undefined : (data.get(node_id) ?? null);
+}
+
 /** The newest sample of each agent, by node id. Polled every minute, because samples cause no events. */
 export const latestSamplesQuery = queryOptions({
   queryKey: keys.latestMetrics,

@@ -1,19 +1,30 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useAgentNames } from '../api/agents.ts';
+import { useAgentName } from '../api/agents.ts';
 import { useOperatorNames } from '../api/operators.ts';
+import { runsQuery } from '../api/runs.ts';
 import { Line } from '../parts/text.tsx';
 
 /** Links to the pages of agents, operations, runs, modules, and assignments. */
 
 const linkClasses = 'min-w-0 max-w-full inline-flex rounded text-accent hover:underline';
 
+/** Returns what to call an agent: its name, or words if it was removed or is still loading. */
+export const agentWords = (name: string | null | undefined): string => name ?? (name === null ? 'removed agent' : '…');
+
 export function AgentLink({ id, name }: { readonly id: string; readonly name?: string | null }) {
-  const names = useAgentNames();
-  const called = name ?? names.get(id) ?? id;
+  const known = useAgentName(id);
+  const called = name ?? known;
+  if (called === null)
+    return (
+      <span className="text-muted" title={id}>
+        {agentWords(called)}
+      </span>
+    );
   return (
     <Link to="/agents/$agent" params={{ agent: id }} className={linkClasses}>
-      <Line text={called} maxLength={64} />
+      <Line text={agentWords(called)} maxLength={64} />
     </Link>
   );
 }
@@ -30,6 +41,24 @@ export function RunLink({ id, children }: { readonly id: string; readonly childr
   return (
     <Link to="/runs/$run" params={{ run: id }} className={linkClasses}>
       {children ?? <code className="font-mono text-xs">…{id.slice(-8)}</code>}
+    </Link>
+  );
+}
+
+/**
+ * A link to a run that says what the run does, such as `Apply of web`. Names only recent runs, because the API has no
+ * short answer for one run.
+ */
+export function NamedRunLink({ id, kind }: { readonly id: string; readonly kind: 'apply' | 'plan' }) {
+  const { data } = useInfiniteQuery(runsQuery());
+  const run = data?.pages.flat().find(({ run_id }) => run_id === id);
+  const verb = kind === 'plan' ? 'Plan' : 'Apply';
+  return (
+    <Link to="/runs/$run" params={{ run: id }} className={linkClasses}>
+      <Line
+        text={run === undefined ? `${verb} run` : `${verb} of ${run.assignment ?? 'selected agents'}`}
+        maxLength={80}
+      />
     </Link>
   );
 }

@@ -1,6 +1,7 @@
 import type { DriftRecord } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
+import { useAgentName } from '../../api/agents.ts';
 import { driftRecordQuery } from '../../api/drift.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Id } from '../../parts/copy.tsx';
@@ -11,7 +12,7 @@ import { ResourceResults } from '../../parts/resource/resource-results.tsx';
 import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Time } from '../../parts/time.tsx';
-import { AgentLink, ListLink, OperationLink } from '../links.tsx';
+import { AgentLink, agentWords, ListLink, OperationLink } from '../links.tsx';
 import { DriftActions } from './drift-actions.tsx';
 import { DriftNotices } from './drift-notices.tsx';
 import { DriftStatus, triggerWords } from './drift-status.tsx';
@@ -44,9 +45,10 @@ export function DriftRecordPage() {
 function DriftDetails({ record }: { readonly record: DriftRecord }) {
   const { node_id, status, accepted } = record;
   const { newer, since } = useDriftHistory(record);
+  const agentName = useAgentName(node_id);
   return (
     <Page
-      name="Drift"
+      name={`Drift of ${agentWords(agentName)}`}
       crumbs={[
         <ListLink key="list" to="/out-of-sync">
           Out of sync

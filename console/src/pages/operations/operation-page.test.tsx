@@ -1,5 +1,12 @@
-import { getOperation, getOperationOutput, listAgents, listOperators, type Operation } from '@muster/protocol/http';
-import { screen } from '@testing-library/react';
+import {
+  getOperation,
+  getOperationOutput,
+  listAgents,
+  listOperators,
+  listRuns,
+  type Operation,
+} from '@muster/protocol/http';
+import { cleanup, screen, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
@@ -9,7 +16,7 @@ const example = getOperation.example.answer as never as Operation;
 
 async function open(part: Partial<Operation>) {
   const api = fakeApi();
-  api.answerExamples(listAgents, listOperators, getOperationOutput);
+  api.answerExamples(listAgents, listOperators, listRuns, getOperationOutput);
   api.answer(getOperation, { ...example, ...part } as never);
   const at = `/operations/${example.operation_id}`;
   await renderPage(OperationPage, { path: '/operations/$operation', at });
@@ -36,4 +43,25 @@ test('shows the primary action last, as other pages do', async () => {
   await open({ kind: 'plan', status: 'succeeded', ...times, summary: { ...example.summary, changed: 1 } });
   const names = screen.getAllByRole('button').map(({ textContent }) => textContent);
   expect(names.indexOf('Plan again')).toBeLessThan(names.indexOf('Apply this plan…'));
+});
+
+const crumbs = async () =>
+  within(screen.getByRole('navigation', { name: 'Breadcrumb' }))
+    .getAllByRole('link')
+    .map(({ textContent }) => textContent);
+
+test('names the agent, or what its run applies, in the breadcrumb', async () => {
+  const [run] = listRuns.example.answer;
+  await open({ status: 'succeeded', ...times, run_id: null });
+  expect(await crumbs()).toEqual(['Agents', 'web-1']);
+  expect(document.title).toContain('on web-1');
+  cleanup();
+  await open({ status: 'succeeded', ...times, run_id: run?.run_id ?? null, kind: 'apply' });
+  expect(await crumbs()).toEqual(['Runs', `Apply of ${run?.assignment}`]);
+});
+
+test('calls a removed agent by words, not by its id', async () => {
+  await open({ status: 'succeeded', ...times, node_id: 'f'.repeat(32), run_id: null });
+  expect(await screen.findAllByText('removed agent')).toHaveLength(2);
+  expect(screen.queryByText('f'.repeat(32))).toBe(null);
 });

@@ -4,7 +4,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { Ban, Play, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
-import { agentQuery } from '../../api/agents.ts';
+import { agentQuery, useAgentName } from '../../api/agents.ts';
 import { loadUnassignedModules } from '../../api/modules/unassigned-modules.ts';
 import { cancel, operationQuery, outputQuery, startPlan } from '../../api/operations.ts';
 import { Button } from '../../parts/button.tsx';
@@ -23,7 +23,15 @@ import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
 import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
-import { AgentLink, ListLink, ModuleLinks, OperationLink, OperatorName, RunLink } from '../links.tsx';
+import {
+  AgentLink,
+  agentWords,
+  ListLink,
+  ModuleLinks,
+  NamedRunLink,
+  OperationLink,
+  OperatorName,
+} from '../links.tsx';
 
 export function OperationPage() {
   const { operation: id } = useParams({ strict: false }) as { operation: string };
@@ -54,9 +62,10 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
   const ended = hasEnded(status);
   const { data: output } = useQuery(outputQuery(operation));
   const verb = kind === 'plan' ? 'Plan' : 'Apply';
+  const agentName = useAgentName(node_id);
   return (
     <Page
-      name={`${verb} …${operation.operation_id.slice(-5)}`}
+      name={`${verb} on ${agentWords(agentName)}`}
       crumbs={
         operation.run_id === null
           ? [
@@ -69,7 +78,7 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
               <ListLink key="runs" to="/runs">
                 Runs
               </ListLink>,
-              <RunLink key="run" id={operation.run_id} />,
+              <NamedRunLink key="run" id={operation.run_id} kind={kind} />,
             ]
       }
       title={
@@ -103,7 +112,7 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
               ['Requested', <Time key="c" at={operation.created_at} />],
               hasWaited(operation) ? ['Started', <Time key="t" at={operation.started_at} />] : null,
               operation.finished_at === null ? null : ['Duration', <Took key="f" operation={operation} />],
-              operation.run_id === null ? null : ['Part of run', <RunLink key="r" id={operation.run_id} />],
+              operation.run_id === null ? null : ['Part of', <NamedRunLink key="r" id={operation.run_id} kind={kind} />],
               operation.plan_id === null ? null : ['From plan', <OperationLink key="p" id={operation.plan_id} />],
               ['Operation', <Id key="i" id={operation.operation_id} />],
             ]}

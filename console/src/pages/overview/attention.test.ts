@@ -26,6 +26,7 @@ test('lists failures before approvals, and approvals before drift', () => {
       agents: { ...quiet.agents, pending: 1, connected: 7, lost: 2 },
       off: { ...quiet.off, drifted: 3, apply_failed: 1 },
       drift: { ...quiet.drift, failed: 1 },
+      desired_state: { ...quiet.desired_state, outdated: 4 },
       secrets_expiring: [
         { name: 'old', expires_at: '2026-11-01T00:00:00Z' },
         { name: 'soon', expires_at: '2026-11-30T00:00:00Z' },
@@ -34,11 +35,12 @@ test('lists failures before approvals, and approvals before drift', () => {
     now,
   );
   expect(needs.map(({ id }) => id)).toEqual([
-    ...['apply_failed', 'offline', 'expired', 'pending', 'drifted', 'drift_failed', 'expiring'],
+    ...['apply_failed', 'offline', 'expired', 'pending', 'drifted', 'drift_failed', 'outdated', 'expiring'],
   ]);
   expect(needs.find(({ id }) => id === 'offline')).toMatchObject({ title: '3 agents are offline', tone: 'bad' });
   expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent awaits approval');
   expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');
+  expect(needs.find(({ id }) => id === 'outdated')).toMatchObject({ title: '4 agents are outdated', fixes: 'outdated' });
 });
 
 test('counts each agent in one state only', () => {

@@ -2,7 +2,7 @@ import { ApiError } from '@muster/protocol/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
-import { agentQuery, useAgentNames } from '../../api/agents.ts';
+import { agentQuery, useAgentName } from '../../api/agents.ts';
 import { loadCode } from '../../api/live/load-code.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { usePerson } from '../../api/sign-in/use-session.ts';
@@ -18,7 +18,7 @@ import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time, useNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { hasTerminalsDisabled, terminalsDisabledText } from '../agents/agent-state.ts';
-import { ListLink } from '../links.tsx';
+import { AgentLink, agentWords, ListLink } from '../links.tsx';
 import { wasInControl } from './control-mark.ts';
 import { useOpensTerminal } from './opens-terminal.ts';
 import { modeOf, secondsOf, statusTones } from './session-text.ts';
@@ -42,6 +42,7 @@ export function TerminalPage() {
 function Session({ session_id }: { readonly session_id: string }) {
   const person = usePerson();
   const { data: session, error, refetch } = useQuery(terminalQuery(session_id));
+  const agentName = useAgentName(session?.node_id ?? '');
   const [requestedMode] = useUrlState<string>('mode', '');
   const [address] = useState(() => {
     const mine = justOpened?.session_id === session_id ? justOpened : null;
@@ -94,14 +95,14 @@ function Session({ session_id }: { readonly session_id: string }) {
   return (
     <Page
       fill
-      name="Terminal"
+      name={session === undefined ? 'Terminal' : `Terminal on ${agentWords(agentName)}`}
       title={
         session === undefined ? (
           'Terminal'
         ) : (
-          <>
-            Terminal on <AgentName node_id={session.node_id} />
-          </>
+          <span className="flex min-w-0 gap-1.5">
+            Terminal on <AgentLink id={session.node_id} />
+          </span>
         )
       }
       subtitle={session === undefined ? undefined : <Facts session={session} />}
@@ -123,15 +124,6 @@ const Waiting = () => (
     <Skeleton className="h-3 w-1/4" />
   </div>
 );
-
-function AgentName({ node_id }: { readonly node_id: string }) {
-  const name = useAgentNames().get(node_id) ?? node_id;
-  return (
-    <Link to={'/agents/$agent' as never} params={{ agent: name } as never} className="hover:underline">
-      <Line text={name} />
-    </Link>
-  );
-}
 
 function Facts({ session }: { readonly session: Parameters<typeof secondsOf>[0] & { end_reason: string | null } }) {
   const operators = useOperatorNames();
