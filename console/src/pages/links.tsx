@@ -29,6 +29,11 @@ export function AgentLink({ id, name }: { readonly id: string; readonly name?: s
   );
 }
 
+/** An agent's name without a link, for rows that lead elsewhere. */
+export function AgentName({ id }: { readonly id: string }) {
+  return <Line text={agentWords(useAgentName(id))} maxLength={64} />;
+}
+
 export function OperationLink({ id, children }: { readonly id: string; readonly children?: ReactNode }) {
   return (
     <Link to="/operations/$operation" params={{ operation: id }} className={linkClasses}>

@@ -45,7 +45,7 @@ export function Page({
               ))}
             </nav>
           )}
-          <h1 className="truncate font-semibold text-lg leading-7 tracking-tight">{title}</h1>
+          <h1 className="wraps-names truncate font-semibold text-lg leading-7 tracking-tight">{title}</h1>
           {subtitle !== undefined && <div className="text-muted text-sm">{subtitle}</div>}
         </div>
         {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}

@@ -137,6 +137,7 @@ const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
   header: 'Sync',
   width: '7rem',
   from: 'sm',
+  phone: 'line',
   sort: ({ node_id }) => findingsIn(off, node_id).length || null,
   cell: ({ node_id }) => {
     const [first, ...others] = findingsIn(off, node_id);
@@ -207,7 +208,7 @@ export function agentColumns({
     },
     seen,
     {
-      ...{ id: 'actions', header: 'Actions', width: hasPending ? '8rem' : '4.5rem', from: 'sm', align: 'right' },
+      ...{ id: 'actions', header: 'Actions', width: hasPending ? '8rem' : '4.5rem', from: 'sm', phone: 'end', align: 'right' },
       cell: (agent) => (
         <span className="flex items-center gap-1">
           {agent.status === 'pending' && (

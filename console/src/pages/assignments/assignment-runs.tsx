@@ -30,6 +30,7 @@ const columns: readonly Column<RunEntry>[] = [
     header: 'Agents',
     width: 'minmax(12rem,6fr)',
     from: 'md',
+    phone: 'line',
     cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
   },
   {

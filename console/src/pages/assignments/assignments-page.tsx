@@ -46,6 +46,7 @@ const columns: readonly Column<Row>[] = [
     header: 'Mode',
     width: '10.5rem',
     from: 'sm',
+    phone: 'line',
     sort: ({ assignment }) => assignment.mode,
     cell: ({ assignment: { mode, window_only } }) => (
       <span className="inline-flex gap-1">
@@ -85,6 +86,7 @@ const columns: readonly Column<Row>[] = [
     id: 'matches',
     header: 'Agents',
     width: '4.5rem',
+    phone: 'labeled',
     align: 'right',
     sort: ({ matched }) => matched?.length ?? null,
     cell: ({ matched }) =>
@@ -109,7 +111,7 @@ const columns: readonly Column<Row>[] = [
           <RunLink id={lastRun.run_id}>
             <StatusDot status={lastRun.status} />
           </RunLink>
-          <span className="text-muted text-xs max-sm:hidden">
+          <span className="text-muted text-xs">
             <Time at={lastRun.started_at} />
           </span>
         </span>

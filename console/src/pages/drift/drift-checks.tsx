@@ -17,26 +17,14 @@ const columns: readonly Column<DriftRecord>[] = [
     id: 'agent',
     header: 'Agent',
     width: 'minmax(6rem,2fr)',
-    cell: (record) => (
-      <span className="flex min-w-0 flex-1 flex-col gap-1">
-        <span className="flex min-w-0 justify-between gap-2">
-          <AgentLink id={record.node_id} />
-          <span className="shrink-0 sm:hidden">
-            <DriftStatus record={record} />
-          </span>
-        </span>
-        {/* A phone has no room for additional columns. */}
-        <span className="flex min-w-0 text-xs sm:hidden">
-          <DriftFindings record={record} />
-        </span>
-      </span>
-    ),
+    cell: ({ node_id }) => <AgentLink id={node_id} />,
   },
   {
     id: 'status',
     header: 'Result',
     width: '8rem',
     from: 'sm',
+    phone: 'line',
     cell: (record) => (
       <Link to="/drift/$record" params={{ record: record.drift_id }} className="rounded hover:underline">
         <DriftStatus record={record} />
@@ -48,6 +36,7 @@ const columns: readonly Column<DriftRecord>[] = [
     header: 'Resources',
     width: 'minmax(8rem,4fr)',
     from: 'sm',
+    phone: 'line',
     cell: (record) => <DriftFindings record={record} />,
   },
   {
@@ -63,6 +52,7 @@ const columns: readonly Column<DriftRecord>[] = [
     width: '5rem',
     align: 'right',
     from: 'sm',
+    phone: 'line',
     cell: ({ checked_at }) => (
       <span className="text-muted">
         <Time at={checked_at} />
@@ -91,7 +81,6 @@ export function DriftChecks() {
       rows={rows}
       filters={filters}
       columns={columns}
-      phoneRowHeight={56}
       rowKey={({ drift_id }) => drift_id}
       onOpen={({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } })}
       noMatch="No matching agents"

@@ -32,7 +32,7 @@ export function tokenColumns(
       cell: ({ name, tags }) => (
         <span className="flex min-w-0 items-center gap-1.5">
           {name === null ? <span className="text-muted">any machine</span> : <Line text={name} />}
-          <span className="flex min-w-0 gap-1.5 max-sm:hidden">
+          <span className="flex min-w-0 flex-wrap gap-1.5">
             {Object.entries(tags).map(([key, value]) => (
               <Badge key={key}>
                 <Line text={`${key}=${value}`} />
@@ -48,7 +48,7 @@ export function tokenColumns(
       width: '6rem',
       cell: (token) => <Badge tone={tones[tokenState(token, now)]}>{tokenState(token, now)}</Badge>,
     },
-    { id: 'uses', header: 'Uses left', width: '6rem', align: 'right', from: 'sm', cell: ({ uses_left }) => uses_left },
+    { id: 'uses', header: 'Uses left', width: '6rem', align: 'right', from: 'sm', phone: 'labeled', cell: ({ uses_left }) => uses_left },
     {
       id: 'approve',
       header: 'Approval',
@@ -61,6 +61,7 @@ export function tokenColumns(
       header: 'Expires',
       width: '7rem',
       from: 'sm',
+      phone: 'labeled',
       // Once a token can no longer be used, its expiry does not matter.
       cell: (token) => <Time at={tokenState(token, now) === 'valid' ? token.expires_at : null} />,
     },
@@ -79,6 +80,7 @@ export function tokenColumns(
       id: 'actions',
       header: 'Actions',
       width: '5.5rem',
+      phone: 'end',
       align: 'right',
       cell: (token) =>
         tokenState(token, now) === 'valid' && (

@@ -37,6 +37,7 @@ const columns: readonly Column<Kind>[] = [
     header: 'Summary',
     width: 'minmax(12rem,3fr)',
     from: 'sm',
+    phone: 'line',
     cell: ({ summary }) => (
       <span className="truncate">
         <CodeText text={summary} />

@@ -13,7 +13,7 @@ import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
-import { AgentLink, OperatorName } from '../links.tsx';
+import { AgentName, OperatorName } from '../links.tsx';
 
 const statuses: readonly OperationStatus[] = [
   'queued',
@@ -28,26 +28,28 @@ const statuses: readonly OperationStatus[] = [
 const columns: readonly Column<OperationEntry>[] = [
   {
     id: 'operation',
-    header: 'Kind',
-    width: '4rem',
-    cell: ({ operation_id, kind }) => (
+    header: 'Operation',
+    width: 'minmax(9rem,2fr)',
+    cell: ({ operation_id, kind, node_id }) => (
       <Link
         to="/operations/$operation"
         params={{ operation: operation_id }}
-        className="inline-flex items-center gap-2 rounded hover:underline"
+        className="inline-flex min-w-0 items-center gap-1 rounded hover:underline"
       >
-        <KindBadge kind={kind} />
-        <span className="sr-only">…{operation_id.slice(-5)}</span>
+        <span className="w-12 shrink-0">
+          <KindBadge kind={kind} />
+        </span>
+        <AgentName id={node_id} />
       </Link>
     ),
   },
-  { id: 'agent', header: 'Agent', width: 'minmax(5.5rem,2fr)', cell: ({ node_id }) => <AgentLink id={node_id} /> },
   { id: 'status', header: 'Status', width: '6.25rem', cell: ({ status }) => <StatusDot status={status} /> },
   {
     id: 'summary',
     header: 'Result',
     width: 'minmax(12rem,3fr)',
     from: 'sm',
+    phone: 'line',
     cell: ({ summary, kind, error }) =>
       error !== null && summary.total === 0 ? (
         <span className="flex min-w-0 text-bad">
@@ -103,6 +105,7 @@ const columns: readonly Column<OperationEntry>[] = [
     header: 'Requested',
     width: '5rem',
     from: 'sm',
+    phone: 'line',
     align: 'right',
     cell: ({ created_at }) => (
       <span className="text-muted">

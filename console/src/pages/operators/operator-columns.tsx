@@ -43,6 +43,7 @@ export function operatorColumns(
       header: 'Added',
       width: '1fr',
       from: 'sm',
+      phone: 'labeled',
       sort: (operator) => operator.added_at,
       cell: ({ added_at, added_by }) => (
         <span className="truncate">
@@ -60,6 +61,7 @@ export function operatorColumns(
             id: 'actions',
             header: 'Actions',
             width: '6rem',
+            phone: 'end' as const,
             align: 'right' as const,
             cell: (operator: Operator) =>
               operator.removed_at === null && (

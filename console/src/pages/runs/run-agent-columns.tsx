@@ -44,6 +44,7 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     header: 'Result',
     width: 'minmax(6rem,4fr)',
     from: 'sm',
+    phone: 'line',
     // The banner of a halted run explains why agents were skipped.
     cell: ({ summary, error, operation_id }) =>
       error !== null && operation_id === null && reasonOfHalt(error) !== null ? (

@@ -20,27 +20,17 @@ const columns: readonly Column<RunEntry>[] = [
     id: 'run',
     header: 'Run',
     width: 'minmax(7rem,2fr)',
-    cell: ({ run_id, kind, assignment, outcomes }) => (
-      <span className="flex min-w-0 flex-col gap-1">
-        <Link
-          to="/runs/$run"
-          params={{ run: run_id }}
-          className="inline-flex min-w-0 items-center gap-1 rounded hover:underline"
-        >
-          <span className="w-12 shrink-0">
-            <KindBadge kind={kind} />
-          </span>
-          {assignment === null ? (
-            <span className="truncate text-muted">selected agents</span>
-          ) : (
-            <Line text={assignment} />
-          )}
-        </Link>
-        {/* A phone has no room for the outcomes column. */}
-        <span className="sm:hidden">
-          <CompactOutcomeCounts outcomes={outcomes} />
+    cell: ({ run_id, kind, assignment }) => (
+      <Link
+        to="/runs/$run"
+        params={{ run: run_id }}
+        className="inline-flex min-w-0 items-center gap-1 rounded hover:underline"
+      >
+        <span className="w-12 shrink-0">
+          <KindBadge kind={kind} />
         </span>
-      </span>
+        {assignment === null ? <span className="truncate text-muted">selected agents</span> : <Line text={assignment} />}
+      </Link>
     ),
   },
   { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
@@ -49,7 +39,17 @@ const columns: readonly Column<RunEntry>[] = [
     header: 'Agents',
     width: 'minmax(9rem,4fr)',
     from: 'sm',
-    cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
+    phone: 'line',
+    cell: ({ outcomes }) => (
+      <>
+        <span className="flex min-w-0 max-sm:hidden">
+          <OutcomeCounts outcomes={outcomes} />
+        </span>
+        <span className="sm:hidden">
+          <CompactOutcomeCounts outcomes={outcomes} />
+        </span>
+      </>
+    ),
   },
   {
     id: 'by',
@@ -87,6 +87,7 @@ const columns: readonly Column<RunEntry>[] = [
     width: '5rem',
     align: 'right',
     from: 'sm',
+    phone: 'line',
     cell: ({ started_at }) => (
       <span className="text-muted">
         <Time at={started_at} />
@@ -112,7 +113,6 @@ export function RunsPage() {
       rows={rows}
       filters={filters}
       columns={columns}
-      phoneRowHeight={56}
       rowKey={({ run_id }) => run_id}
       rowLabel={({ kind, assignment }) => `${kind} of ${assignment ?? 'selected agents'}`}
       onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}

@@ -63,6 +63,7 @@ export function secretColumns({
       id: 'expires',
       header: 'Expires',
       width: '6.5rem',
+      phone: 'labeled',
       sort: ({ expires_at }) => (expires_at === null ? null : Date.parse(expires_at)),
       cell: ({ expires_at }) => <Expiry at={expires_at} now={now} />,
     },
@@ -71,6 +72,7 @@ export function secretColumns({
       header: 'Updated',
       width: '6rem',
       from: 'sm',
+      phone: 'labeled',
       sort: ({ updated_at }) => Date.parse(updated_at),
       cell: ({ updated_at }) => <Time at={updated_at} />,
     },
@@ -85,6 +87,7 @@ export function secretColumns({
       id: 'actions',
       header: 'Actions',
       width: '5.5rem',
+      phone: 'end',
       align: 'right',
       cell: ({ name }) => (
         <Menu

@@ -73,7 +73,7 @@ const columns = (onEnd: (session: SignInSession) => void): readonly Column<SignI
       </span>
     ),
   },
-  { id: 'address', header: 'Address', width: '1fr', from: 'sm', cell: ({ address }) => <Line text={address ?? '–'} /> },
+  { id: 'address', header: 'Address', width: '1fr', from: 'sm', phone: 'line', cell: ({ address }) => <Line text={address ?? '–'} /> },
   {
     id: 'signed_in',
     header: 'Signed in',
@@ -87,6 +87,7 @@ const columns = (onEnd: (session: SignInSession) => void): readonly Column<SignI
     header: 'Last used',
     width: '8rem',
     from: 'sm',
+    phone: 'labeled',
     sort: ({ last_used_at, signed_in_at }) => last_used_at ?? signed_in_at,
     cell: ({ last_used_at, signed_in_at }) => <Time at={last_used_at ?? signed_in_at} />,
   },
@@ -95,6 +96,7 @@ const columns = (onEnd: (session: SignInSession) => void): readonly Column<SignI
     id: 'actions',
     header: 'Actions',
     width: '6rem',
+    phone: 'end',
     align: 'right',
     cell: (session) => (
       <Button small onClick={() => onEnd(session)}>

@@ -193,7 +193,6 @@ function Configuration() {
           columns={columns}
           rowKey={({ key }) => key}
           rowHeight={34}
-          phoneRowHeight={44}
           empty={<Empty title="No matching keys" />}
         />
       )}

@@ -5,6 +5,7 @@ import { Button, buttonClasses } from '../../parts/button.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time } from '../../parts/time.tsx';
+import { AgentName } from '../links.tsx';
 import { secondsOf, statusTones } from './session-text.ts';
 import { ViewersLine, viewersText } from './viewers.tsx';
 
@@ -12,13 +13,11 @@ type Names = ReadonlyMap<string, string>;
 
 /** @param now Unix seconds */
 export function terminalColumns({
-  agents,
   operators,
   now,
   mayJoin,
   onEnd,
 }: {
-  readonly agents: Names;
   readonly operators: Names;
   readonly now: number;
   readonly mayJoin: (session: TerminalSession) => boolean;
@@ -36,7 +35,7 @@ export function terminalColumns({
             params={{ session: session_id } as never}
             className="min-w-0 truncate font-medium hover:underline"
           >
-            <Line text={agents.get(node_id) ?? node_id} />
+            <AgentName id={node_id} />
           </Link>
           <span className="lg:hidden">
             <ViewersLine attached={attached} />
@@ -59,6 +58,7 @@ export function terminalColumns({
       header: 'Operator',
       width: '1.2fr',
       from: 'sm',
+      phone: 'line',
       cell: ({ operator_id }) => <Line text={operators.get(operator_id) ?? operator_id} />,
     },
     { id: 'since', header: 'Opened', width: '6rem', cell: ({ opened_at }) => <Time at={opened_at} /> },
@@ -90,6 +90,7 @@ export function terminalColumns({
       width: '10rem',
       align: 'right',
       from: 'sm',
+      phone: 'end',
       cell: (session) => <Actions session={session} mayJoin={mayJoin(session)} onEnd={() => onEnd(session)} />,
     },
   ];

@@ -63,7 +63,7 @@ export function TerminalsPage() {
       filters={filters}
       matches={matches}
       columns={terminalColumns({
-        ...{ agents, operators, now, onEnd: setEnding },
+        ...{ operators, now, onEnd: setEnding },
         mayJoin: ({ operator_id }) => operator_id === person.operator_id || person.role === 'admin',
       })}
       rowKey={({ session_id }) => session_id}

@@ -8,7 +8,7 @@ import { onDay, stageOf, weeksOf } from './month.ts';
 /** Maximum number of windows to show per day. The list shows all. */
 const maxPerDay = 3;
 
-const stageClasses = {
+export const stageClasses = {
   open: 'bg-info-soft text-info',
   planned: 'bg-hover text-text',
   over: 'bg-raised text-muted',
@@ -19,15 +19,9 @@ const weekdays = Array.from({ length: 7 }, (_, day) =>
 );
 const fullDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
 
-export function Calendar({
-  year,
-  month,
-  now,
-  windows,
-  onWindow,
-  onDay: plan,
-}: {
+export interface MonthView {
   readonly year: number;
+  /** From 0, like Date. */
   readonly month: number;
   /** Unix milliseconds. */
   readonly now: number;
@@ -36,7 +30,9 @@ export function Calendar({
   readonly onWindow?: (window: Window) => void;
   /** Creates a window on a day. Absent if the operator is not an admin. */
   readonly onDay?: (from: Date) => void;
-}) {
+}
+
+export function Calendar({ year, month, now, windows, onWindow, onDay: plan }: MonthView) {
   const weeks = useMemo(() => weeksOf(year, month), [year, month]);
   return (
     <table className="w-full table-fixed border-collapse text-sm" aria-label="Calendar">

@@ -3,13 +3,15 @@ import { ChevronLeft, ChevronRight } from 'lucide-react';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { Panel } from '../../parts/panel.tsx';
+import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
+import { Agenda } from './agenda.tsx';
 import { Calendar } from './calendar.tsx';
 import { useShownMonth } from './use-shown-month.ts';
 import type { WindowAction } from './window-action-dialog.tsx';
 
 const monthTitle = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric' });
 
-/** The maintenance window calendar. Admins select a window to change it, or a day to create a window. */
+/** The maintenance windows of a month: a calendar, or a list of days on a phone. Admins select a window to change it, or a day to create a window. */
 export function MonthPanel({
   windows,
   now,
@@ -21,6 +23,8 @@ export function MonthPanel({
 }) {
   const isAdmin = useIsAdmin();
   const { year, month, move, showToday } = useShownMonth(now);
+  // The days of a calendar are too narrow for text on a phone.
+  const View = useIsPhone() ? Agenda : Calendar;
   return (
     <Panel
       flush
@@ -35,7 +39,7 @@ export function MonthPanel({
         </>
       }
     >
-      <Calendar
+      <View
         {...{ year, month, now, windows }}
         {...(isAdmin && {
           onWindow: (window: Window) => onAction({ kind: 'edit', window, from: null }),

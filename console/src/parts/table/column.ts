@@ -11,6 +11,12 @@ export interface Column<Row> {
   readonly align?: 'right';
   /** Hides the column on narrower screens: `sm` 640 px, `md` 768 px, `lg` 1024 px, `xl` 1280 px, `2xl` 1536 px. */
   readonly from?: 'sm' | 'md' | 'lg' | 'xl' | '2xl';
+  /**
+   * Place on a phone, where the first column is the first line of a row, and the others share the second line.
+   * `labeled`: on the second line, after its header; `end`: at the end of the row, for buttons; `hidden`: nowhere. By
+   * default, columns with `from` are hidden, and the others are on the second line.
+   */
+  readonly phone?: 'line' | 'labeled' | 'end' | 'hidden';
 }
 
 export interface Sorting {

@@ -6,7 +6,7 @@ import type { Column, Sorting } from './column.ts';
 import type { ColumnPreference } from './column-preference.ts';
 import { TableHeader } from './table-header.tsx';
 import { TableRow } from './table-row.tsx';
-import { useDrawnColumns, useFits } from './use-drawn-columns.ts';
+import { useDrawnColumns, useIsPhone } from './use-drawn-columns.ts';
 import { useRowActions } from './use-row-actions.ts';
 import { useSortedRows } from './use-sorted-rows.ts';
 import { useVirtualRows } from './use-virtual-rows.ts';
@@ -32,8 +32,6 @@ export interface DataTableProps<Row> {
   readonly empty: ReactNode;
   /** Pixels. */
   readonly rowHeight?: number;
-  /** Pixels on screens below 640 px, for rows with a second line there. `rowHeight` by default. */
-  readonly phoneRowHeight?: number;
   /** Whether the table may be as high as its container. By default it is as high as its rows, up to 75 vh. */
   readonly fill?: boolean;
   /** Hidden and resized columns. See `useColumnPreference` and `ColumnsMenu`. */
@@ -47,15 +45,17 @@ export interface DataTableProps<Row> {
   readonly isPartial?: boolean;
 }
 
+/** Estimated height of a row with two lines, in pixels. */
+const phoneRowHeight = 60;
+
 /**
- * A virtualized table. Headers sort, arrow keys move, Enter opens, Space selects, and Shift selects ranges. All rows
+ * A virtualized table. On a phone, each row has two lines. Headers sort, arrow keys move, Enter opens, Space selects, and Shift selects ranges. All rows
  * together are one tab stop.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, columns, rowKey, rowLabel, onOpen, sorting = null, onSort, chosen, onChoose, empty } = props;
   const {
     rowHeight = 40,
-    phoneRowHeight = rowHeight,
     fill = false,
     preference,
     onPreference,
@@ -67,8 +67,13 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting, isPartial });
   const shown = useMemo(() => columns.filter(({ id }) => hidden?.includes(id) !== true), [columns, hidden]);
   const drawn = useDrawnColumns(shown, preference?.kept);
-  const shownHeight = useFits()({ from: 'sm' }) ? rowHeight : phoneRowHeight;
-  const { scroller, items, height, tabStop, setActive, focus } = useVirtualRows(keys, shownHeight, onNearEnd);
+  const isPhone = useIsPhone();
+  const { scroller, items, height, measure, tabStop, setActive, focus } = useVirtualRows(
+    keys,
+    isPhone ? phoneRowHeight : rowHeight,
+    onNearEnd,
+    isPhone,
+  );
   const rowAt = (index: number) => sorted[index] as Row;
   const { choose, click, onKeyDown } = useRowActions({ keys, rowAt, focus, onOpen, chosen, onChoose });
   const chosenHere = useMemo(() => countOf(keys, chosen), [keys, chosen]);
@@ -85,10 +90,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         aria-rowcount={isPartial ? -1 : sorted.length + 1}
         aria-busy={isSorting || isPartial || undefined}
         aria-multiselectable={choosable || undefined}
-        className="w-max min-w-full"
+        className={isPhone ? 'w-full' : 'w-max min-w-full'}
       >
         <TableHeader
-          columns={shown}
+          columns={isPhone ? drawn : shown}
+          isPhone={isPhone}
           kept={preference?.kept}
           sorting={sorting}
           onSort={onSort}
@@ -120,6 +126,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   {...{ id, row, index, start, size, widths }}
                   name={rowLabel?.(row) ?? id}
                   columns={drawn}
+                  measure={measure}
                   isChosen={choosable ? chosen.has(id) : null}
                   isTabStop={index === tabStop}
                   isLast={index === sorted.length - 1}

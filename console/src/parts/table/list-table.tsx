@@ -19,7 +19,7 @@ export interface ListQuery {
 
 type TableProps<Row> = Pick<
   DataTableProps<Row>,
-  'label' | 'columns' | 'rowKey' | 'rowLabel' | 'phoneRowHeight' | 'onOpen' | 'fill'
+  'label' | 'columns' | 'rowKey' | 'rowLabel' | 'onOpen' | 'fill'
 >;
 
 /** `filters`, `columns`, and `matches` must be the same objects in every render. */

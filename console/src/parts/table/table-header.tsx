@@ -6,6 +6,8 @@ import { fromClasses, stickyClasses, trackOf } from './column-track.ts';
 
 interface TableHeaderProps<Row> {
   readonly columns: readonly Column<Row>[];
+  /** Whether rows have two lines, so that headers have no columns below them and only sort. */
+  readonly isPhone: boolean;
   /** Columns that are shown even on narrow screens. */
   readonly kept: readonly string[] | undefined;
   readonly sorting: Sorting | null;
@@ -18,34 +20,23 @@ interface TableHeaderProps<Row> {
 
 /** Column headers. A click sorts; dragging the right edge resizes. */
 export function TableHeader<Row>(props: TableHeaderProps<Row>) {
-  const { columns, kept, sorting, onSort, choose, widths, onWidth } = props;
+  const { columns, isPhone, kept, sorting, onSort, choose, widths, onWidth } = props;
+  if (isPhone) return <PhoneHeader {...props} />;
   return (
     <div role="rowgroup" className="sticky top-0 z-10 border-b bg-surface">
       <div role="row" aria-rowindex={1} className="flex h-9 items-center bg-surface px-2 text-muted text-xs">
         {choose !== null && (
           <div role="columnheader" className="flex w-8 shrink-0 justify-center">
-            <input
-              type="checkbox"
-              aria-label="Select all"
-              className="size-4 accent-[var(--accent)]"
-              checked={choose.all}
-              ref={(box) => {
-                if (box) box.indeterminate = choose.some && !choose.all;
-              }}
-              onChange={choose.toggle}
-            />
+            <SelectAll choose={choose} />
           </div>
         )}
         {columns.map((column, at) => {
-          const isSorted = sorting?.column === column.id;
-          const descending = isSorted && sorting.descending;
-          const Arrow = descending ? ChevronDown : ChevronUp;
           return (
             <div
               key={column.id}
               data-column={column.id}
               role="columnheader"
-              aria-sort={isSorted ? (descending ? 'descending' : 'ascending') : undefined}
+              aria-sort={sortOf(column, sorting)}
               style={trackOf(column.width, widths?.[column.id])}
               className={classNames(
                 'group/head relative flex h-full min-w-0 items-center px-2',
@@ -55,16 +46,10 @@ export function TableHeader<Row>(props: TableHeaderProps<Row>) {
               )}
             >
               {column.sort && onSort ? (
-                <button
-                  type="button"
-                  aria-keyshortcuts={onWidth === undefined ? undefined : 'Shift+ArrowLeft Shift+ArrowRight'}
-                  onKeyDown={(event) => onWidth !== undefined && resizeByKey(event, (to) => onWidth(column.id, to))}
-                  className="inline-flex max-w-full items-center gap-0.5 rounded font-medium hover:text-text"
-                  onClick={() => onSort({ column: column.id, descending: isSorted && !descending })}
-                >
-                  <span className="truncate">{column.header}</span>
-                  {isSorted && <Arrow aria-hidden="true" className="size-3.5 shrink-0" />}
-                </button>
+                <SortButton
+                  {...{ column, sorting, onSort }}
+                  onWidth={onWidth === undefined ? undefined : (to) => onWidth(column.id, to)}
+                />
               ) : (
                 <span className="truncate font-medium">{column.header}</span>
               )}
@@ -80,6 +65,90 @@ export function TableHeader<Row>(props: TableHeaderProps<Row>) {
         })}
       </div>
     </div>
+  );
+}
+
+/** The headers of a table whose rows have two lines: the buttons that sort. Screen readers hear the other headers. */
+function PhoneHeader<Row>({ columns, sorting, onSort, choose }: TableHeaderProps<Row>) {
+  const canSort = (column: Column<Row>) => column.sort !== undefined && onSort !== undefined;
+  return (
+    <div
+      role="rowgroup"
+      className={
+        choose === null && !columns.some(canSort) ? 'sr-only' : 'sticky top-0 z-10 border-b bg-surface px-2 text-xs'
+      }
+    >
+      <div role="row" aria-rowindex={1} className="flex h-11 items-center text-muted">
+        {choose !== null && (
+          <div role="columnheader" className="flex w-11 shrink-0 self-stretch">
+            <SelectAll choose={choose} />
+          </div>
+        )}
+        <div className="flex h-full min-w-0 overflow-x-auto">
+          {columns.map((column) => (
+            <div
+              key={column.id}
+              role="columnheader"
+              aria-sort={sortOf(column, sorting)}
+              className={classNames('h-full shrink-0 px-2', !canSort(column) && 'sr-only')}
+            >
+              {column.sort !== undefined && onSort !== undefined ? (
+                <SortButton {...{ column, sorting, onSort }} onWidth={undefined} />
+              ) : (
+                column.header
+              )}
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const sortOf = <Row,>({ id }: Column<Row>, sorting: Sorting | null) =>
+  sorting?.column === id ? (sorting.descending ? 'descending' : 'ascending') : undefined;
+
+function SelectAll({ choose }: { readonly choose: NonNullable<TableHeaderProps<never>['choose']> }) {
+  return (
+    <label className="flex flex-1 items-center justify-center">
+      <input
+        type="checkbox"
+        aria-label="Select all"
+        className="size-4 accent-[var(--accent)]"
+        checked={choose.all}
+        ref={(box) => {
+          if (box) box.indeterminate = choose.some && !choose.all;
+        }}
+        onChange={choose.toggle}
+      />
+    </label>
+  );
+}
+
+function SortButton<Row>({
+  column,
+  sorting,
+  onSort,
+  onWidth,
+}: {
+  readonly column: Column<Row>;
+  readonly sorting: Sorting | null;
+  readonly onSort: (sorting: Sorting) => void;
+  readonly onWidth: ((pixels: number) => void) | undefined;
+}) {
+  const sorted = sortOf(column, sorting);
+  const Arrow = sorted === 'descending' ? ChevronDown : ChevronUp;
+  return (
+    <button
+      type="button"
+      aria-keyshortcuts={onWidth === undefined ? undefined : 'Shift+ArrowLeft Shift+ArrowRight'}
+      onKeyDown={(event) => onWidth !== undefined && resizeByKey(event, onWidth)}
+      className="inline-flex h-full max-w-full items-center gap-0.5 rounded font-medium hover:text-text"
+      onClick={() => onSort({ column: column.id, descending: sorted === 'ascending' })}
+    >
+      <span className="truncate">{column.header}</span>
+      {sorted !== undefined && <Arrow aria-hidden="true" className="size-3.5 shrink-0" />}
+    </button>
   );
 }
 

@@ -1,4 +1,4 @@
-import { type MouseEvent, memo } from 'react';
+import { type MouseEvent, memo, type ReactNode } from 'react';
 import { classNames } from '../class-names.ts';
 import type { Column } from './column.ts';
 import { stickyClasses, trackOf } from './column-track.ts';
@@ -14,6 +14,8 @@ interface TableRowProps<Row> {
   /** Columns that fit the screen. */
   readonly columns: readonly Column<Row>[];
   readonly widths: Readonly<Record<string, number>> | undefined;
+  /** On a phone, the callback ref that measures the row. The row then has two lines. */
+  readonly measure: ((row: HTMLElement | null) => void) | undefined;
   /** Null if rows cannot be selected. */
   readonly isChosen: boolean | null;
   readonly isTabStop: boolean;
@@ -23,6 +25,41 @@ interface TableRowProps<Row> {
   readonly onFocus: (id: string) => void;
   readonly onChoose: (id: string, range: boolean) => void;
   readonly onClick: (event: MouseEvent<HTMLElement>, id: string, row: unknown) => void;
+}
+
+const Cell = ({ className, children }: { readonly className: string; readonly children: ReactNode }) => (
+  <div role="gridcell" className={classNames('flex min-w-0 items-center', className)}>
+    {children}
+  </div>
+);
+
+/** The cells of a row on a phone: the first column, the other columns below it, and buttons at the end. */
+function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Data>[]; readonly row: Data }) {
+  const [first, ...others] = columns;
+  const below = others.filter(({ phone }) => phone !== 'end');
+  const end = others.filter(({ phone }) => phone === 'end');
+  return (
+    <>
+      <div className="flex min-h-11 min-w-0 flex-1 flex-col justify-center gap-1 px-2 py-2">
+        {first !== undefined && <Cell className="wraps-names">{first.cell(row)}</Cell>}
+        {below.length > 0 && (
+          <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs">
+            {below.map((column) => (
+              <Cell key={column.id} className="max-w-full gap-1 empty:hidden">
+                {column.phone === 'labeled' && <span className="text-muted">{column.header}</span>}
+                {column.cell(row)}
+              </Cell>
+            ))}
+          </div>
+        )}
+      </div>
+      {end.map((column) => (
+        <Cell key={column.id} className="shrink-0 empty:hidden">
+          {column.cell(row)}
+        </Cell>
+      ))}
+    </>
+  );
 }
 
 /** A table row. Memoized, so that it does not render again when other rows are selected, focused, or hovered. */
@@ -35,6 +72,7 @@ function Row<Data>({
   size,
   columns,
   widths,
+  measure,
   isChosen,
   isTabStop,
   isLast,
@@ -46,12 +84,16 @@ function Row<Data>({
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the table handles the keys
     <div
+      ref={measure}
       role="row"
       aria-rowindex={index + 2}
       data-index={index}
       tabIndex={isTabStop ? 0 : -1}
       aria-selected={isChosen ?? undefined}
-      style={{ height: size, transform: `translateY(${start}px)`, contain: 'layout style' }}
+      style={{
+        ...(measure === undefined ? { height: size } : {}),
+        ...{ transform: `translateY(${start}px)`, contain: 'layout style' },
+      }}
       className={classNames(
         'absolute inset-x-0 top-0 flex items-center px-2 text-sm outline-offset-[-2px]',
         !isLast && 'border-b',
@@ -62,7 +104,7 @@ function Row<Data>({
       onClick={(event) => onClick(event, id, row)}
     >
       {isChosen !== null && (
-        <div role="gridcell" className="flex w-8 shrink-0 self-stretch">
+        <div role="gridcell" className="flex w-8 shrink-0 self-stretch max-sm:w-11">
           <label className="flex flex-1 items-center justify-center">
             <input
               type="checkbox"
@@ -76,20 +118,24 @@ function Row<Data>({
           </label>
         </div>
       )}
-      {columns.map((column, at) => (
-        <div
-          key={column.id}
-          role="gridcell"
-          style={trackOf(column.width, widths?.[column.id])}
-          className={classNames(
-            'flex min-w-0 items-center self-stretch px-2',
-            column.align && 'justify-end text-right',
-            at === 0 && stickyClasses,
-          )}
-        >
-          {column.cell(row)}
-        </div>
-      ))}
+      {measure === undefined ? (
+        columns.map((column, at) => (
+          <div
+            key={column.id}
+            role="gridcell"
+            style={trackOf(column.width, widths?.[column.id])}
+            className={classNames(
+              'flex min-w-0 items-center self-stretch px-2',
+              column.align && 'justify-end text-right',
+              at === 0 && stickyClasses,
+            )}
+          >
+            {column.cell(row)}
+          </div>
+        ))
+      ) : (
+        <TwoLines columns={columns} row={row} />
+      )}
     </div>
   );
 }

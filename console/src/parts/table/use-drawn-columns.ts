@@ -29,6 +29,13 @@ export function useFits(): (column: Pick<Column<never>, 'from'>) => boolean {
   }, [hidden]);
 }
 
+/** Reports whether the screen is as narrow as a phone. */
+export const useIsPhone = (): boolean => !useFits()({ from: 'sm' });
+
+/** Reports whether a phone shows the column. The first column is always shown. */
+const isOnPhone = ({ from, phone }: Pick<Column<never>, 'from' | 'phone'>): boolean =>
+  phone === undefined ? from === undefined : phone !== 'hidden';
+
 /**
  * Returns the columns that fit the screen, so that rows have no invisible cells.
  * @param kept ids of columns to return even if they do not fit
@@ -38,5 +45,10 @@ export function useDrawnColumns<Row>(
   kept: readonly string[] | undefined,
 ): readonly Column<Row>[] {
   const fits = useFits();
-  return useMemo(() => columns.filter((column) => fits(column) || kept?.includes(column.id)), [columns, kept, fits]);
+  return useMemo(() => {
+    const isPhone = !fits({ from: 'sm' });
+    return columns.filter(
+      (column, at) => kept?.includes(column.id) || (isPhone ? at === 0 || isOnPhone(column) : fits(column)),
+    );
+  }, [columns, kept, fits]);
 }

@@ -9,10 +9,16 @@ const overscanRows = 10;
 
 /**
  * Renders only the visible rows and moves the focus between rows.
- * @param rowHeight in pixels
+ * @param rowHeight in pixels; an estimate if `isMeasured`
  * @param onNearEnd called when the last rows come into view
+ * @param isMeasured whether rows have different heights, which are measured
  */
-export function useVirtualRows(keys: readonly string[], rowHeight: number, onNearEnd: (() => void) | undefined) {
+export function useVirtualRows(
+  keys: readonly string[],
+  rowHeight: number,
+  onNearEnd: (() => void) | undefined,
+  isMeasured: boolean,
+) {
   const scroller = useRef<HTMLDivElement>(null);
   /**
    * Key of the row that has or last had the focus. It stays rendered when it is scrolled out of view, so that the focus
@@ -34,6 +40,12 @@ export function useVirtualRows(keys: readonly string[], rowHeight: number, onNea
       return [...indexes, activeIndex].sort((a, b) => a - b);
     },
   });
+  const wasMeasured = useRef(isMeasured);
+  useEffect(() => {
+    if (wasMeasured.current === isMeasured) return;
+    wasMeasured.current = isMeasured;
+    virtualizer.measure();
+  }, [virtualizer, isMeasured]);
   const items = virtualizer.getVirtualItems();
   const isNearEnd = keys.length > 0 && (items.at(-1)?.index ?? 0) >= keys.length - nearEndRows;
   useEffect(() => {
@@ -53,6 +65,8 @@ export function useVirtualRows(keys: readonly string[], rowHeight: number, onNea
   };
   return {
     ...{ scroller, items, focus, setActive },
+    /** The callback ref of each row; undefined if all rows have the same height. */
+    measure: isMeasured ? virtualizer.measureElement : undefined,
     height: virtualizer.getTotalSize(),
     /** Index of the only row that the Tab key reaches. */
     tabStop: activeIndex === -1 ? (virtualizer.range?.startIndex ?? 0) : activeIndex,
