@@ -48,7 +48,7 @@ export function Shell() {
           <Navigation />
         </aside>
         <div className="flex min-w-0 flex-1 flex-col">
-          <header className="flex h-12 shrink-0 items-center gap-2 border-b bg-surface px-3 sm:px-4">
+          <header className="flex h-12 shrink-0 max-sm:h-14 items-center gap-2 border-b bg-surface px-3 sm:px-4">
             <IconButton
               label="Menu"
               className="md:hidden"
@@ -59,7 +59,7 @@ export function Shell() {
             <button
               type="button"
               onClick={openPalette}
-              className="flex h-8 min-w-0 max-w-md flex-1 items-center gap-2 rounded-md border bg-canvas px-2.5 text-left text-muted text-sm hover:border-line-strong"
+              className="flex h-8 min-w-0 max-w-md flex-1 items-center gap-2 rounded-md border bg-canvas max-sm:h-11 px-2.5 text-left text-muted text-sm hover:border-line-strong"
             >
               <Search aria-hidden="true" className="size-4 shrink-0" />
               <span className="flex-1 truncate">Search or go to…</span>
@@ -138,7 +138,7 @@ function Navigation({ onGo }: { readonly onGo?: () => void }) {
                     onClick={onGo}
                     aria-current={isHere ? 'page' : undefined}
                     className={classNames(
-                      'flex h-8 items-center gap-2.5 rounded-md px-2 text-sm',
+                      'flex h-8 items-center gap-2.5 rounded-md px-2 text-sm max-md:h-11',
                       isHere ? 'bg-accent-soft font-medium text-accent' : 'text-muted hover:bg-hover hover:text-text',
                     )}
                   >

@@ -28,7 +28,7 @@ export function Tabs<T extends string>({
               event.stopPropagation();
               onChange(tab.value);
             }}
-            className="-mb-px h-9 shrink-0 border-transparent border-b-2 px-3 text-muted text-sm outline-offset-[-3px] hover:text-text data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-text"
+            className="-mb-px h-9 shrink-0 max-sm:h-11 border-transparent border-b-2 px-3 text-muted text-sm outline-offset-[-3px] hover:text-text data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-text"
           >
             {tab.label}
           </Radix.Trigger>

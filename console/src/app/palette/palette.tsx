@@ -25,7 +25,7 @@ import { bestMatches } from './rank.ts';
 import { readUses, recordUse } from './uses.ts';
 
 const itemClasses =
-  'flex h-9 cursor-default items-center gap-2.5 rounded-md px-2.5 text-sm data-[selected=true]:bg-hover';
+  'flex h-9 max-sm:h-11 cursor-default items-center gap-2.5 rounded-md px-2.5 text-sm data-[selected=true]:bg-hover';
 const groupClasses =
   '[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-1.5 [&_[cmdk-group-heading]]:font-medium [&_[cmdk-group-heading]]:text-muted [&_[cmdk-group-heading]]:text-xs';
 

@@ -68,7 +68,7 @@ export function ApproveDialog({
                       aria-label={`Name of ${initial_hostname.slice(0, 80)}`}
                       aria-invalid={fault === undefined ? undefined : true}
                       aria-describedby={fault === undefined ? undefined : `fault-${node_id}`}
-                      className={`${fieldClasses} h-7`}
+                      className={`${fieldClasses} h-7 max-sm:h-11`}
                       autoComplete="off"
                       spellCheck={false}
                       disabled={name !== null}

@@ -55,7 +55,7 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
                 }}
                 aria-label={`${key}=${value}: change`}
                 onClick={() => setEditing(key)}
-                className="min-h-7 min-w-0 flex-1 cursor-text rounded px-2 py-0.5 text-left hover:bg-hover"
+                className="min-h-7 max-sm:min-h-11 min-w-0 flex-1 cursor-text rounded px-2 py-0.5 text-left hover:bg-hover"
               >
                 {value === '' ? <span className="text-muted">(empty)</span> : <Text text={value} maxLength={120} />}
               </button>
@@ -123,7 +123,7 @@ function ValueField({
         aria-label={label}
         aria-invalid={!ok || undefined}
         list={id}
-        className={`${fieldClasses} h-7`}
+        className={`${fieldClasses} h-7 max-sm:h-11`}
         autoComplete="off"
         spellCheck={false}
         value={text}
@@ -183,7 +183,7 @@ function NewTag({
           aria-describedby={`${id}-fault`}
           placeholder="key"
           list={`${id}-keys`}
-          className={`${fieldClasses} h-8 max-w-[40%] font-mono text-xs`}
+          className={`${fieldClasses} h-8 max-sm:h-11 max-w-[40%] font-mono text-xs`}
           autoComplete="off"
           autoCapitalize="off"
           spellCheck={false}
@@ -194,7 +194,7 @@ function NewTag({
           aria-label="New tag value"
           placeholder="value"
           list={`${id}-values`}
-          className={`${fieldClasses} h-8`}
+          className={`${fieldClasses} h-8 max-sm:h-11`}
           autoComplete="off"
           autoCapitalize="off"
           spellCheck={false}

@@ -25,14 +25,16 @@ export function OffList({
   const step = 5 * initialRows;
   return (
     <>
-      <div className={classNames(offColumns, 'h-9 items-center border-b font-medium text-muted text-xs')}>
-        <input
-          type="checkbox"
-          aria-label={`Select all ${agents.length}`}
-          className="size-4 accent-[var(--accent)]"
-          checked={agents.every(({ node_id }) => chosen.has(node_id))}
-          onChange={(event) => onChoose(agents, event.target.checked)}
-        />
+      <div className={classNames(offColumns, 'h-9 items-center border-b max-sm:h-11 font-medium text-muted text-xs')}>
+        <label className="-m-3.5 p-3.5">
+          <input
+            type="checkbox"
+            aria-label={`Select all ${agents.length}`}
+            className="block size-4 accent-[var(--accent)]"
+            checked={agents.every(({ node_id }) => chosen.has(node_id))}
+            onChange={(event) => onChoose(agents, event.target.checked)}
+          />
+        </label>
         <span className="pl-5.5">Agent</span>
         <span className="max-md:hidden">Reason</span>
         <span className="max-md:hidden">Issues</span>

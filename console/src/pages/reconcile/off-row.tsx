@@ -44,19 +44,21 @@ export function OffRow({
   return (
     <li className={classNames(chosen && 'bg-accent-soft/40')}>
       <div className={classNames(offColumns, 'items-start py-2 text-sm')}>
-        <input
-          type="checkbox"
-          aria-label={`Select ${label}`}
-          className="mt-1 size-4 accent-[var(--accent)]"
-          checked={chosen}
-          onChange={(event) => onChoose(event.target.checked)}
-        />
+        <label className="-m-3.5 p-3.5 max-sm:mt-0">
+          <input
+            type="checkbox"
+            aria-label={`Select ${label}`}
+            className="mt-1 block size-4 accent-[var(--accent)]"
+            checked={chosen}
+            onChange={(event) => onChoose(event.target.checked)}
+          />
+        </label>
         <h2 className="min-w-0">
           <button
             type="button"
             aria-expanded={open}
             onClick={() => setOpen(!open)}
-            className="flex min-h-6 min-w-0 max-w-full items-center gap-1.5 rounded text-left font-medium"
+            className="wraps-names flex min-h-6 min-w-0 max-w-full items-center gap-1.5 rounded text-left font-medium max-sm:min-h-11"
           >
             <ChevronRight
               aria-hidden="true"

@@ -5,14 +5,14 @@ import { classNames } from '../../parts/class-names.ts';
 import { Empty } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 import { type MonthView, stageClasses } from './calendar.tsx';
-import { type Day, daysOf, onDay, rangeText, stageOf } from './month.ts';
+import { agendaOf, rangeText, stageOf } from './month.ts';
 
 const dayTitle = new Intl.DateTimeFormat(undefined, { weekday: 'long', day: 'numeric', month: 'long' });
 const monthName = new Intl.DateTimeFormat(undefined, { month: 'long' });
 
-/** The days of a month that have maintenance windows, as a list, for phones. */
+/** The maintenance windows of a month as a list of days, for phones. */
 export function Agenda({ year, month, now, windows, onWindow }: MonthView) {
-  const days = useMemo(() => daysOf(year, month, windows), [year, month, windows]);
+  const days = useMemo(() => agendaOf(year, month, windows), [year, month, windows]);
   if (days.length === 0)
     return (
       <Empty
@@ -24,8 +24,8 @@ export function Agenda({ year, month, now, windows, onWindow }: MonthView) {
     );
   return (
     <ol className="divide-y" aria-label="Agenda">
-      {days.map((day) => (
-        <AgendaDay key={day.from.getTime()} {...{ day, now, windows, onWindow }} />
+      {days.map((entry) => (
+        <AgendaDay key={entry.day.from.getTime()} {...entry} {...{ now, onWindow }} />
       ))}
     </ol>
   );
@@ -36,7 +36,10 @@ function AgendaDay({
   now,
   windows,
   onWindow,
-}: Pick<MonthView, 'now' | 'windows'> & { readonly day: Day; readonly onWindow: MonthView['onWindow'] | undefined }) {
+}: ReturnType<typeof agendaOf<Window>>[number] & {
+  readonly now: number;
+  readonly onWindow: MonthView['onWindow'] | undefined;
+}) {
   const isToday = now >= day.from.getTime() && now < day.until.getTime();
   return (
     <li className="px-4 py-2" aria-current={isToday ? 'date' : undefined}>
@@ -45,7 +48,7 @@ function AgendaDay({
         {isToday && ' (today)'}
       </h3>
       <ul className="space-y-1">
-        {onDay(windows, day).map((window) => (
+        {windows.map((window) => (
           <li key={window.id}>
             <AgendaEntry {...{ window, now, onWindow }} />
           </li>

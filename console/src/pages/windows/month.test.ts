@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changeOf, fieldTime, monthOf, monthText, onDay, stageOf, weeksOf } from './month.ts';
+import { agendaOf, changeOf, fieldTime, monthOf, monthText, onDay, stageOf, weeksOf } from './month.ts';
 
 test('shows a month in whole weeks from Monday', () => {
   const weeks = weeksOf(2026, 10);
@@ -20,6 +20,18 @@ test('shows a window on every day that it overlaps, but not on a day that starts
   expect(stageOf(window, at(9, 0) * 1000)).toBe('planned');
   expect(stageOf(window, window.starts_at * 1000)).toBe('open');
   expect(stageOf(window, window.ends_at * 1000)).toBe('over');
+});
+
+test('lists each window once in the agenda of a month, on the first of its days in the month', () => {
+  const at = (month: number, day: number) => new Date(2026, month, day, 22).getTime() / 1000;
+  const across = { starts_at: at(9, 30), ends_at: at(10, 3) };
+  const inside = { starts_at: at(10, 10), ends_at: at(10, 12) };
+  const later = { starts_at: at(11, 1), ends_at: at(11, 2) };
+  const listed = agendaOf(2026, 10, [later, inside, across]);
+  expect(listed.map(({ day, windows }) => [day.from.getDate(), windows])).toEqual([
+    [1, [across]],
+    [10, [inside]],
+  ]);
 });
 
 test('parses and formats months in the URL', () => {

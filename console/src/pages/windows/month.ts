@@ -38,6 +38,24 @@ export function onDay<W extends { readonly starts_at: number; readonly ends_at: 
     .toSorted((a, b) => a.starts_at - b.starts_at);
 }
 
+/** Returns the days of the month on which windows are listed: each window on the first of its days in the month. */
+export function agendaOf<W extends { readonly starts_at: number; readonly ends_at: number }>(
+  year: number,
+  month: number,
+  windows: readonly W[],
+): readonly { readonly day: Day; readonly windows: readonly W[] }[] {
+  const listed = new Set<W>();
+  return weeksOf(year, month)
+    .flat()
+    .filter(({ inMonth }) => inMonth)
+    .map((day) => {
+      const begun = onDay(windows, day).filter((window) => !listed.has(window));
+      for (const window of begun) listed.add(window);
+      return { day, windows: begun };
+    })
+    .filter((entry) => entry.windows.length > 0);
+}
+
 /** Parses a month such as `2026-11`. Returns null if it is invalid. */
 export function monthOf(text: string): { year: number; month: number } | null {
   const [, year, month] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];

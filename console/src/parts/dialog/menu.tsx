@@ -32,7 +32,7 @@ export function Menu({
 }
 
 const itemClasses =
-  'flex h-8 cursor-default select-none items-center gap-2 rounded-md px-2 outline-none data-[disabled]:opacity-50 data-[highlighted]:bg-hover';
+  'flex h-8 max-sm:h-11 cursor-default select-none items-center gap-2 rounded-md px-2 outline-none data-[disabled]:opacity-50 data-[highlighted]:bg-hover';
 
 export function MenuItem({
   icon,

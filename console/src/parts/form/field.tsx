@@ -10,8 +10,9 @@ import { classNames } from '../class-names.ts';
 
 /** Form fields with a label, a hint, and an error message. */
 
+// iOS zooms into a field whose text is smaller than 16 px.
 export const fieldClasses =
-  'w-full min-w-0 rounded-md border border-line-strong bg-surface px-2.5 text-sm placeholder:text-muted hover:border-muted aria-invalid:border-bad disabled:opacity-60';
+  'w-full min-w-0 rounded-md border border-line-strong bg-surface px-2.5 text-sm placeholder:text-muted hover:border-muted aria-invalid:border-bad disabled:opacity-60 max-sm:text-[1rem]';
 
 export interface FieldProps {
   readonly label: ReactNode;
@@ -71,7 +72,7 @@ export function Input({
           autoComplete="off"
           autoCapitalize="off"
           spellCheck={false}
-          className={classNames(fieldClasses, 'h-8', className)}
+          className={classNames(fieldClasses, 'h-8 max-sm:h-11', className)}
           {...names}
           {...rest}
         />
@@ -114,7 +115,7 @@ export function Select({
   return (
     <Field label={label} hideLabel={hideLabel} hint={hint} error={error}>
       {(names) => (
-        <select className={classNames(fieldClasses, 'h-8 pr-7', className)} {...names} {...rest}>
+        <select className={classNames(fieldClasses, 'h-8 pr-7 max-sm:h-11', className)} {...names} {...rest}>
           {children}
         </select>
       )}
@@ -129,16 +130,16 @@ export function Checkbox({
 }: { readonly label: ReactNode; readonly hint?: ReactNode } & Omit<InputHTMLAttributes<HTMLInputElement>, 'type'>) {
   const id = useId();
   return (
-    <div className="flex items-start gap-2">
+    <div className="flex items-start gap-2 max-sm:min-h-11">
       <input
         id={id}
         type="checkbox"
-        className="mt-0.5 size-4 shrink-0 accent-[var(--accent)]"
+        className="mt-0.5 size-4 max-sm:mt-3.5 shrink-0 accent-[var(--accent)]"
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         {...rest}
       />
       <div className="min-w-0">
-        <label htmlFor={id} className="text-sm">
+        <label htmlFor={id} className="text-sm max-sm:block max-sm:py-3">
           {label}
         </label>
         {hint !== undefined && (

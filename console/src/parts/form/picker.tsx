@@ -120,7 +120,7 @@ export function Picker({
         aria-describedby={error ? `${id}-error` : undefined}
         autoComplete="off"
         spellCheck={false}
-        className={classNames(fieldClasses, 'h-8')}
+        className={classNames(fieldClasses, 'h-8 max-sm:h-11')}
         placeholder={placeholder}
         value={text ?? current?.label ?? value}
         onChange={(event) => type(event.target.value)}

@@ -143,7 +143,7 @@ export function SelectorInput({
         autoCapitalize="off"
         spellCheck={false}
         placeholder={placeholder}
-        className={classNames(fieldClasses, 'h-8', options.isSearch ? 'pl-8' : 'font-mono text-xs')}
+        className={classNames(fieldClasses, 'h-8 max-sm:h-11', options.isSearch ? 'pl-8' : 'font-mono text-xs')}
         value={options.value}
         onChange={(event) => completion.type(event.target)}
         onSelect={(event) => completion.setCursor(event.currentTarget.selectionStart ?? 0)}
@@ -206,7 +206,7 @@ function CompletionList({
           onPointerDown={(event) => event.preventDefault()}
           onClick={() => onAccept(option)}
           className={classNames(
-            'flex h-7 cursor-default items-center gap-3 rounded-md px-2 text-xs',
+            'flex h-7 max-sm:h-11 cursor-default items-center gap-3 rounded-md px-2 text-xs',
             index === at ? 'bg-accent-soft' : 'hover:bg-hover',
           )}
         >

@@ -335,7 +335,7 @@ function Folded({
         type="button"
         aria-expanded={open}
         onClick={() => setOpen(!open)}
-        className="flex h-8 w-full items-center gap-2 bg-raised/50 px-3 text-left text-muted text-xs hover:bg-hover"
+        className="flex h-8 max-sm:h-11 w-full items-center gap-2 bg-raised/50 px-3 text-left text-muted text-xs hover:bg-hover"
       >
         <ChevronRight
           aria-hidden="true"
