@@ -102,7 +102,7 @@ function AgentMenu({ agent, onDialog }: Pick<AgentActionsProps, 'agent' | 'onDia
     <Menu trigger={<IconButton look="plain" label="More" icon={<Ellipsis aria-hidden="true" className="size-4" />} />}>
       {status === 'approved' && (
         <MenuItem disabled={!connected || check.isPending} onSelect={() => check.mutate()}>
-          Check drift
+          Check now
         </MenuItem>
       )}
       <MenuItem icon={<Copy aria-hidden="true" className="size-4" />} onSelect={() => void copy(displayName(agent))}>

@@ -20,7 +20,7 @@ import { OperatorName } from '../links.tsx';
 import { ViewersLine } from '../terminals/viewers.tsx';
 
 const rowClasses =
-  'flex min-h-10 items-center gap-3 px-4 py-1 text-sm hover:bg-hover [content-visibility:auto] focus-visible:outline-offset-[-2px]';
+  'flex min-h-10 max-sm:min-h-11 items-center gap-3 px-4 py-1 text-sm hover:bg-hover [content-visibility:auto] focus-visible:outline-offset-[-2px]';
 const age = 'w-18 shrink-0 text-right text-muted text-xs';
 
 export function OperationsList({ agent, maxItems }: { readonly agent: Agent; readonly maxItems?: number }) {
@@ -166,7 +166,7 @@ export function HistoryList({ agent }: { readonly agent: Agent }) {
             <code className="w-40 shrink-0 truncate font-mono text-muted text-xs max-lg:hidden">
               {event.event_type}
             </code>
-            <span className="flex min-w-0 flex-1">
+            <span className="wraps-names flex min-w-0 flex-1">
               <Line text={withLocalTimes(eventSentence(event))} maxLength={300} />
             </span>
             <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">

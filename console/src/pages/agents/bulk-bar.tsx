@@ -73,7 +73,7 @@ export function BulkBar({
             Apply…
           </Button>
           <Button small onClick={() => setOpen('drift')}>
-            Check drift
+            Check now…
           </Button>
         </>
       )}

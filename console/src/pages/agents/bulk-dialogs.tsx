@@ -1,12 +1,12 @@
 import type { Agent } from '@muster/protocol/http';
 import { useState } from 'react';
 import { rejectAgent } from '../../api/agents.ts';
-import { checkNow } from '../../api/drift.ts';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Text } from '../../parts/text.tsx';
 import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
 import { ApplyRunDialog } from '../apply/apply-run-dialog.tsx';
+import { CheckDialog } from '../drift/check-dialog.tsx';
 import { displayName } from './agent-state.ts';
 import { ApproveDialog } from './approve-dialog.tsx';
 import { TagDialog } from './tag-dialog.tsx';
@@ -31,7 +31,6 @@ export function BulkDialogs({
   readonly onDeselect: (ids: readonly string[]) => void;
 }) {
   const approved = chosen.filter(({ status }) => status === 'approved');
-  const counted = `${approved.length} ${approved.length === 1 ? 'agent' : 'agents'}`;
   const notShown = hidden > 0 ? ` ${hidden} of the selected agents are hidden by filters.` : '';
   switch (open) {
     case 'approve':
@@ -49,19 +48,7 @@ export function BulkDialogs({
     case 'reject':
       return <RejectDialog agents={chosen.filter(({ status }) => status !== 'rejected')} onClose={onClose} />;
     case 'drift':
-      return (
-        <EachDialog
-          open
-          onOpenChange={onClose}
-          title={`Check ${counted} for drift`}
-          description={`Compares each machine with its last apply. Changes nothing.${notShown}`}
-          action={`Check ${approved.length}`}
-          done="checked"
-          items={itemsOf(approved)}
-          act={({ id }) => checkNow(id)}
-          onDone={(ids) => notify(`${ids.length} checked`)}
-        />
-      );
+      return <CheckDialog agents={itemsOf(approved)} note={notShown.trim()} onClose={onClose} />;
     case 'apply':
       return <ApplyToChosen agents={approved} note={notShown} onClose={onClose} />;
     case null:

@@ -27,21 +27,21 @@ export function EventRow({
           aria-expanded={open}
           aria-label={`Details of ${event.event_type} at ${absoluteTime(Date.parse(event.timestamp))}`}
           onClick={onToggle}
-          className="flex size-6 shrink-0 items-center justify-center rounded text-muted hover:bg-hover"
+          className="flex size-6 shrink-0 items-center justify-center rounded text-muted hover:bg-hover max-sm:-ml-3 max-sm:size-11"
         >
           <ChevronRight aria-hidden="true" className={classNames('size-4 transition-transform', open && 'rotate-90')} />
         </button>
         <Dot tone={tones[event.severity]} />
-        <span className="w-16 shrink-0 text-muted text-xs">
-          <Time at={event.timestamp} />
-        </span>
         <code className="w-44 shrink-0 truncate font-mono text-xs max-lg:hidden">{event.event_type}</code>
-        <span className="flex min-w-0 flex-1">
-          {/* An open event shows its whole sentence, which a phone truncates. */}
+        <span className="wraps-names flex min-w-0 flex-1">
+          {/* Only an open event shows its whole sentence on a wide screen. */}
           {open ? <Text text={sentence} maxLength={2_000} /> : <Line text={sentence} maxLength={300} />}
         </span>
         <span className="flex w-32 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
           <Line text={event.actor.name || event.actor.type} />
+        </span>
+        <span className="w-16 shrink-0 text-right text-muted text-xs">
+          <Time at={event.timestamp} />
         </span>
       </div>
       {open && <Details event={event} />}
@@ -54,10 +54,10 @@ export const EventHeader = () => (
   <div className="flex h-9 items-center gap-2 px-3 font-medium text-muted text-xs sm:gap-3">
     <span className="w-6 shrink-0" />
     <span className="w-2 shrink-0" />
-    <span className="w-16 shrink-0">Time</span>
     <span className="w-44 shrink-0 max-lg:hidden">Type</span>
     <span className="min-w-0 flex-1">Event</span>
     <span className="w-32 shrink-0 max-md:hidden">Actor</span>
+    <span className="w-16 shrink-0 text-right">Time</span>
   </div>
 );
 

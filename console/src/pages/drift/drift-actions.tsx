@@ -28,7 +28,7 @@ export function DriftActions({ record }: { readonly record: DriftRecord }) {
   return (
     <>
       <Button icon={<RefreshCw className="size-4" />} busy={check.isPending} onClick={() => check.mutate()}>
-        Check again
+        {check.isPending ? 'Checking…' : 'Check now'}
       </Button>
       {drifted && accepted === null && (
         <Button icon={<Check className="size-4" />} onClick={() => setDialog('accept')}>

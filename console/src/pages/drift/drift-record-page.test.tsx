@@ -20,7 +20,7 @@ const newer = { drift_id: '01KAGZ9R3E5F6G7H8J9K0M1N2P', checked_at: record.check
 test('shows a drift record with the actions that repair or accept it', async () => {
   await open();
   expect(await screen.findByText('Drifted since')).toBeTruthy();
-  for (const name of ['Check again', 'Accept…', 'Fix…']) expect(screen.getByRole('button', { name })).toBeTruthy();
+  for (const name of ['Check now', 'Accept…', 'Fix…']) expect(screen.getByRole('button', { name })).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Withdraw acceptance' })).toBeNull();
   expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
 });

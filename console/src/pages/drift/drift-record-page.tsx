@@ -80,7 +80,7 @@ function DriftDetails({ record }: { readonly record: DriftRecord }) {
             empty={
               <div className="rounded-lg border bg-surface">
                 <Empty title={status === 'in_sync' ? 'No drift' : 'Nothing was compared'}>
-                  {status === 'in_sync' ? 'No resource has drifted.' : 'Check again to compare the machine.'}
+                  {status === 'in_sync' ? 'No resource has drifted.' : 'Check now to compare the machine.'}
                 </Empty>
               </div>
             }

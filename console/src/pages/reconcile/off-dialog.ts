@@ -4,4 +4,5 @@ import type { OffAgent } from '@muster/protocol/http';
 export type OffDialog =
   | { readonly kind: 'repair'; readonly agents: readonly OffAgent[] }
   | { readonly kind: 'accept'; readonly driftIds: readonly string[] }
+  | { readonly kind: 'check'; readonly agents: readonly OffAgent[] }
   | { readonly kind: 'withdraw'; readonly driftId: string };

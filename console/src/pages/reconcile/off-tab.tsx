@@ -1,13 +1,15 @@
 import { type OffAgent, offReasons } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
-import { Check, ShieldCheck, Wrench } from 'lucide-react';
+import { Check, RefreshCw, ShieldCheck, Wrench } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { type OffFinding, reasonWords } from '../../../../client/src/reason-words.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { Button } from '../../parts/button.tsx';
+import { countedText } from '../../parts/count.ts';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { FilterFields, useClearFilters, useFilterValues } from '../../parts/table/filters.tsx';
 import { AcceptDialog, WithdrawDialog } from '../drift/acceptance-dialogs.tsx';
+import { CheckDialog } from '../drift/check-dialog.tsx';
 import { acceptable, canRepair } from './off.ts';
 import type { OffDialog } from './off-dialog.ts';
 import { OffList } from './off-list.tsx';
@@ -60,7 +62,15 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
             Clear
           </Button>
         )}
-        {picked.length > 0 && <PickedActions picked={picked} onDialog={setDialog} />}
+        {picked.length > 0 ? (
+          <PickedActions picked={picked} onDialog={setDialog} />
+        ) : (
+          agents.some(canCheck) && (
+            <span className="ml-auto">
+              <CheckButton agents={agents} onDialog={setDialog} />
+            </span>
+          )
+        )}
       </div>
       <div className="overflow-hidden rounded-lg border bg-surface">
         {query.isPending ? (
@@ -79,6 +89,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
           </Empty>
         )}
       </div>
+      {dialog?.kind === 'check' && <CheckOff agents={dialog.agents} onClose={() => setDialog(null)} />}
       {dialog?.kind === 'repair' && <RepairDialog agents={dialog.agents} onClose={() => setDialog(null)} />}
       {dialog?.kind === 'accept' && (
         <AcceptDialog
@@ -94,6 +105,34 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
   );
 }
 
+/** A check needs a connection. */
+const canCheck = ({ connected }: OffAgent): boolean => connected;
+
+function CheckButton({
+  agents,
+  onDialog,
+}: {
+  readonly agents: readonly OffAgent[];
+  readonly onDialog: (dialog: OffDialog) => void;
+}) {
+  return (
+    <Button
+      icon={<RefreshCw aria-hidden="true" className="size-4" />}
+      disabled={!agents.some(canCheck)}
+      onClick={() => onDialog({ kind: 'check', agents })}
+    >
+      Check now…
+    </Button>
+  );
+}
+
+function CheckOff({ agents, onClose }: { readonly agents: readonly OffAgent[]; readonly onClose: () => void }) {
+  const items = agents.filter(canCheck).map(({ node_id, name }) => ({ id: node_id, name: name ?? node_id }));
+  const offline = agents.length - items.length;
+  const note = offline === 0 ? '' : `Skips ${countedText(offline, 'agent')} that ${offline === 1 ? 'is' : 'are'} offline.`;
+  return <CheckDialog agents={items} note={note} onClose={onClose} />;
+}
+
 function PickedActions({
   picked,
   onDialog,
@@ -106,6 +145,7 @@ function PickedActions({
       <span role="status" className="text-muted text-sm">
         {picked.length} selected
       </span>
+      <CheckButton agents={picked} onDialog={onDialog} />
       <Button
         icon={<Check className="size-4" />}
         disabled={picked.every((agent) => acceptable(agent).length === 0)}

@@ -17,7 +17,9 @@ import { SummaryLine } from '../../../parts/summary.tsx';
 import { Text } from '../../../parts/text.tsx';
 import { Time, useNow } from '../../../parts/time.tsx';
 import { StatusDot } from '../../../parts/work-status.tsx';
+import { CheckNow } from '../../drift/check-now.tsx';
 import { AssignmentLink, ModuleLinks, OperationLink } from '../../links.tsx';
+import { displayName } from '../agent-state.ts';
 import { assignmentsOf, modulesOf, modulesSince, nextWindow } from './assigned.ts';
 
 /** The modules that the agent should run, whether it runs them, and its last apply. */
@@ -78,6 +80,7 @@ export function DesiredState({
               <Time at={check.checked_at} />
             </span>
           )}
+          {agent.connected && succeeded.data !== null && <CheckNow node_id={agent.node_id} name={displayName(agent)} />}
         </Row>
         <Row name="Assignments">
           {given.length === 0 ? (
