@@ -392,3 +392,14 @@ describe('muster doctor', () => {
     slowServer.close();
   });
 });
+
+test('says what to do about each finding that is not ok, even if the cause has no remedy of its own', () => {
+  const findings = [
+    ...judgeHere({ ...here, configuration: { message: 'no', remedy: null } }),
+    ...judgeHere({ ...here, key: { path: null, message: 'no', remedy: null } }),
+    ...judgeReach({ ...reached, unreachable: { message: 'no', remedy: null } }),
+    ...judgeMachine({ ...machine, belongs: { address: 'o:4747', key: null, error: null } }),
+  ].filter(({ verdict }) => verdict !== 'ok');
+  expect(findings.map(({ check }) => check)).toEqual(['configuration', 'operator_key', 'reachable', 'agent_pin']);
+  for (const { remedy } of findings) expect(remedy).toMatch(/: |--url/);
+});

@@ -8,16 +8,19 @@ export interface Finding {
   what: string;
   /** Why the finding matters; null for `ok`. */
   why: string | null;
-  /** What to do; null if nothing is needed. */
+  /** What to do; null for `ok`. */
   remedy: string | null;
 }
 
 type Area = Finding['area'];
 
-/** Returns functions that create findings for one area. */
+/** Shows why the orchestrator is in its state. Run it on the machine of the orchestrator. */
+export const orchestratorLog = 'journalctl -u muster-orchestrator -n 50';
+
+/** Returns functions that create findings for one area. Each finding that is not `ok` has a remedy. */
 export const findingsOf = (area: Area) => ({
   ok: (check: string, what: string): Finding => ({ area, check, verdict: 'ok', what, why: null, remedy: null }),
-  warning: (check: string, what: string, why: string, remedy: string | null): Finding => ({
+  warning: (check: string, what: string, why: string, remedy: string): Finding => ({
     area,
     check,
     verdict: 'warning',
@@ -25,7 +28,7 @@ export const findingsOf = (area: Area) => ({
     why,
     remedy,
   }),
-  problem: (check: string, what: string, why: string, remedy: string | null): Finding => ({
+  problem: (check: string, what: string, why: string, remedy: string): Finding => ({
     area,
     check,
     verdict: 'problem',

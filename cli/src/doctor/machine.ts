@@ -129,7 +129,14 @@ function judgeReachable({ address, error }: NonNullable<MachineFacts['belongs']>
 /** Compares the key that the agent pinned with the orchestrator's key, if both are known. */
 function judgePin(pinned: string | null, orchestratorKey: string | null): Finding[] {
   if (pinned === null)
-    return [warning('agent_pin', 'the agent has not pinned an orchestrator key yet', 'It has never connected.', null)];
+    return [
+      warning(
+        'agent_pin',
+        'the agent has not pinned an orchestrator key yet',
+        'It has never connected.',
+        'To see why: journalctl -u muster-agent -n 50',
+      ),
+    ];
   if (orchestratorKey === null) return [];
   return [
     pinned === orchestratorKey

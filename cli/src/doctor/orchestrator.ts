@@ -3,7 +3,7 @@ import { fewNames } from '../execution/choose-agents.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { counted, duration } from '../text/style.ts';
 import { type Fingerprint, fingerprintSource, showFingerprint } from '../transport/trust.ts';
-import { type Finding, findingsOf, judgeDisk } from './finding.ts';
+import { type Finding, findingsOf, judgeDisk, orchestratorLog } from './finding.ts';
 
 /** Facts about an orchestrator that require no sign-in. Times are Unix seconds. */
 export interface ReachFacts {
@@ -38,7 +38,7 @@ const { ok, warning, problem } = findingsOf('orchestrator');
 const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
   database: [
     'the database does not accept writes',
-    'Check the log of the orchestrator and the disk of its data directory.',
+    `Check the disk of its data directory with df -h, and its log: ${orchestratorLog}`,
   ],
   secrets_key: [
     'an encryption key for secrets is missing',
@@ -130,7 +130,12 @@ export function judgeReach(facts: ReachFacts): Finding[] {
   const { url, unreachable, status, ready, proxies, own } = facts;
   if (unreachable !== null)
     return [
-      problem('reachable', unreachable.message, 'Every command fails.', unreachable.remedy),
+      problem(
+        'reachable',
+        unreachable.message,
+        'Every command fails.',
+        unreachable.remedy ?? 'Check the address in --url or the profile, and that the orchestrator runs.',
+      ),
       ...(proxies.length === 0
         ? []
         : [
@@ -149,7 +154,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
         'ready',
         `the orchestrator is not ready (/readyz answers ${ready})`,
         'It is starting or stopping.',
-        'Check the log of the orchestrator.',
+        `On its machine, see why: ${orchestratorLog}`,
       ),
     );
   if (status === null) return findings;
@@ -158,7 +163,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
     const known = Object.hasOwn(reasons, reason) ? reasons[reason] : undefined;
     const [what, remedy] = known ?? [
       `the orchestrator reports that it is degraded: ${sanitiseLine(reason)}`,
-      'Check the log of the orchestrator.',
+      `On its machine, see why: ${orchestratorLog}`,
     ];
     findings.push(problem('health', what, 'New work is refused, or cannot be recorded.', remedy));
   }
@@ -169,7 +174,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
         'health',
         'the orchestrator reports that it is degraded',
         'New work may be refused.',
-        'Check the log of the orchestrator.',
+        `On its machine, see why: ${orchestratorLog}`,
       ),
     );
   const versions = `muster ${own.version} here, ${sanitiseLine(status.version)} on the orchestrator`;
@@ -279,7 +284,7 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
           'database',
           `the database (${database.kind}) does not accept writes`,
           'Nothing is recorded.',
-          'Check the log of the orchestrator.',
+          `On its machine, see why: ${orchestratorLog}`,
         ),
   );
   if (!secretsReadable)
@@ -288,7 +293,7 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
         'secrets_key',
         'an encryption key for secrets is missing',
         'Secrets that were encrypted with this key cannot be decrypted.',
-        reasons.secrets_key?.[1] ?? null,
+        'Restore secrets.keys to its data directory, from the backup.',
       ),
     );
   if (disk !== null) {

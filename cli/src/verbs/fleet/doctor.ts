@@ -89,7 +89,7 @@ async function askOrchestrator(context: Context, options: Options, findings: Fin
   } catch (error) {
     const { message, remedy } = explain(error);
     findings.push(
-      findingsOf('orchestrator').problem('signed_in', message, 'Checks that need a sign-in were skipped.', remedy),
+      findingsOf('orchestrator').problem('signed_in', message, 'Checks that need a sign-in were skipped.', remedy ?? 'Sign in: muster login'),
     );
   }
   return publicKey;
