@@ -75,8 +75,8 @@ describe.skipIf(reason !== null)(`applying in the console${reason === null ? '' 
   test('shows a newly connected machine in the dialog and approves it there', async ({ tab, orchestrator }) => {
     const { page } = tab;
     await tab.signIn('/agents');
-    await page.getByRole('button', { name: 'Add a machine' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Add a machine' });
+    await page.getByRole('button', { name: 'Add machine' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Add machine' });
     await dialog.getByText('Waiting for the machine to connect…').waitFor();
     await dialog.getByRole('button', { name: 'Options…' }).click();
     const options = page.getByRole('dialog', { name: 'New enrollment token' });

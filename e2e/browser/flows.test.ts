@@ -107,10 +107,10 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await tab.press('Shift+Tab', page.getByRole('button', { name: 'Plan' }), 80);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Plan of web' }).waitFor();
-    await tab.press('Shift+Tab', page.getByRole('button', { name: 'Approve and apply' }), 80);
+    await tab.press('Shift+Tab', page.getByRole('button', { name: 'Apply this plan…' }), 80);
     expect(await web.machine.sh('ls /srv')).toBe('');
     await page.keyboard.press('Enter');
-    const approval = page.getByRole('dialog', { name: 'Approve this plan and apply it' });
+    const approval = page.getByRole('dialog', { name: 'Apply this plan' });
     await tab.press('Tab', approval.getByRole('button', { name: 'Apply 1 change' }));
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Apply of web' }).waitFor();

@@ -113,7 +113,7 @@ const explained: readonly (readonly [path: string, text: string])[] = [
 
 /** Names of buttons that send requests that only admins may send. */
 const adminActions =
-  /^(Add operator|New token|Add a machine|New window|New channel|Send test|Prune|Change retention|Rotate key|Revoke|Edit window|Remove window)/;
+  /^(Add operator|New token|Add machine|New window|New channel|Send test|Prune|Change retention|Rotate key|Revoke|Edit window|Remove window)/;
 
 /** Returns the disabled buttons on the page that do not explain why, and the buttons for admins. */
 const badButtons = `(() => [...document.querySelectorAll('#content button, #content [role=button]')].flatMap((button) => {
@@ -156,7 +156,7 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     const dialog = page.getByRole('alertdialog', { name: 'End this session?' });
     await dialog.waitFor();
     expect(await inBothThemes(tab, '[role=alertdialog]')).toEqual([]);
-    await dialog.getByRole('button', { name: 'End the session' }).click();
+    await dialog.getByRole('button', { name: 'End session' }).click();
     await page.getByRole('button', { name: 'Replay' }).waitFor();
     expect(await inBothThemes(tab, '#content')).toEqual([]);
   });

@@ -93,7 +93,7 @@ export function actionEntries(go: Go, openHelp: () => void, isAdmin: boolean): E
     ...(isAdmin
       ? [
           {
-            ...{ id: 'add machine', name: 'Add a machine', icon: Plus },
+            ...{ id: 'add machine', name: 'Add machine', icon: Plus },
             otherTexts: ['enroll agent', 'new agent', 'enrollment token'],
             run: () => go('/enrolment'),
           },

@@ -29,8 +29,8 @@ export function AgentDialogs({
       <Confirm
         open={dialog === 'reject'}
         onOpenChange={close}
-        title={`Reject ${name}`}
-        action="Reject"
+        title={`Reject the agent ${name}?`}
+        action="Reject agent"
         onConfirm={() => rejectAgent(node_id)}
       >
         This closes its connection and cancels its operations. Applied resources stay on the machine. You can approve it
@@ -39,8 +39,8 @@ export function AgentDialogs({
       <Confirm
         open={dialog === 'remove'}
         onOpenChange={close}
-        title={`Remove ${name}`}
-        action="Remove"
+        title={`Remove the agent ${name}?`}
+        action="Remove agent"
         onConfirm={async () => {
           await forgetAgent(node_id);
           await navigate({ to: '/agents' });

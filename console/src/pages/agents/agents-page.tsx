@@ -83,7 +83,7 @@ export function AgentsPage() {
           <ColumnsMenu columns={columns} preference={preference} onChange={setPreference} />
           {onAdd !== null && (
             <Button look="primary" icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
-              Add a machine
+              Add machine
             </Button>
           )}
         </>
@@ -201,7 +201,7 @@ function NoAgents({
       action={
         onAdd !== null && (
           <Button look="primary" onClick={onAdd}>
-            Add a machine
+            Add machine
           </Button>
         )
       }

@@ -51,7 +51,7 @@ export function ViewsMenu() {
         </MenuItem>
         {here !== undefined && (
           <MenuItem danger onSelect={() => removeView(here.name)}>
-            Delete this view
+            Remove this view
           </MenuItem>
         )}
       </Menu>
@@ -90,7 +90,7 @@ function NameDialog({
     >
       <Input
         label="Name"
-        placeholder="Away in Berlin"
+        placeholder="Offline in Berlin"
         maxLength={60}
         value={name}
         onChange={(event) => setName(event.target.value)}

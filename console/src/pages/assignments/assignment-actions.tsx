@@ -64,7 +64,7 @@ export function AssignmentActions({ assignment }: { readonly assignment: Assignm
         open={removing}
         onOpenChange={setRemoving}
         title={`Remove the assignment ${visibleText(name)}?`}
-        action="Remove"
+        action="Remove assignment"
         onConfirm={async () => {
           await removeAssignment(name);
           void navigate({ to: '/assignments' });

@@ -75,7 +75,7 @@ test('removes an assignment after a confirmation', async () => {
   await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
   const dialog = screen.getByRole('alertdialog');
   expect(dialog.textContent).toContain('It matches 1 agent.');
-  await user.click(within(dialog).getByRole('button', { name: 'Remove' }));
+  await user.click(within(dialog).getByRole('button', { name: 'Remove assignment' }));
   await waitFor(() => expect(address()).toBe('/assignments'));
   expect(api.received(removeAssignment)).toMatchObject([{ params: { name: 'base' } }]);
 });

@@ -58,7 +58,7 @@ function AssignmentDetails({ assignment }: { readonly assignment: AssignmentWith
       ]}
       subtitle={
         <span className="flex flex-wrap items-center gap-x-2">
-          <Badge tone={mode === 'audit' ? 'info' : 'neutral'}>{mode}</Badge>
+          <Badge>{mode}</Badge>
           {assignment.window_only && <Badge>windows only</Badge>}
           <span>
             created by <OperatorName id={assignment.created_by} />, <Time at={assignment.created_at} />

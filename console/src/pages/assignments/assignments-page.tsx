@@ -50,8 +50,8 @@ const columns: readonly Column<Row>[] = [
     sort: ({ assignment }) => assignment.mode,
     cell: ({ assignment: { mode, window_only } }) => (
       <span className="inline-flex gap-1">
-        <Badge tone={mode === 'audit' ? 'info' : 'neutral'}>{mode}</Badge>
-        {window_only && <Badge>maintenance</Badge>}
+        <Badge>{mode}</Badge>
+        {window_only && <Badge>windows only</Badge>}
       </span>
     ),
   },

@@ -51,7 +51,7 @@ export function AuditPage() {
           Object.keys(filter).length > 0 ? (
             <Empty title="No matching events">Try removing a filter, or choose an earlier time.</Empty>
           ) : (
-            <Empty title="No events yet" />
+            <Empty title="No events yet">Changes, sign-ins, and the results of operations appear here.</Empty>
           )
         }
       >

@@ -87,7 +87,7 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
         open={count !== null}
         onOpenChange={() => setCount(null)}
         title={count === 0 ? 'No events to remove' : `Remove ${count?.toLocaleString()} events?`}
-        action="Remove"
+        action="Remove events"
         onConfirm={async () => {
           const { deleted } = await prune(new Date(before).toISOString(), 'remove');
           notify(`Removed ${deleted.toLocaleString()} events`);

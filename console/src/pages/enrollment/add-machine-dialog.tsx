@@ -36,7 +36,7 @@ export function AddMachineDialog({
       open
       onOpenChange={(open) => !open && onClose()}
       wide={!asksNow}
-      title={asksNow ? 'New enrollment token' : 'Add a machine'}
+      title={asksNow ? 'New enrollment token' : 'Add machine'}
       footer={
         asksNow ? (
           <>

@@ -12,7 +12,7 @@ const tones: Readonly<Record<ReturnType<typeof tokenState>, Tone>> = {
   valid: 'good',
   'used up': 'neutral',
   expired: 'neutral',
-  revoked: 'warn',
+  revoked: 'neutral',
 };
 
 /**

@@ -104,7 +104,7 @@ test('removes a module after a confirmation', async () => {
   await user.click(button('More'));
   await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
   const dialog = screen.getByRole('alertdialog');
-  await user.click(within(dialog).getByRole('button', { name: 'Remove' }));
+  await user.click(within(dialog).getByRole('button', { name: 'Remove module' }));
   await waitFor(() => expect(address()).toBe('/modules'));
   expect(api.received(removeModule)).toMatchObject([{ params: { name: 'motd' } }]);
 });
@@ -117,7 +117,7 @@ test('offers no removal of a module that assignments use, and lists them', async
   await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
   const dialog = within(screen.getByRole('alertdialog'));
   expect(dialog.getByRole('link', { name: 'base' })).toBeTruthy();
-  expect((dialog.getByRole('button', { name: 'Remove' }) as HTMLButtonElement).disabled).toBe(true);
+  expect((dialog.getByRole('button', { name: 'Remove module' }) as HTMLButtonElement).disabled).toBe(true);
   expect(api.received(removeModule)).toEqual([]);
 });
 
@@ -132,7 +132,7 @@ test('shows the modules that a module requires, and does not offer to remove one
   await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
   const dialog = within(screen.getByRole('alertdialog'));
   expect(dialog.getByRole('link', { name: 'web-site' })).toBeTruthy();
-  expect((dialog.getByRole('button', { name: 'Remove' }) as HTMLButtonElement).disabled).toBe(true);
+  expect((dialog.getByRole('button', { name: 'Remove module' }) as HTMLButtonElement).disabled).toBe(true);
 });
 
 test('refuses to save until a conflict with a newer revision is resolved', async () => {

@@ -37,7 +37,7 @@ export function RemoveModule({
         open={removing}
         onOpenChange={setRemoving}
         title={`Remove the module ${visibleText(name)}?`}
-        action="Remove"
+        action="Remove module"
         ready={users.length === 0 && requiredBy.length === 0}
         onConfirm={async () => {
           await removeModule(name);

@@ -236,7 +236,7 @@ function Actions({ operation }: { readonly operation: Operation }) {
         open={dialog === 'cancel'}
         onOpenChange={(open) => !open && setDialog(null)}
         title={`Cancel this ${kind}?`}
-        action={`Cancel the ${kind}`}
+        action={`Cancel ${kind}`}
         onConfirm={() => cancel(operation_id)}
       >
         {status === 'queued'

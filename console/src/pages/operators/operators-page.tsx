@@ -47,7 +47,7 @@ export function OperatorsPage() {
       <Confirm
         open={removing !== null}
         onOpenChange={() => setRemoving(null)}
-        title={`Remove ${removing?.username ?? ''}?`}
+        title={`Remove the operator ${removing?.username ?? ''}?`}
         action="Remove operator"
         onConfirm={async () => {
           const removed = await deleteOperator(removing?.operator_id ?? '');

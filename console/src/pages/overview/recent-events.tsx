@@ -31,7 +31,7 @@ export function RecentEvents() {
       ) : query.isError ? (
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : query.data.length === 0 ? (
-        <Empty title="No events yet" />
+        <Empty title="No events yet">Changes, sign-ins, and the results of operations appear here.</Empty>
       ) : (
         <section className="max-h-128 overflow-y-auto" aria-label="Recent events" tabIndex={0}>
           <ol className="divide-y">

@@ -59,7 +59,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
         <FilterFields filters={filters} instant={false} />
         {clear !== undefined && (
           <Button look="quiet" onClick={clear}>
-            Clear
+            Clear filters
           </Button>
         )}
         {picked.length > 0 ? (

@@ -48,7 +48,7 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
       )}
       {ended && kind === 'plan' && counts.changed + counts.removes > 0 && (
         <Button look="primary" icon={<Play className="size-4" />} onClick={() => setDialog('apply')}>
-          Approve and apply
+          Apply this plan…
         </Button>
       )}
       {ended && kind === 'apply' && incomplete > 0 && (
@@ -65,7 +65,7 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
         open={dialog === 'cancel'}
         onOpenChange={close}
         title="Cancel this run?"
-        action="Cancel the run"
+        action="Cancel run"
         onConfirm={() => cancelWholeRun(run.run_id)}
       >
         {counts.waiting > 0 && <>Waiting agents are skipped. </>}
@@ -73,7 +73,7 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
       </Confirm>
       {dialog === 'apply' && (
         <ApplyRunDialog
-          title="Approve this plan and apply it"
+          title="Apply this plan"
           loadSubjects={async () => [subject]}
           given={{ subject, run }}
           onClose={() => setDialog(null)}

@@ -16,7 +16,7 @@ import { RotateDialog } from './rotate-dialog.tsx';
 import { secretColumns } from './secret-columns.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
 
-const filters = [{ name: 'q', label: 'Search', placeholder: 'Name or description' }] as const;
+const filters = [{ name: 'q', label: 'Search secrets', placeholder: 'Search by name or description' }] as const;
 const matches = ({ name, description }: Secret, { q }: FilterTexts) => containsText(q, name, description);
 
 export function SecretsPage() {
@@ -75,7 +75,7 @@ export function SecretsPage() {
       <Confirm
         open={removing !== null}
         onOpenChange={(open) => !open && setRemoving(null)}
-        title={`Remove ${removing ?? ''}?`}
+        title={`Remove the secret ${removing ?? ''}?`}
         action="Remove secret"
         onConfirm={async () => {
           if (removing !== null) await removeSecretForGood(removing);

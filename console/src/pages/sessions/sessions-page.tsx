@@ -68,7 +68,7 @@ const columns = (onEnd: (session: SignInSession) => void): readonly Column<SignI
     cell: ({ user_agent, kind, current }) => (
       <span className="flex min-w-0 items-center gap-2">
         <Line text={programName(user_agent)} />
-        {current && <Badge tone="info">this browser</Badge>}
+        {current && <Badge>this browser</Badge>}
         {kind === 'token' && <Badge>token</Badge>}
       </span>
     ),

@@ -69,7 +69,7 @@ export function EndDialog({
       open={open}
       onOpenChange={onOpenChange}
       title="End this session?"
-      action="End the session"
+      action="End session"
       onConfirm={() => closeTerminal(session_id)}
     >
       This ends its shell and all programs in it. The recording is kept.

@@ -81,7 +81,7 @@ export function TerminalsPage() {
             </Button>
           }
         >
-          The agent’s configuration must contain “remote_terminal: enabled: true”.
+          Open a shell on a machine. Its agent must allow terminals: set remote_terminal.enabled in its configuration.
         </Empty>
       }
     >
@@ -90,7 +90,7 @@ export function TerminalsPage() {
         open={ending !== null}
         onOpenChange={(open) => !open && setEnding(null)}
         title="End this session?"
-        action="End the session"
+        action="End session"
         onConfirm={async () => {
           if (ending !== null) await closeTerminal(ending.session_id);
         }}

@@ -77,7 +77,7 @@ test('lists failed items and retries only those', async () => {
   expect(onDone).toHaveBeenLastCalledWith(['a', 'c']);
   expect(onOpenChange).not.toHaveBeenCalled();
   broken.clear();
-  await user.click(screen.getByRole('button', { name: 'Try these again' }));
+  await user.click(screen.getByRole('button', { name: 'Try again' }));
   await vi.waitFor(() => expect(onOpenChange).toHaveBeenCalledWith(false));
   expect(act.mock.calls.map(([{ id }]) => id)).toEqual(['a', 'b', 'c', 'b']);
 });

@@ -99,7 +99,7 @@ export function EachDialog<Item extends Each>({
       footer={
         failures.length > 0 ? (
           <>
-            <Button onClick={() => void start(failures.map(({ item }) => item))}>Try these again</Button>
+            <Button onClick={() => void start(failures.map(({ item }) => item))}>Try again</Button>
             <Button look="primary" onClick={close}>
               Close
             </Button>

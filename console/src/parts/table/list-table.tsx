@@ -69,7 +69,7 @@ export function ListTable<Row>({
           <FilterFields filters={filters} instant={matches !== undefined} />
           {clear !== undefined && (
             <Button look="quiet" onClick={clear}>
-              Clear
+              Clear filters
             </Button>
           )}
         </div>
@@ -86,7 +86,7 @@ export function ListTable<Row>({
             {...(sortedBy === undefined ? {} : { sorting, onSort: setSorting })}
             onNearEnd={() => loadNextPage(query)}
             empty={
-              clear === undefined ? empty : <Empty title={noMatch} action={<Button onClick={clear}>Show all</Button>} />
+              clear === undefined ? empty : <Empty title={noMatch} action={<Button onClick={clear}>Clear filters</Button>} />
             }
           />
         )}

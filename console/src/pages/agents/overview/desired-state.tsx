@@ -132,7 +132,7 @@ function AssignmentEntry({ assignment: { name, mode, window_only } }: { readonly
   return (
     <span className="inline-flex min-w-0 items-center gap-1.5">
       <AssignmentLink name={name} />
-      {mode === 'audit' && <Badge tone="info">audit</Badge>}
+      {mode === 'audit' && <Badge>audit</Badge>}
       {window_only && <Badge>windows only</Badge>}
     </span>
   );
