@@ -89,7 +89,7 @@ export function AgentsPage() {
         </>
       }
     >
-      <div className="flex h-full min-h-0 flex-col gap-2.5">
+      <div className="flex h-full min-h-0 flex-col gap-3">
         <AgentSearch search={search} />
         <StateTabs tab={tab} counts={isComplete ? counts : null} onTab={setTab} />
         {chosenAgents.length > 0 && (
@@ -119,7 +119,7 @@ export function AgentsPage() {
                 columns={columns}
                 rowKey={keyOf}
                 rowLabel={labelOf}
-                rowHeight={38}
+                rowHeight={40}
                 onOpen={open}
                 sorting={sorting}
                 onSort={onSort}

@@ -31,7 +31,7 @@ export function AttributesTab({ agent }: { readonly agent: Agent }) {
           {count === 0 && 'An agent reports attributes of its machine when it connects.'}
         </Empty>
       )}
-      <div className="grid items-start gap-3 xl:grid-cols-2">
+      <div className="grid items-start gap-4 xl:grid-cols-2">
         {groups.map(({ name, entries }) => (
           <Panel key={name} flush title={<Line text={name} maxLength={60} />}>
             <dl className="divide-y">

@@ -94,7 +94,7 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
 }
 
 const ChartSkeletons = () => (
-  <div role="status" aria-label="Loading metrics" className="grid gap-3 lg:grid-cols-2 2xl:grid-cols-3">
+  <div role="status" aria-label="Loading metrics" className="grid gap-4 lg:grid-cols-2 2xl:grid-cols-3">
     {['cpu', 'memory', 'disk', 'load', 'network', 'processes'].map((name) => (
       <div key={name} className="h-[13.1rem] rounded-lg border bg-surface p-4">
         <Skeleton className="mb-4 h-3 w-24" />

@@ -23,7 +23,7 @@ export function StateTab({ agent }: { readonly agent: Agent }) {
   if (groups.length === 0)
     return <Empty title="No applied resources">Resources are listed here after the first apply.</Empty>;
   return (
-    <div className="space-y-3">
+    <div className="space-y-4">
       <Outline state={data} />
       {groups.map(({ module, entries }) => (
         <Panel

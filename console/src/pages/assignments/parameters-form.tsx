@@ -47,7 +47,7 @@ export function ParametersForm({
   if (fields.length === 0) return <p className="text-muted text-sm">These modules take no parameters.</p>;
   const modules = [...new Set(fields.map(({ module }) => module))];
   return (
-    <div className="space-y-5">
+    <div className="space-y-6">
       {modules.map((module) => (
         <fieldset key={module} className="min-w-0">
           <legend className="mb-2 flex max-w-full font-mono text-muted text-xs">

@@ -21,7 +21,7 @@ export function EventRow({
   const sentence = withLocalTimes(eventSentence(event));
   return (
     <li className={classNames('[content-visibility:auto]', open && 'bg-raised')}>
-      <div className="flex min-h-10 items-center gap-2 px-3 py-1 text-sm sm:gap-3">
+      <div className="flex min-h-10 items-center gap-2 px-4 py-1 text-sm sm:gap-3">
         <button
           type="button"
           aria-expanded={open}
@@ -51,7 +51,7 @@ export function EventRow({
 
 /** The column headers of the list. */
 export const EventHeader = () => (
-  <div className="flex h-9 items-center gap-2 px-3 font-medium text-muted text-xs sm:gap-3">
+  <div className="flex h-9 items-center gap-2 px-4 font-medium text-muted text-xs sm:gap-3">
     <span className="w-6 shrink-0" />
     <span className="w-2 shrink-0" />
     <span className="w-44 shrink-0 max-lg:hidden">Type</span>

@@ -62,7 +62,7 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
             </Button>
           </form>
           <form
-            className="space-y-3 border-t pt-5"
+            className="space-y-3 border-t pt-6"
             onSubmit={(event) => {
               event.preventDefault();
               ask.mutate();

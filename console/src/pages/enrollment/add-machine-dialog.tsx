@@ -68,7 +68,7 @@ export function AddMachineDialog({
       ) : token === undefined ? (
         <Skeleton className="h-16 w-full rounded-md" />
       ) : (
-        <div className="space-y-5">
+        <div className="space-y-4">
           <TokenCommands token={token} />
           <Arrivals key={token.id} token={token} />
         </div>

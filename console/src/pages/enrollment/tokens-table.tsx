@@ -43,7 +43,7 @@ export function TokensTable({ onNew }: { readonly onNew: () => void }) {
         }
       />
       {others > 0 && (
-        <div className="mt-2.5">
+        <div className="mt-3">
           <Button look="quiet" onClick={() => setShowsUsed(!showsUsed)}>
             {showsUsed ? 'Hide' : 'Show'} {countedText(others, 'used or expired token')}
           </Button>

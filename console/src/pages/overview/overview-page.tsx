@@ -99,7 +99,7 @@ export function OverviewPage() {
 function Fleet({ overview }: { readonly overview: Overview }) {
   return (
     <Panel title="Agents">
-      <div className="space-y-5">
+      <div className="space-y-6">
         <Shares
           title="Connection"
           label="Agents by state"

@@ -24,7 +24,7 @@ export function OffDetails({
 }) {
   const { drift, failed_check, failed_operation, unapplied, pending_removals, node_id, outdated } = agent;
   return (
-    <div className="space-y-5">
+    <div className="space-y-6">
       {drift.map((entry) => (
         <section key={entry.drift_id} className="space-y-2">
           <h3 className="flex flex-wrap items-center gap-x-1.5 text-sm">

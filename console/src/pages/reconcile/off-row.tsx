@@ -14,7 +14,7 @@ import { OffDetails } from './off-details.tsx';
 
 /** Columns of the list: a checkbox, the agent, its worst reason, the resources, the time, and buttons. */
 export const offColumns =
-  'grid grid-cols-[1rem_minmax(0,1fr)_auto] gap-x-3 gap-y-1 px-3 md:grid-cols-[1rem_minmax(7rem,11rem)_6rem_minmax(0,1fr)_4rem_8rem]';
+  'grid grid-cols-[1rem_minmax(0,1fr)_auto] gap-x-3 gap-y-1 px-4 md:grid-cols-[1rem_minmax(7rem,11rem)_6rem_minmax(0,1fr)_4rem_8rem]';
 
 /** Maximum number of resources that a row names. */
 const maxIssues = 3;

@@ -54,7 +54,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
     setChosen(next);
   };
   return (
-    <div className="space-y-2.5">
+    <div className="space-y-3">
       <div className="flex flex-wrap items-center gap-2">
         <FilterFields filters={filters} instant={false} />
         {clear !== undefined && (

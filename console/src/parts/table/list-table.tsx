@@ -63,7 +63,7 @@ export function ListTable<Row>({
     [rows, matches, values],
   );
   return (
-    <div className={classNames('flex min-h-0 flex-col gap-2.5', table.fill && 'h-full')}>
+    <div className={classNames('flex min-h-0 flex-col gap-3', table.fill && 'h-full')}>
       {filters.length > 0 && (
         <div className="flex flex-wrap items-end gap-2">
           <FilterFields filters={filters} instant={matches !== undefined} />

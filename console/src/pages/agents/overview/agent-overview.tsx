@@ -18,11 +18,11 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
   const { data: off } = useQuery({ ...offAgentQuery(agent.node_id), enabled: isApproved });
   const [isFixing, setFixing] = useState(false);
   return (
-    <div className="space-y-3">
+    <div className="space-y-4">
       {off && <OutOfSync off={off} onFix={() => setFixing(true)} />}
       {off && isFixing && <RepairDialog agents={[off]} onClose={() => setFixing(false)} />}
-      <div className="grid items-start gap-3 xl:grid-cols-[minmax(0,3fr)_minmax(20rem,2fr)]">
-        <div className="min-w-0 space-y-3">
+      <div className="grid items-start gap-4 xl:grid-cols-[minmax(0,3fr)_minmax(20rem,2fr)]">
+        <div className="min-w-0 space-y-4">
           {isApproved && <DesiredState agent={agent} off={off} />}
           {isApproved && (
             <section>
@@ -32,7 +32,7 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
           )}
           <MachineFacts agent={agent} />
         </div>
-        <div className="space-y-3">
+        <div className="space-y-4">
           <Panel title="Tags">
             <TagsEditor agent={agent} />
           </Panel>

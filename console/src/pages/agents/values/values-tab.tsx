@@ -15,7 +15,7 @@ export function ValuesTab({ agent }: { readonly agent: Agent }) {
   if (data.length === 0)
     return <Empty title="No parameters">No module that assignments enforce on this agent has parameters.</Empty>;
   return (
-    <div className="space-y-3">
+    <div className="space-y-4">
       {[...Map.groupBy(data, ({ module }) => module)].map(([module, values]) => (
         <Panel key={module} flush title={<ModuleLinks modules={[module]} />}>
           <ul aria-label={`Values of ${visibleText(module)}`} className="divide-y">
