@@ -1,0 +1,60 @@
+import { screen, within } from '@testing-library/react';
+import { expect, test, vi } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPart } from '../../../test/render.tsx';
+import { type Column, DataTable } from './data-table.tsx';
+
+// The widths of the screen are read when the table's code is loaded, so this file simulates a phone before that.
+vi.hoisted(() => {
+  Object.assign(window, {
+    matchMedia: (media: string) => ({
+      ...{ media, matches: media.startsWith('not all'), onchange: null },
+      ...{ addEventListener() {}, removeEventListener() {}, dispatchEvent: () => false },
+    }),
+  });
+});
+
+interface Machine {
+  readonly name: string;
+}
+const columns: readonly Column<Machine>[] = [
+  { id: 'name', header: 'Name', width: '2fr', sort: ({ name }) => name, cell: ({ name }) => name },
+  { id: 'state', header: 'State', width: '6rem', cell: () => 'connected' },
+  { id: 'system', header: 'System', width: '6rem', from: 'lg', cell: () => 'debian' },
+  { id: 'uses', header: 'Uses', width: '6rem', from: 'lg', phone: 'labeled', cell: () => '3' },
+  { id: 'age', header: 'Age', width: '6rem', phone: 'hidden', cell: () => '5m' },
+  { id: 'actions', header: 'Actions', width: '6rem', phone: 'end', cell: () => <button type="button">Edit</button> },
+];
+
+const render = (chosen?: ReadonlySet<string>) => {
+  fakeApi();
+  return renderPart(
+    <DataTable
+      label="Machines"
+      rows={[{ name: 'web-1' }]}
+      columns={columns}
+      rowKey={({ name }) => name}
+      sorting={{ column: 'name', descending: false }}
+      onSort={() => {}}
+      empty={null}
+      {...(chosen === undefined ? {} : { chosen, onChoose: () => {} })}
+    />,
+  );
+};
+
+test('shows a row on two lines, with labels where asked, and buttons at the end', async () => {
+  await render();
+  const [, row] = screen.getAllByRole('row');
+  const cells = within(row as HTMLElement).getAllByRole('gridcell');
+  expect(cells.map(({ textContent }) => textContent)).toEqual(['web-1', 'connected', 'Uses3', 'Edit']);
+  expect(cells[0]?.className).toContain('wraps-names');
+});
+
+test('keeps the buttons that sort, and the headers of other shown columns for screen readers', async () => {
+  await render(new Set());
+  expect(screen.getByRole('button', { name: 'Name' })).toBeTruthy();
+  const headers = screen.getAllByRole('columnheader').map(({ textContent }) => textContent);
+  expect(headers).toEqual(['', 'Name', 'State', 'Uses', 'Actions']);
+  expect(screen.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort')).toBe('ascending');
+  expect(screen.getByRole('checkbox', { name: 'Select all' })).toBeTruthy();
+});
