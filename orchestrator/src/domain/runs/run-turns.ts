@@ -103,7 +103,7 @@ export async function giveTurns(
         // window-only, only inside a window.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
-      const documents = await load(desired.modules);
+      const { documents, revisions } = await load(desired.modules);
       const set = resolveSet(documents, desired, agent, await lookUp(documents));
       const { payload: resolved, encoded: payload } = set;
       const secrets = await access.allow(resolved, agent);
@@ -123,7 +123,7 @@ export async function giveTurns(
         plan_id: plan?.operation_id ?? null,
         expires_at: expiryOf(terms.kind, expiresAt, dependsOnWindow(terms.assignments, agent) ? windowEnd : null),
         secret_versions: terms.kind === 'plan' ? toJson(secrets) : null,
-        revisions: terms.kind === 'apply' ? toJson(revisionsOf(desired.modules, terms.revisions)) : null,
+        revisions: terms.kind === 'apply' ? revisions : null,
       });
       turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
     } catch (error) {
@@ -220,13 +220,16 @@ function workOf(
 
 /**
  * Returns a function that loads modules in the revisions fixed by the request. Agents with the same modules share one
- * load.
+ * load and one text of the revisions.
  */
 function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
-  const loaded = new Map<string, readonly ModuleDocument[]>();
-  return async (modules: readonly string[]): Promise<readonly ModuleDocument[]> => {
+  const loaded = new Map<string, { documents: readonly ModuleDocument[]; revisions: string }>();
+  return async (modules: readonly string[]) => {
     const key = JSON.stringify(modules);
-    const found = loaded.get(key) ?? (await documents.load(modules, revisions));
+    const found = loaded.get(key) ?? {
+      documents: await documents.load(modules, revisions),
+      revisions: toJson(revisionsOf(modules, revisions)),
+    };
     loaded.set(key, found);
     return found;
   };
