@@ -3,7 +3,7 @@ import { IconButton } from '../button.tsx';
 import { Menu, MenuCheck, MenuHeading, MenuItem, MenuLine } from '../dialog/menu.tsx';
 import type { Column } from './column.ts';
 import type { ColumnPreference } from './column-preference.ts';
-import { useFits } from './use-drawn-columns.ts';
+import { useShows } from './use-drawn-columns.ts';
 
 /** A menu that shows and hides columns. The first column identifies the row and cannot be hidden. */
 export function ColumnsMenu<Row>({
@@ -16,14 +16,14 @@ export function ColumnsMenu<Row>({
   readonly onChange: (next: ColumnPreference) => void;
 }) {
   const { hidden, kept, widths } = preference;
-  const fits = useFits();
+  const shows = useShows();
   const others = (ids: readonly string[], id: string) => ids.filter((other) => other !== id);
   return (
     <Menu trigger={<IconButton look="plain" label="Columns" icon={<Columns3 className="size-4" />} />}>
       <MenuHeading>Columns</MenuHeading>
       {columns.slice(1).map((column) => {
         const { id, header } = column;
-        const isNarrow = !fits(column);
+        const isNarrow = !shows(column);
         return (
           <MenuCheck
             key={id}

@@ -20,35 +20,32 @@ const hiddenFrom = (): string =>
     .map(({ from }) => from)
     .join(' ');
 
-/** Returns a function that reports whether the screen is wide enough for a column. */
-export function useFits(): (column: Pick<Column<never>, 'from'>) => boolean {
-  const hidden = useSyncExternalStore(subscribe, hiddenFrom);
+const useHidden = (): string => useSyncExternalStore(subscribe, hiddenFrom);
+
+/** Reports whether the screen is as narrow as a phone. */
+export const useIsPhone = (): boolean => useHidden().split(' ').includes('sm');
+
+/** Returns a function that reports whether the screen shows a column unless the operator hides it. */
+export function useShows(): (column: Pick<Column<never>, 'from' | 'phone'>) => boolean {
+  const hidden = useHidden();
   return useMemo(() => {
     const tooWide = new Set(hidden.split(' '));
-    return ({ from }) => from === undefined || !tooWide.has(from);
+    return ({ from, phone }) =>
+      tooWide.has('sm') && phone !== undefined ? phone !== 'hidden' : from === undefined || !tooWide.has(from);
   }, [hidden]);
 }
 
-/** Reports whether the screen is as narrow as a phone. */
-export const useIsPhone = (): boolean => !useFits()({ from: 'sm' });
-
-/** Reports whether a phone shows the column. The first column is always shown. */
-const isOnPhone = ({ from, phone }: Pick<Column<never>, 'from' | 'phone'>): boolean =>
-  phone === undefined ? from === undefined : phone !== 'hidden';
-
 /**
- * Returns the columns that fit the screen, so that rows have no invisible cells.
+ * Returns the columns that fit the screen, so that rows have no invisible cells. The first column always fits.
  * @param kept ids of columns to return even if they do not fit
  */
 export function useDrawnColumns<Row>(
   columns: readonly Column<Row>[],
   kept: readonly string[] | undefined,
 ): readonly Column<Row>[] {
-  const fits = useFits();
-  return useMemo(() => {
-    const isPhone = !fits({ from: 'sm' });
-    return columns.filter(
-      (column, at) => kept?.includes(column.id) || (isPhone ? at === 0 || isOnPhone(column) : fits(column)),
-    );
-  }, [columns, kept, fits]);
+  const shows = useShows();
+  return useMemo(
+    () => columns.filter((column, at) => at === 0 || shows(column) || kept?.includes(column.id)),
+    [columns, kept, shows],
+  );
 }
