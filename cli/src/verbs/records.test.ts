@@ -508,7 +508,7 @@ describe('the fleet', () => {
       ...['out of sync', 'outdated', '-'],
     ]);
     expect(sent('listReconcile')?.query).toEqual({ include_outdated: 'true', limit: '500' });
-    answers.listReconcile = () => ({ body: { type: 'about:blank', title: 'x', status: 400, code: 'invalid_input' } as never, status: 400 });
+    answers.listReconcile = () => ({ code: 'invalid_input', detail: 'include_outdated is unknown' });
     expect((await person(120, true).types('agents', 'list')).stdout).not.toContain('SYNC');
   });
 

@@ -143,6 +143,7 @@ async function list(
   const limit = options.limit === undefined ? undefined : parseCount('--limit', options.limit, 1, 100_000);
   const { call } = await context.connect();
   const progress = out.progress('reading the agents');
+  const off = out.json ? null : readOff(call);
   // Requests one agent more than the limit, to find out whether there are more.
   const found = await call(listAgents, {
     query: {
@@ -169,7 +170,7 @@ async function list(
     );
     return undefined;
   }
-  out.table(columns(style, await readOff(call)), limit === undefined ? agents.toSorted(byLabel) : agents);
+  out.table(columns(style, await off), limit === undefined ? agents.toSorted(byLabel) : agents);
   if (found.length > agents.length) out.note('\nThere are more agents: raise --limit, or omit it to list all');
   const pending = agents.filter((agent) => agent.status === 'pending');
   const [first] = pending;
