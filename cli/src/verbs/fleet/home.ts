@@ -41,7 +41,7 @@ export async function home(context: Context): Promise<Exit> {
 
 function attention(
   { out }: Context,
-  { agents, off, unread_notifications }: Overview,
+  { agents, desired_state: { outdated = 0 }, off, unread_notifications }: Overview,
   shown: readonly OffAgent[],
 ): void {
   const { color } = out.style;
@@ -49,6 +49,9 @@ function attention(
     ...(agents.pending === 0
       ? []
       : [`${counted(agents.pending, 'agent waits', 'agents wait')} for approval: muster agents approve --all-pending`]),
+    ...(outdated === 0
+      ? []
+      : [`${counted(outdated, 'agent is', 'agents are')} outdated: muster reconcile --outdated`]),
     ...(unread_notifications === 0
       ? []
       : [`${counted(unread_notifications, 'unread notification')}: muster notifications list --unread`]),
