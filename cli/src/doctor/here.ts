@@ -22,12 +22,22 @@ export function judgeHere({ uid, pathFacts, configuration, key, variables }: Her
   findings.push(
     configuration === null
       ? ok('configuration', 'the profiles and the command line are valid')
-      : problem('configuration', configuration.message, 'No command can find the orchestrator.', configuration.remedy ?? 'Check the profiles: muster profile list'),
+      : problem(
+          'configuration',
+          configuration.message,
+          'No command can find the orchestrator.',
+          configuration.remedy ?? 'Check the profiles: muster profile list',
+        ),
   );
   findings.push(
     'publicKey' in key
       ? ok('operator_key', `${key.path} contains the key ${key.publicKey}, ${storageText[key.storage]}`)
-      : problem('operator_key', key.message, 'Without a key you cannot sign in.', key.remedy ?? 'Create a key: muster operator init'),
+      : problem(
+          'operator_key',
+          key.message,
+          'Without a key you cannot sign in.',
+          key.remedy ?? 'Create a key: muster operator init',
+        ),
   );
   findings.push(...pathFacts.flatMap((each) => judgePermissions('here', each, uid) ?? []));
   if (variables.includes('NODE_TLS_REJECT_UNAUTHORIZED'))

@@ -19,9 +19,7 @@ export const buttonClasses = (look: ButtonLook = 'plain', small = false, square 
     small ? 'h-7 text-xs' : 'h-8 text-sm',
     square ? (small ? 'w-7' : 'w-8') : small ? 'px-2' : 'px-3',
     // A finger needs 44 px. A small button looks smaller, but also reacts around its border.
-    small
-      ? 'max-sm:relative max-sm:h-9 max-sm:after:absolute max-sm:after:-inset-1'
-      : 'max-sm:h-11',
+    small ? 'max-sm:relative max-sm:h-9 max-sm:after:absolute max-sm:after:-inset-1' : 'max-sm:h-11',
     square && (small ? 'max-sm:w-9' : 'max-sm:w-11'),
     look === 'primary' && 'border-transparent bg-accent text-on-accent enabled:hover:bg-accent-hover',
     look === 'remove' && 'border-transparent bg-bad text-surface enabled:hover:brightness-90',

@@ -117,7 +117,11 @@ describe('indices', () => {
     ['agents whose check failed', agentsWithFailedCheck, 'latest_drift_status'],
     ['agents whose apply failed', agentsWithFailedApply, 'agent_state_failed'],
     ['agents with something not applied', agentsNotAsApplied, 'COVERING INDEX applied_resources_off'],
-    ['agents with an outdated module', agentsOutdated, 'SEARCH applied_modules USING COVERING INDEX applied_modules_revision (module=? AND revision<?)'],
+    [
+      'agents with an outdated module',
+      agentsOutdated,
+      'SEARCH applied_modules USING COVERING INDEX applied_modules_revision (module=? AND revision<?)',
+    ],
   ])('finds %s by index', (_, query, index) => {
     const detail = plan(query);
     expect(detail).toContain(index);

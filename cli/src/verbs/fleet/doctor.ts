@@ -89,7 +89,12 @@ async function askOrchestrator(context: Context, options: Options, findings: Fin
   } catch (error) {
     const { message, remedy } = explain(error);
     findings.push(
-      findingsOf('orchestrator').problem('signed_in', message, 'Checks that need a sign-in were skipped.', remedy ?? 'Sign in: muster login'),
+      findingsOf('orchestrator').problem(
+        'signed_in',
+        message,
+        'Checks that need a sign-in were skipped.',
+        remedy ?? 'Sign in: muster login',
+      ),
     );
   }
   return publicKey;

@@ -49,9 +49,7 @@ function attention(
     ...(agents.pending === 0
       ? []
       : [`${counted(agents.pending, 'agent waits', 'agents wait')} for approval: muster agents approve --all-pending`]),
-    ...(outdated === 0
-      ? []
-      : [`${counted(outdated, 'agent is', 'agents are')} outdated: muster reconcile --outdated`]),
+    ...(outdated === 0 ? [] : [`${counted(outdated, 'agent is', 'agents are')} outdated: muster reconcile --outdated`]),
     ...(unread_notifications === 0
       ? []
       : [`${counted(unread_notifications, 'unread notification')}: muster notifications list --unread`]),

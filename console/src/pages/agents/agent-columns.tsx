@@ -208,7 +208,14 @@ export function agentColumns({
     },
     seen,
     {
-      ...{ id: 'actions', header: 'Actions', width: hasPending ? '8rem' : '4.5rem', from: 'sm', phone: 'end', align: 'right' },
+      ...{
+        id: 'actions',
+        header: 'Actions',
+        width: hasPending ? '8rem' : '4.5rem',
+        from: 'sm',
+        phone: 'end',
+        align: 'right',
+      },
       cell: (agent) => (
         <span className="flex items-center gap-1">
           {agent.status === 'pending' && (

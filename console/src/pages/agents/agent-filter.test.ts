@@ -26,10 +26,14 @@ const fleet = [
   agent('gone', { status: 'rejected', attributes: { hostname: 'Former' } }),
 ];
 const chosen = (choice: Partial<{ search: string; selector: string; tab: AgentTab }>) =>
-  chooseAgents(fleet, { search: '', selector: '', tab: 'all', ...choice }, {
-    off: new Set(['web-1']),
-    outdated: new Set(['web-1', 'web-2']),
-  });
+  chooseAgents(
+    fleet,
+    { search: '', selector: '', tab: 'all', ...choice },
+    {
+      off: new Set(['web-1']),
+      outdated: new Set(['web-1', 'web-2']),
+    },
+  );
 const ids = (choice: Parameters<typeof chosen>[0]) => chosen(choice).rows.map(({ node_id }) => node_id);
 
 test('finds agents that contain every word in their name, hostname, id, address, or tags', () => {

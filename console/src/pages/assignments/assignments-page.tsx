@@ -105,7 +105,7 @@ const columns: readonly Column<Row>[] = [
     sort: ({ lastRun }) => lastRun?.started_at ?? null,
     cell: ({ lastRun }) =>
       lastRun === undefined ? (
-        <span className="text-muted">–</span>
+        <span className="text-muted">never run</span>
       ) : (
         <span className="flex min-w-0 items-center gap-2">
           <RunLink id={lastRun.run_id}>

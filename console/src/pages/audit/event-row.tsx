@@ -52,7 +52,7 @@ export function EventRow({
 /** The column headers of the list. */
 export const EventHeader = () => (
   <div className="flex h-9 items-center gap-2 px-4 font-medium text-muted text-xs sm:gap-3">
-    <span className="w-6 shrink-0" />
+    <span className="w-6 shrink-0 max-sm:w-8" />
     <span className="w-2 shrink-0" />
     <span className="w-44 shrink-0 max-lg:hidden">Type</span>
     <span className="min-w-0 flex-1">Event</span>

@@ -48,7 +48,15 @@ export function tokenColumns(
       width: '6rem',
       cell: (token) => <Badge tone={tones[tokenState(token, now)]}>{tokenState(token, now)}</Badge>,
     },
-    { id: 'uses', header: 'Uses left', width: '6rem', align: 'right', from: 'sm', phone: 'labeled', cell: ({ uses_left }) => uses_left },
+    {
+      id: 'uses',
+      header: 'Uses left',
+      width: '6rem',
+      align: 'right',
+      from: 'sm',
+      phone: 'labeled',
+      cell: ({ uses_left }) => uses_left,
+    },
     {
       id: 'approve',
       header: 'Approval',

@@ -6,7 +6,7 @@ import {
   listRuns,
   type Operation,
 } from '@muster/protocol/http';
-import { cleanup, screen, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
@@ -45,19 +45,23 @@ test('shows the primary action last, as other pages do', async () => {
   expect(names.indexOf('Plan again')).toBeLessThan(names.indexOf('Apply this plan…'));
 });
 
-const crumbs = async () =>
+const crumbs = () =>
   within(screen.getByRole('navigation', { name: 'Breadcrumb' }))
     .getAllByRole('link')
     .map(({ textContent }) => textContent);
 
-test('names the agent, or what its run applies, in the breadcrumb', async () => {
-  const [run] = listRuns.example.answer;
+test('names the agent in the breadcrumb and in the title of the tab', async () => {
   await open({ status: 'succeeded', ...times, run_id: null });
-  expect(await crumbs()).toEqual(['Agents', 'web-1']);
-  expect(document.title).toContain('on web-1');
-  cleanup();
-  await open({ status: 'succeeded', ...times, run_id: run?.run_id ?? null, kind: 'apply' });
-  expect(await crumbs()).toEqual(['Runs', `Apply of ${run?.assignment}`]);
+  await screen.findAllByText('web-1');
+  expect(crumbs()).toEqual(['Agents', 'web-1']);
+  await waitFor(() => expect(document.title).toContain('on web-1'));
+});
+
+test('says in the breadcrumb what the run of the operation applies', async () => {
+  const [run] = listRuns.example.answer;
+  await open({ status: 'succeeded', ...times, run_id: run.run_id, kind: 'apply' });
+  await screen.findAllByText(`Apply of ${run.assignment}`);
+  expect(crumbs()).toEqual(['Runs', `Apply of ${run.assignment}`]);
 });
 
 test('calls a removed agent by words, not by its id', async () => {

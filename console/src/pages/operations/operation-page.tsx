@@ -23,15 +23,7 @@ import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
 import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
-import {
-  AgentLink,
-  agentWords,
-  ListLink,
-  ModuleLinks,
-  NamedRunLink,
-  OperationLink,
-  OperatorName,
-} from '../links.tsx';
+import { AgentLink, agentWords, ListLink, ModuleLinks, NamedRunLink, OperationLink, OperatorName } from '../links.tsx';
 
 export function OperationPage() {
   const { operation: id } = useParams({ strict: false }) as { operation: string };
@@ -112,7 +104,9 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
               ['Requested', <Time key="c" at={operation.created_at} />],
               hasWaited(operation) ? ['Started', <Time key="t" at={operation.started_at} />] : null,
               operation.finished_at === null ? null : ['Duration', <Took key="f" operation={operation} />],
-              operation.run_id === null ? null : ['Part of', <NamedRunLink key="r" id={operation.run_id} kind={kind} />],
+              operation.run_id === null
+                ? null
+                : ['Part of', <NamedRunLink key="r" id={operation.run_id} kind={kind} />],
               operation.plan_id === null ? null : ['From plan', <OperationLink key="p" id={operation.plan_id} />],
               ['Operation', <Id key="i" id={operation.operation_id} />],
             ]}

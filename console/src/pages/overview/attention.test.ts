@@ -40,7 +40,10 @@ test('lists failures before approvals, and approvals before drift', () => {
   expect(needs.find(({ id }) => id === 'offline')).toMatchObject({ title: '3 agents are offline', tone: 'bad' });
   expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent awaits approval');
   expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');
-  expect(needs.find(({ id }) => id === 'outdated')).toMatchObject({ title: '4 agents are outdated', fixes: 'outdated' });
+  expect(needs.find(({ id }) => id === 'outdated')).toMatchObject({
+    title: '4 agents are outdated',
+    fixes: 'outdated',
+  });
 });
 
 test('counts each agent in one state only', () => {

@@ -18,10 +18,7 @@ export interface Need {
 }
 
 /** @param now Unix milliseconds */
-export function needsOf(
-  { agents, off, drift, desired_state, secrets_expiring }: Overview,
-  now: number,
-): Need[] {
+export function needsOf({ agents, off, drift, desired_state, secrets_expiring }: Overview, now: number): Need[] {
   const { outdated = 0 } = desired_state;
   const expired = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) <= now);
   const soon = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) > now);

@@ -36,7 +36,7 @@ test('shows the state of the agents below the first steps, also without an assig
   expect(await screen.findByRole('heading', { name: 'Get started' })).toBeTruthy();
 });
 
-const { outdated: _, ...example } = listReconcile.example.answer[0] as OffAgent;
+const { outdated: _, ...example } = listReconcile.example.answer[0] as never as OffAgent;
 const drifted = {
   ...example,
   ...{ reasons: ['drifted'], connected: true, failed_operation: null, unapplied: 0, pending_removals: 0 },

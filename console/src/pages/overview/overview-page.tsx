@@ -116,9 +116,9 @@ function Fleet({ overview }: { readonly overview: Overview }) {
                 ? { to: '/out-of-sync' }
                 : id === 'outdated'
                   ? { to: '/out-of-sync', search: { reason: 'outdated' } }
-                : id === 'accepted'
-                  ? { to: '/out-of-sync', search: { tab: 'accepted' } }
-                  : { to: '/agents', search: { status: 'approved' } }
+                  : id === 'accepted'
+                    ? { to: '/out-of-sync', search: { tab: 'accepted' } }
+                    : { to: '/agents', search: { status: 'approved' } }
             }
           />
         )}
@@ -200,14 +200,15 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
               <Link
                 to="/runs/$run"
                 params={{ run: run_id }}
-                className="flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover"
+                className="flex min-h-11 items-center gap-x-3 px-4 py-2 text-sm hover:bg-hover max-sm:flex-wrap"
               >
                 <Dot tone="info" live />
                 <KindBadge kind={kind} />
                 <span className="flex min-w-0 flex-1 font-medium">
                   <Line text={assignment ?? 'selected agents'} />
                 </span>
-                <span className="flex min-w-0 flex-2 text-xs">
+                {/* A phone is too narrow for one line. */}
+                <span className="flex min-w-0 flex-2 text-xs max-sm:order-last max-sm:basis-full max-sm:pl-5">
                   <OutcomeCounts outcomes={outcomes} />
                 </span>
                 <span className="shrink-0 text-muted text-xs">

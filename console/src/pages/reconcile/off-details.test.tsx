@@ -7,7 +7,7 @@ import { StateTab } from '../agents/state-tab.tsx';
 import { OffDetails } from './off-details.tsx';
 
 const off: OffAgent = {
-  ...listReconcile.example.answer[0],
+  ...(listReconcile.example.answer[0] as never as OffAgent),
   ...{ reasons: ['unapplied'], drift: [], failed_operation: null, unfinished: [], modules: [] },
 };
 

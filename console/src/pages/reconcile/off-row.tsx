@@ -43,12 +43,12 @@ export function OffRow({
   const since = first.drift.find(({ accepted }) => accepted === null)?.since ?? first.failed_operation?.finished_at;
   return (
     <li className={classNames(chosen && 'bg-accent-soft/40')}>
-      <div className={classNames(offColumns, 'items-start py-2 text-sm')}>
-        <label className="-m-3.5 p-3.5 max-sm:mt-0">
+      <div className={classNames(offColumns, 'items-start py-2 text-sm max-sm:items-center')}>
+        <label className="-m-3.5 p-3.5">
           <input
             type="checkbox"
             aria-label={`Select ${label}`}
-            className="mt-1 block size-4 accent-[var(--accent)]"
+            className="mt-1 block size-4 max-sm:mt-0 accent-[var(--accent)]"
             checked={chosen}
             onChange={(event) => onChoose(event.target.checked)}
           />

@@ -129,7 +129,8 @@ function CheckButton({
 function CheckOff({ agents, onClose }: { readonly agents: readonly OffAgent[]; readonly onClose: () => void }) {
   const items = agents.filter(canCheck).map(({ node_id, name }) => ({ id: node_id, name: name ?? node_id }));
   const offline = agents.length - items.length;
-  const note = offline === 0 ? '' : `Skips ${countedText(offline, 'agent')} that ${offline === 1 ? 'is' : 'are'} offline.`;
+  const note =
+    offline === 0 ? '' : `Skips ${countedText(offline, 'agent')} that ${offline === 1 ? 'is' : 'are'} offline.`;
   return <CheckDialog agents={items} note={note} onClose={onClose} />;
 }
 

@@ -29,7 +29,11 @@ const columns: readonly Column<RunEntry>[] = [
         <span className="w-12 shrink-0">
           <KindBadge kind={kind} />
         </span>
-        {assignment === null ? <span className="truncate text-muted">selected agents</span> : <Line text={assignment} />}
+        {assignment === null ? (
+          <span className="truncate text-muted">selected agents</span>
+        ) : (
+          <Line text={assignment} />
+        )}
       </Link>
     ),
   },

@@ -73,7 +73,14 @@ const columns = (onEnd: (session: SignInSession) => void): readonly Column<SignI
       </span>
     ),
   },
-  { id: 'address', header: 'Address', width: '1fr', from: 'sm', phone: 'line', cell: ({ address }) => <Line text={address ?? '–'} /> },
+  {
+    id: 'address',
+    header: 'Address',
+    width: '1fr',
+    from: 'sm',
+    phone: 'line',
+    cell: ({ address }) => <Line text={address ?? '–'} />,
+  },
   {
     id: 'signed_in',
     header: 'Signed in',

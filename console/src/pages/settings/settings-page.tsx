@@ -169,7 +169,7 @@ function Configuration() {
       flush
       actions={
         <div className="relative w-56">
-          <Search aria-hidden="true" className="absolute top-2 left-2.5 size-4 text-muted" />
+          <Search aria-hidden="true" className="absolute top-2 left-2.5 size-4 max-sm:top-3.5 text-muted" />
           <Input
             label="Search keys"
             hideLabel

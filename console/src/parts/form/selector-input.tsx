@@ -125,7 +125,10 @@ export function SelectorInput({
         {label}
       </label>
       {options.isSearch && (
-        <Search aria-hidden="true" className="pointer-events-none absolute top-2 left-2.5 size-4 text-muted" />
+        <Search
+          aria-hidden="true"
+          className="pointer-events-none absolute top-2 left-2.5 size-4 max-sm:top-3.5 text-muted"
+        />
       )}
       <input
         ref={completion.field}

@@ -17,10 +17,7 @@ export interface ListQuery {
   readonly fetchNextPage?: () => unknown;
 }
 
-type TableProps<Row> = Pick<
-  DataTableProps<Row>,
-  'label' | 'columns' | 'rowKey' | 'rowLabel' | 'onOpen' | 'fill'
->;
+type TableProps<Row> = Pick<DataTableProps<Row>, 'label' | 'columns' | 'rowKey' | 'rowLabel' | 'onOpen' | 'fill'>;
 
 /** `filters`, `columns`, and `matches` must be the same objects in every render. */
 export interface ListTableProps<Row> extends TableProps<Row> {
@@ -86,7 +83,11 @@ export function ListTable<Row>({
             {...(sortedBy === undefined ? {} : { sorting, onSort: setSorting })}
             onNearEnd={() => loadNextPage(query)}
             empty={
-              clear === undefined ? empty : <Empty title={noMatch} action={<Button onClick={clear}>Clear filters</Button>} />
+              clear === undefined ? (
+                empty
+              ) : (
+                <Empty title={noMatch} action={<Button onClick={clear}>Clear filters</Button>} />
+              )
             }
           />
         )}

@@ -1,18 +1,6 @@
 import { screen, within } from '@testing-library/react';
-import { expect, test, vi } from 'vitest';
-import { fakeApi } from '../../../test/fake-api.ts';
-import { renderPart } from '../../../test/render.tsx';
-import { type Column, DataTable } from './data-table.tsx';
-
-// The widths of the screen are read when the table's code is loaded, so this file simulates a phone before that.
-vi.hoisted(() => {
-  Object.assign(window, {
-    matchMedia: (media: string) => ({
-      ...{ media, matches: media.startsWith('not all'), onchange: null },
-      ...{ addEventListener() {}, removeEventListener() {}, dispatchEvent: () => false },
-    }),
-  });
-});
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { Column } from './data-table.tsx';
 
 interface Machine {
   readonly name: string;
@@ -26,9 +14,19 @@ const columns: readonly Column<Machine>[] = [
   { id: 'actions', header: 'Actions', width: '6rem', phone: 'end', cell: () => <button type="button">Edit</button> },
 ];
 
-const render = (chosen?: ReadonlySet<string>) => {
+/** Loads the modules again, because test files share them, and the others simulate a wide screen. */
+const render = async (chosen?: ReadonlySet<string>) => {
+  vi.resetModules();
+  vi.doMock('./screen-widths.ts', () => ({ useHiddenWidths: () => 'sm md lg xl 2xl' }));
+  onTestFinished(() => {
+    vi.doUnmock('./screen-widths.ts');
+    vi.resetModules();
+  });
+  const { fakeApi } = await import('../../../test/fake-api.ts');
+  const { renderPart } = await import('../../../test/render.tsx');
+  const { DataTable } = await import('./data-table.tsx');
   fakeApi();
-  return renderPart(
+  await renderPart(
     <DataTable
       label="Machines"
       rows={[{ name: 'web-1' }]}

@@ -48,7 +48,13 @@ interface Found {
 }
 
 /** Merges all kinds of findings by agent. */
-export function standingsOf({ drifted, failedChecks, failedApplies, notApplied, outdated }: Found): Map<string, Standing> {
+export function standingsOf({
+  drifted,
+  failedChecks,
+  failedApplies,
+  notApplied,
+  outdated,
+}: Found): Map<string, Standing> {
   const standings = new Map<string, Standing & { has: Set<OffReason> }>();
   const of = ({ node_id, name }: { node_id: string; name: string | null }) => {
     const known = standings.get(node_id);

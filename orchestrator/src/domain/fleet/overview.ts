@@ -75,7 +75,9 @@ function countSyncStates(
 ): Overview['desired_state'] {
   const counts = { in_sync: 0, outdated: 0, accepted: 0, out_of_sync: 0, never_applied: 0 };
   for (const { reasons, outdated } of off.values())
-    counts[syncStateOf({ reasons, ...(outdated > 0 ? { outdated: { modules: outdated, examples: [] } } : {}) }, true)]++;
+    counts[
+      syncStateOf({ reasons, ...(outdated > 0 ? { outdated: { modules: outdated, examples: [] } } : {}) }, true)
+    ]++;
   for (const { node_id } of neverApplied) if (!off.has(node_id)) counts[syncStateOf(null, false)]++;
   // The queries do not share a snapshot, so the difference may be negative.
   const others = Math.max(0, approved - counts.outdated - counts.accepted - counts.out_of_sync - counts.never_applied);

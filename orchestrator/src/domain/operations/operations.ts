@@ -90,7 +90,9 @@ export async function submitOperation(
   const requested = draft === null ? request.modules : [...new Set([...request.modules, draft.document.name])];
   const modules = plan === null ? requested : modulesOfPlan(plan, requested);
   const current = () => currentDesiredSet(context, agent, modules, { draft: draft?.document });
-  const { desired, payload, resolved, secrets, revisions, until } = await (plan === null ? current() : staleIfUnresolved(current));
+  const { desired, payload, resolved, secrets, revisions, until } = await (plan === null
+    ? current()
+    : staleIfUnresolved(current));
   if (plan !== null)
     await requireEqualDesiredSet(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);

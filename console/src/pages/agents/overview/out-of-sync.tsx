@@ -15,7 +15,11 @@ export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onF
   return (
     <Callout
       tone={off.reasons.some((reason) => reason === 'apply_failed' || reason === 'drift_failed') ? 'bad' : 'warn'}
-      title={off.reasons.length === 0 && off.outdated !== undefined ? `Outdated: ${outdatedText(off.outdated)}` : 'Out of sync'}
+      title={
+        off.reasons.length === 0 && off.outdated !== undefined
+          ? `Outdated: ${outdatedText(off.outdated)}`
+          : 'Out of sync'
+      }
       action={
         <>
           {drift !== undefined && (
