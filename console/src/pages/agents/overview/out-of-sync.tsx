@@ -7,7 +7,7 @@ import { Text } from '../../../parts/text.tsx';
 import { issuesOf } from '../../reconcile/issues.ts';
 import { canRepair } from '../../reconcile/off.ts';
 
-/** States what is out of sync or outdated, and offers to fix it. Shows nothing if the only finding is accepted drift. */
+/** States which resources and modules differ, and offers to fix them. Shows nothing if all drift was accepted. */
 export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onFix: () => void }) {
   if (off.reasons.length === 0 && off.outdated === undefined) return null;
   const { issues, more } = issuesOf(off);
