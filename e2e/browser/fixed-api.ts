@@ -18,6 +18,7 @@ import {
   listRuns,
   listSecrets,
   type Notification,
+  type OffAgent,
   type Operation,
   planAgent,
   type Route,
@@ -74,6 +75,16 @@ const operations: Operation[] = [
   operation(3, {}),
   operation(4, { status: 'failed', error: 'a resource failed', summary: summary(1, 1) }),
   operation(5, { status: 'cancelled' }),
+];
+
+const [offExample] = example<[OffAgent]>(listReconcile);
+/** An agent that is out of sync, and an agent that is only outdated. */
+const off: OffAgent[] = [
+  { ...offExample, node_id: nodeOf(2), name: names[2]! },
+  {
+    ...{ ...offExample, node_id: nodeOf(14), name: names[14]!, reasons: [], drift: [], failed_operation: null },
+    ...{ unapplied: 0, unfinished: [] },
+  },
 ];
 
 const run = (at: number, more: Partial<RunEntry>): RunEntry => {
@@ -165,7 +176,7 @@ const answers: Readonly<Record<string, unknown>> = {
   [listAudit.id]: { ...example<object>(listAudit), events, next_cursor: null },
   [listNotifications.id]: { ...example<object>(listNotifications), notifications, unread_count: 3 },
   [listChannels.id]: channels,
-  [listReconcile.id]: example(listReconcile),
+  [listReconcile.id]: off,
   [listAssignments.id]: ['base', 'db', 'web'].map((name) => ({
     ...example<object[]>(listAssignments)[0],
     ...{ name, selector: name === 'base' ? 'all' : `role=${name}` },

@@ -46,7 +46,7 @@ const columns: readonly Column<RunEntry>[] = [
     phone: 'line',
     cell: ({ outcomes }) => (
       <>
-        <span className="flex min-w-0 max-sm:hidden">
+        <span className="flex min-w-0 flex-1 max-sm:hidden">
           <OutcomeCounts outcomes={outcomes} />
         </span>
         <span className="sm:hidden">

@@ -68,6 +68,13 @@ export function secretColumns({
       cell: ({ expires_at }) => <Expiry at={expires_at} now={now} />,
     },
     {
+      id: 'by',
+      header: 'Updated by',
+      width: '1fr',
+      from: 'lg',
+      cell: ({ updated_by }) => <OperatorName id={updated_by} />,
+    },
+    {
       id: 'updated',
       header: 'Updated',
       width: '6rem',
@@ -75,13 +82,6 @@ export function secretColumns({
       phone: 'labeled',
       sort: ({ updated_at }) => Date.parse(updated_at),
       cell: ({ updated_at }) => <Time at={updated_at} />,
-    },
-    {
-      id: 'by',
-      header: 'Updated by',
-      width: '1fr',
-      from: 'lg',
-      cell: ({ updated_by }) => <OperatorName id={updated_by} />,
     },
     {
       id: 'actions',
