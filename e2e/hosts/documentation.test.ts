@@ -33,7 +33,7 @@ const elsewhereKinds = ['package-dnf', 'service-openrc', 'git'];
  * Kinds whose example is also applied and removed. The `kernel-module` example is only planned, because all test hosts
  * share the kernel of the machine that runs the tests.
  */
-const appliedKinds = ['mount-unix'];
+const appliedKinds = ['mount-unix', 'locale'];
 /** Parts of modules that need such a kind, or a program that the test host lacks. */
 const elsewhere = [...elsewhereKinds.map((kind) => `${kind}:`), 'validate: sshd'];
 
@@ -106,6 +106,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
     expect(await apply(...names)).toMatchObject({ status: 'succeeded', error: null });
     expect(await machine.sh('find /tmp/muster-example -type f | wc -l')).toBe('22\n');
     expect(await machine.sh(mounted)).toMatch(/^tmpfs .*nosuid,nodev.*size=65536k/);
+    expect(await machine.sh('locale -a; cat /etc/default/locale')).toMatch(/^de_DE\.utf8\n(.*\n)*LANG=de_DE\.UTF-8$/m);
     expect(await apply(...names)).toMatchObject({ status: 'succeeded', summary: { changed: 0 } });
     expect(await apply()).toMatchObject({ status: 'succeeded' });
     expect(await machine.sh('ls -d /tmp/muster-example 2> /dev/null || true')).toBe('');

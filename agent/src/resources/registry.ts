@@ -19,6 +19,7 @@ import { kernelModule } from './kernel-module/kernel-module.ts';
 import { knownHost } from './known-host/known-host.ts';
 import { limits } from './limits/limits.ts';
 import { lineUnix } from './line-unix/line-unix.ts';
+import { locale } from './locale/locale.ts';
 import { mountUnix } from './mount-unix/mount-unix.ts';
 import { mysqlDatabase } from './mysql/database.ts';
 import { mysqlGrant } from './mysql/grant.ts';
@@ -89,6 +90,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     certificateFile,
     certificateAcme,
     swap,
+    locale,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

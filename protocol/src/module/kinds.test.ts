@@ -134,6 +134,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'user: a, host: 192.0.2.0/255.255.255.0, database: shop, table: t, privileges: [SELECT, LOCK TABLES], grant_option: true, ensure: present',
     'mysql-grant:a@192.0.2.0%2F255.255.255.0/shop/t',
   ],
+  locale: ['name: de_DE.UTF-8, charset: UTF-8, default: true, ensure: present', 'locale:de_DE.utf8'],
   'certificate-acme': [
     'path: /etc/ssl/a, domains: [a.example.org], directory: "https://acme.example.org/d", agree_terms: true, email: a@example.org, webroot: /srv, renew_before: 20, key_type: rsa-2048, owner: root, group: root, key_mode: "0640", revoke: false, ensure: present',
     'certificate-acme:/etc/ssl/a',

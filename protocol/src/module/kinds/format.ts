@@ -316,6 +316,27 @@ export const timezone: Check = byPattern(
   'must be a time zone of the system, such as Europe/Paris',
 );
 
+export const localeName: Check = byPattern(
+  /^(C|POSIX|[a-z]{2,3}(_[A-Z]{2})?)(\.[A-Za-z0-9][A-Za-z0-9-]{0,39})?(@[a-z]{1,20})?$/,
+  'must be the name of a locale, such as de_DE.UTF-8 or de_DE@euro',
+);
+
+/** The name of a file in /usr/share/i18n/charmaps. */
+export const localeCharset: Check = byPattern(
+  /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/,
+  'must be the name of a character set, such as UTF-8',
+);
+
+/**
+ * Converts the name of a locale to the form in which glibc compares names: a character set in lower case, without
+ * punctuation, and with the prefix `iso` if it consists of digits.
+ */
+export const canonicalLocale = (name: string): string =>
+  name.replace(/\.([^@]*)/, (_, charset: string) => {
+    const word = charset.toLowerCase().replace(/[^a-z0-9]/g, '');
+    return `.${/^\d+$/.test(word) ? 'iso' : ''}${word}`;
+  });
+
 export const sshKey: Check = byPattern(
   /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh\.com|sk-ecdsa-sha2-nistp256@openssh\.com) [A-Za-z0-9+/]{16,}={0,2}$/,
   'must be the type and the key, such as "ssh-ed25519 AAAAC3…", without options; write text after the key into `comment`',

@@ -95,6 +95,21 @@ export const systemKinds = {
     identifiedBy: ['name'],
     identity: () => 'timezone',
   }),
+  locale: defineKind({
+    description: 'A locale that is generated on the machine, and whether it is the default',
+    platforms: ['linux'],
+    example: 'name: de_DE.UTF-8\ncharset: UTF-8\ndefault: true',
+    required: { name: formatted('Name of the locale, such as de_DE.UTF-8', format.localeName) },
+    optional: {
+      charset: formatted(
+        'Character set; default: the one in the name or, if it has none, in the list of supported locales',
+        format.localeCharset,
+      ),
+      default: boolean('Whether new sessions and services use the locale: LANG in /etc/default/locale'),
+      ensure,
+    },
+    canonical: format.canonicalLocale,
+  }),
   swap: defineKind({
     description: 'A swap file, its use, and its line in `/etc/fstab`',
     platforms: ['linux'],
