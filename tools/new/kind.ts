@@ -22,7 +22,7 @@ export function kindSkeleton(name: string, { about, like }: KindOptions): Skelet
       create(`protocol/src/module/kinds/${name}.ts`, schemaOf(name, camel, about)),
       insert(
         'protocol/src/module/kinds.ts',
-        ['import { packageKinds }', `import { ${camel}Kind } from './kinds/${name}.ts';\n`],
+        ['import { languagePackageKinds, packageKinds }', `import { ${camel}Kind } from './kinds/${name}.ts';\n`],
         ['  ...systemKinds,\n', `  ...${camel}Kind,\n`],
       ),
       create(`agent/src/resources/${name}/${name}.ts`, providerOf(name, camel, pascal)),

@@ -26,6 +26,7 @@ import { mysqlGrant } from './mysql/grant.ts';
 import { mysqlUser } from './mysql/user.ts';
 import { packageApt } from './package-apt/package-apt.ts';
 import { packageDnf } from './package-dnf/package-dnf.ts';
+import { packageNpm } from './package-npm/package-npm.ts';
 import { postgresqlDatabase } from './postgresql/database.ts';
 import { postgresqlExtension } from './postgresql/extension.ts';
 import { postgresqlGrant } from './postgresql/grant.ts';
@@ -68,6 +69,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     packageApt,
     aptRepository,
     packageDnf,
+    packageNpm,
     dnfRepository,
     alternatives,
     knownHost,

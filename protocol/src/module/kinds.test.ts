@@ -12,6 +12,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],
   'package-choco': ['name: git.install, version: latest, ensure: absent', 'package-choco:git.install'],
   'package-winget': ['name: Git.Git, version: latest, ensure: absent', 'package-winget:Git.Git'],
+  'package-npm': [
+    'name: "@angular/cli", version: ">=17 <19 || 20.x", prefix: /opt/node, user: ada, registry: "https://npm.example.org/", ensure: present',
+    'package-npm:@angular/cli#/opt/node',
+  ],
   'file-unix': [
     'path: /etc/a b, content: "x", owner: root, group: "0", mode: "0644", validate: "visudo -cf %", if_exists: keep, ensure: present',
     'path:/etc/a b',
@@ -236,6 +240,9 @@ describe('kinds', () => {
     ['package-apt', 'name: a1, version: "20.*"'],
     ['package-apt', 'name: a1, version: ">= 5:20.1-3~deb12u1"'],
     ['package-dnf', 'name: a1, version: ">=1:1.2-3.fc40"'],
+    ['package-npm', 'name: JSONStream, version: "1.2.3-rc.1+build"'],
+    ['package-npm', 'name: a, version: "1.2 - 2.0.x"'],
+    ['package-npm', 'name: a, version: "*"'],
   ])('%s accepts { %s }', (type, fields) => {
     expect(parseModule(source(type, fields))).toMatchObject({ ok: true });
   });
@@ -249,6 +256,18 @@ describe('kinds', () => {
       ]),
     ),
     ['package-apt', 'name: a1, version: "*"', 'must be "latest", a version, a pattern'],
+    ['package-npm', 'name: "-g"', 'must be the name of a package in the registry'],
+    ['package-npm', 'name: "https://x.example/a.js"', 'must be the name of a package in the registry'],
+    ['package-npm', 'name: "a@1"', 'must be the name of a package in the registry'],
+    ['package-npm', 'name: "a/b"', 'must be the name of a package in the registry'],
+    ['package-npm', 'name: "a\\nb"', 'must be the name of a package in the registry'],
+    ['package-npm', 'name: a.tgz', 'must not end as an archive does'],
+    ['package-npm', 'name: a, version: latest', 'must be a version, such as 5.4.2, or a range'],
+    ['package-npm', 'name: a, version: "--force"', 'must be a version, such as 5.4.2, or a range'],
+    ['package-npm', 'name: a, version: "file:/etc"', 'must be a version, such as 5.4.2, or a range'],
+    ['package-npm', 'name: a, version: "1\\n2"', 'must be a version, such as 5.4.2, or a range'],
+    ['package-npm', 'name: a, registry: "https://u:p@x.example/"', 'must not contain a user or password'],
+    ['package-npm', 'name: a, registry: "ftp://x.example/"', 'must be an http or https URL'],
     ['file-unix', 'path: /a, content: b, content_base64: ""', 'cannot be combined with content; keep only one'],
     ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be combined with symlink; keep only one'],
     ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],

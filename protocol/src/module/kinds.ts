@@ -12,7 +12,7 @@ import { knownHostKind } from './kinds/known-host.ts';
 import { limitsKind } from './kinds/limits.ts';
 import { mountUnixKind } from './kinds/mount-unix.ts';
 import { mysqlKinds } from './kinds/mysql.ts';
-import { packageKinds } from './kinds/packages.ts';
+import { languagePackageKinds, packageKinds } from './kinds/packages.ts';
 import { postgresqlKinds } from './kinds/postgresql.ts';
 import { rebootKind } from './kinds/reboot.ts';
 import { serviceKinds } from './kinds/services.ts';
@@ -24,6 +24,7 @@ export type { Kind, Platform, Trigger } from './kinds/kind.ts';
 
 const table = {
   ...packageKinds,
+  ...languagePackageKinds,
   ...fileKinds,
   ...structuredFileKinds,
   ...accountKinds,

@@ -8,7 +8,7 @@ export function suggestion(name: string, known: readonly string[]): string {
   if (known.length === 0) return '';
   // A part of a compound name takes precedence over similar spellings: `user` suggests user-unix, `apt` package-apt.
   const whole = known.filter((each) => each.startsWith(`${name}-`) || each.endsWith(`-${name}`));
-  if (name !== '' && whole.length > 0 && whole.length <= 6)
+  if (name !== '' && whole.length > 0 && whole.length <= 8)
     return `: did you mean ${whole.map((each) => `"${each}"`).join(' or ')}?`;
   // Limited, because the comparison is quadratic in the length, and no known name is longer.
   if (name.length <= 64) {

@@ -1,15 +1,13 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { setOpenOwnership } from '../../host/files/ownership.ts';
-import { type CommandResult, runCommand } from '../../host/processes/run-command.ts';
-import { openUnnamed } from '../../host/processes/unnamed-file.ts';
+import { proxyVariables } from '../../host/network/proxy-variables.ts';
+import type { CommandResult } from '../../host/processes/run-command.ts';
 import type { Machine } from '../provider/provider.ts';
+import { runAccountShell } from '../script/account-shell.ts';
 import type { ScriptAccount } from '../script/launch.ts';
 
 export type Declared = ResolvedResource<'git'>;
 
-/** Waits until the agent has recorded the process. */
-const gate = 'read -r REPLY <&4 || exit 125; unset REPLY; exec 4<&-;';
 const ssh =
   'ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4';
 /** ssh closes inherited files, so it opens the key through its parent process, which keeps the key open. */
@@ -37,9 +35,6 @@ const settingVariables = Object.fromEntries([
   ]),
 ]);
 
-/** Environment variables in which Git looks up a proxy. */
-const proxyNames = ['http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY', 'no_proxy', 'NO_PROXY'];
-
 export interface GitRun {
   /** Shell code that calls git. Its arguments are `$1` and so on. */
   text: string;
@@ -52,54 +47,27 @@ export interface GitRun {
 }
 
 /**
- * Runs shell code that calls git, as the account. The key is in an unnamed file that only the account can open, so that
- * it never appears in the arguments or the environment of a process and leaves no file behind.
+ * Runs shell code that calls git, as the account. The shell stays the parent of git and keeps the file with the key
+ * open.
  */
-export async function runGit(resource: Declared, run: GitRun, machine: Machine): Promise<CommandResult> {
+export function runGit(resource: Declared, run: GitRun, machine: Machine): Promise<CommandResult> {
   const { key } = resource.body;
-  const { account } = run;
-  const file = openUnnamed(key == null ? '' : key.endsWith('\n') ? key : `${key}\n`);
-  try {
-    if (account !== null) setOpenOwnership(file.fd, { uid: account.uid, gid: account.gid, mode: 0o600 });
-    // The shell stays the parent of git and keeps the key open. Starting a program takes longer than most git queries,
-    // so a second shell is started only if the account changes.
-    const text = `cd -- "$1" || exit 1; shift; export ${key == null ? sshWithoutKey : sshWithKey}\n${run.text}`;
-    const args =
-      account === null
-        ? [`${gate}\n${text}`]
-        : [
-            ...[`${gate} exec "$@"`, 'sh', account.setpriv, '--reuid', `${account.uid}`, '--regid', `${account.gid}`],
-            ...['--init-groups', '--', '/bin/sh', '-c', text],
-          ];
-    return await runCommand(
-      {
-        program: '/bin/sh',
-        args: ['-c', ...args, 'sh', run.directory, ...run.args],
-        environment: { ...environmentOf(machine), ...identityOf(account) },
-        scriptFd: file.fd,
-        timeLimit: run.timeLimit,
-        outputCap: 64 * 1024,
-        started: (process) => machine.startedProcess(process),
-      },
-      machine.clock,
-    );
-  } finally {
-    file.close();
-  }
+  return runAccountShell(
+    {
+      ...run,
+      text: `export ${key == null ? sshWithoutKey : sshWithKey}\n${run.text}`,
+      environment: environmentOf(machine),
+      secret: key == null ? '' : key.endsWith('\n') ? key : `${key}\n`,
+    },
+    machine,
+  );
 }
 
-const identityOf = (account: ScriptAccount | null): Record<string, string> =>
-  account === null ? {} : { HOME: account.home, USER: account.name, LOGNAME: account.name };
-
 function environmentOf({ environment }: Machine): Record<string, string> {
-  const proxies = proxyNames.flatMap((name) => {
-    const value = environment[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
   const { SSL_CERT_FILE: authorities } = environment;
   return {
     ...settingVariables,
-    ...Object.fromEntries(proxies),
+    ...proxyVariables(environment),
     ...(authorities === undefined ? {} : { GIT_SSL_CAINFO: authorities }),
     ...{ GIT_TERMINAL_PROMPT: '0', GIT_ASKPASS: '/bin/false', GIT_OPTIONAL_LOCKS: '0', LC_ALL: 'C.UTF-8' },
   };

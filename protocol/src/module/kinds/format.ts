@@ -181,6 +181,29 @@ export const packageVersionRange: Check = byPattern(
   'must be "latest", a version, a pattern such as "20.*", or a lower bound such as ">=20.1"',
 );
 
+/** npm would read other names as options, directories, archives, or repositories. */
+export const npmPackage: Check = allOf(
+  maxLength(214),
+  byPattern(
+    /^(@[A-Za-z0-9][A-Za-z0-9._~-]*\/)?[A-Za-z0-9][A-Za-z0-9._~-]*$/,
+    'must be the name of a package in the registry, such as typescript or @angular/cli; put the version into `version`',
+  ),
+  (name) => (/\.(tgz|tar|tar\.gz)$/i.test(name) ? 'must not end as an archive does, such as in ".tgz"' : undefined),
+);
+
+const npmComparator =
+  '(?:\\^|~|[<>]=?|=)?v?(?:0|[1-9]\\d{0,15}|[xX*])(?:\\.(?:0|[1-9]\\d{0,15}|[xX*])){0,2}(?:-[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?(?:\\+[0-9A-Za-z.-]+)?';
+const npmRange = `${npmComparator}(?: - ${npmComparator}|(?: ${npmComparator})*)`;
+
+/** A range in the syntax of npm. Tags such as `latest` are not versions, because they change without a plan. */
+export const npmVersion: Check = allOf(
+  maxLength(256),
+  byPattern(
+    new RegExp(`^${npmRange}(?: ?\\|\\| ?${npmRange})*$`),
+    'must be a version, such as 5.4.2, or a range, such as ^5.4 or ">=5 <7"; omit it for any version',
+  ),
+);
+
 const unitNameRule = 'must be a unit name of letters, digits and : _ . \\ @ -';
 
 /** Suffixes of other systemd unit types. */
@@ -233,6 +256,16 @@ export const httpsUrl: Check = (text) =>
   (text.startsWith('https://')
     ? undefined
     : 'must begin with https://, because only TLS protects it from being changed on the way');
+
+/** The URL of a package index. Every user can see it in the arguments or the environment of the package manager. */
+export const packageIndex: Check = (text) => {
+  const fault = httpUrl(text);
+  if (fault !== undefined) return fault;
+  const url = URL.parse(text);
+  return url?.username === '' && url.password === ''
+    ? undefined
+    : 'must not contain a user or password: put them into the settings of the package manager';
+};
 
 export const sha256: Check = byPattern(/^[0-9A-Fa-f]{64}$/, 'must be a SHA-256: 64 hexadecimal digits');
 

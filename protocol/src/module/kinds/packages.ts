@@ -35,6 +35,28 @@ export const packageKinds = {
   'package-winget': packageKind('winget', ['windows'], format.packageName, 'name: Git.Git'),
 };
 
+/** Packages of a language's registry. `packages: latest` does not apply to them. */
+export const languagePackageKinds = {
+  'package-npm': defineKind({
+    description: 'A package that npm installs globally, under a prefix',
+    platforms: ['linux'],
+    example: 'name: typescript\nversion: ^5.4',
+    required: { name: formatted('Name of the package, with its scope', format.npmPackage) },
+    optional: {
+      version: formatted('A version, such as 5.4.2, or a range, such as ^5.4; default: any version', format.npmVersion),
+      prefix: formatted(
+        'Directory with `lib/node_modules` and `bin`; default: /usr/local',
+        format.allOf(format.unixFile, format.oneLine),
+      ),
+      user: formatted('User who owns the prefix and runs npm; default: root', format.unixAccount),
+      registry: formatted('URL of the registry; default: the one in the settings of npm', format.packageIndex),
+      ensure,
+    },
+    identifiedBy: ({ prefix }) => (prefix == null ? ['name'] : ['name', 'prefix']),
+    identity: ({ name, prefix }) => (prefix == null || prefix === '/usr/local' ? String(name) : `${name}#${prefix}`),
+  }),
+};
+
 /** Version for all packages of a module that declare none. */
 export const packageDefault = choice('Version of packages without version', ['any', 'latest'], 'any');
 
