@@ -24,7 +24,7 @@ export const register: Register = (command, act) => {
     .addOption(selectorOption())
     .addOption(new Option('--reason <reason>', 'Only agents with this issue').choices(offReasons))
     .option('--accepted', 'Include agents whose drift was accepted')
-    .option('--outdated', 'Include agents on which a module has a newer revision')
+    .option('--outdated', 'Include agents with outdated modules')
     .option('--limit <n>', 'Maximum number', '50')
     .option('--exit-code', 'Exit with 3 when the list is not empty')
     .addOption(watchOption())
