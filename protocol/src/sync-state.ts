@@ -8,8 +8,11 @@ export type SyncState = 'in_sync' | 'outdated' | 'accepted' | 'out_of_sync' | 'n
  * @param off the agent's entry in `GET /reconcile?include_accepted=true&include_outdated=true`; null if it has none
  * @param isApplied whether an apply has succeeded
  */
-export function syncStateOf(off: Pick<OffAgent, 'reasons' | 'outdated'> | null, isApplied: boolean): SyncState {
+export function syncStateOf(
+  off: Pick<OffAgent, 'reasons' | 'drift' | 'outdated'> | null,
+  isApplied: boolean,
+): SyncState {
   if (off === null) return isApplied ? 'in_sync' : 'never_applied';
   if (off.reasons.length > 0) return 'out_of_sync';
-  return off.outdated === undefined ? 'accepted' : 'outdated';
+  return off.drift.length > 0 ? 'accepted' : 'outdated';
 }

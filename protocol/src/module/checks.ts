@@ -444,12 +444,13 @@ function checkFurtherFiles({ resources, supports }: Outline, { fault }: Findings
       const rivals = rivalsOf(resource, candidate);
       const contender = { resource: index, ...known, when, variant: candidate.when, rivals };
       const conflicts = (one: Contender): boolean =>
-        one.key !== contender.key && --steps >= 0 && canBothApply(one, contender, clauses);
+        --steps >= 0 && one.key !== contender.key && canBothApply(one, contender, clauses);
       for (const key of new Set([known.key, ...filesOf(candidate).map(([key]) => key)])) {
         const file = files.get(key);
         if (file === undefined) continue;
         const others = declarers.get(key) ?? [];
         const other = others.find(conflicts);
+        if (steps < 0) return;
         if (other !== undefined) {
           const message = `${known.label} and resource ${other.resource + 1} (${other.label}) ${whyNotTwice(file)}`;
           fault(candidate.path, message, 'key');
@@ -479,8 +480,11 @@ function checkFileParts({ resources, supports }: Outline, { fault }: Findings): 
       const contender = { resource, key: path, when, variant: candidate.when, rivals, candidate };
       if (isPartOfFile(candidate)) parts.push(contender);
       const { type, body, template } = candidate;
-      for (const file of wholeFiles({ type, body: { ...body, template: template?.id } }))
-        wholes.set(file, [...(wholes.get(file) ?? []), { ...contender, key: file }]);
+      for (const file of wholeFiles({ type, body: { ...body, template: template?.id } })) {
+        const others = wholes.get(file) ?? [];
+        others.push({ ...contender, key: file });
+        wholes.set(file, others);
+      }
     }
   }
   let steps = 10_000;

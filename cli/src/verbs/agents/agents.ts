@@ -1,4 +1,4 @@
-import type { Client } from '@muster/protocol/client';
+import { ApiError, type Client } from '@muster/protocol/client';
 import {
   type Agent,
   agentStatuses,
@@ -80,13 +80,18 @@ type OffByNode = ReadonlyMap<string, OffAgent>;
 
 /**
  * Returns the agents that are out of sync or outdated.
- * @param agent the only agent to request; all by default
- * @returns null if the orchestrator does not answer, such as an earlier release that does not know the parameter
+ * @param only the agents to request; all if it is empty
+ * @returns null if the orchestrator is an earlier release, which does not know the parameter
  */
-async function readOff(call: Client, agent?: string): Promise<OffByNode | null> {
-  const query = { include_outdated: 'true', limit: '500', ...(agent === undefined ? {} : { agent }) } as const;
-  const off = await call(listReconcile, { query, all: true }).catch(() => null);
-  return off && new Map(off.map((each) => [each.node_id, each]));
+async function readOff(call: Client, only: { agent?: string; filter?: string }): Promise<OffByNode | null> {
+  const query = { include_outdated: 'true', limit: '500', ...only } as const;
+  try {
+    const off = await call(listReconcile, { query, all: true });
+    return new Map(off.map((each) => [each.node_id, each]));
+  } catch (error) {
+    if (error instanceof ApiError && error.problem.code === 'invalid_input') return null;
+    throw error;
+  }
 }
 
 const columns = (style: Style, off: OffByNode | null): Column<Agent>[] => [
@@ -143,18 +148,21 @@ async function list(
   const limit = options.limit === undefined ? undefined : parseCount('--limit', options.limit, 1, 100_000);
   const { call } = await context.connect();
   const progress = out.progress('reading the agents');
-  const off = out.json ? null : readOff(call);
-  // Requests one agent more than the limit, to find out whether there are more.
-  const found = await call(listAgents, {
-    query: {
-      sort: 'name',
-      ...(state === undefined ? {} : { status: state }),
-      ...(filter === undefined ? {} : { filter }),
-      ...(query === undefined ? {} : { q: query }),
-      ...(limit === undefined ? {} : { limit: String(limit + 1) }),
-    },
-    ...(limit === undefined ? {} : { atMost: limit + 1 }),
-  })
+  const selected = filter === undefined ? {} : { filter };
+  const [off, found] = await Promise.all([
+    out.json ? null : readOff(call, selected),
+    // Requests one agent more than the limit, to find out whether there are more.
+    call(listAgents, {
+      query: {
+        sort: 'name',
+        ...selected,
+        ...(state === undefined ? {} : { status: state }),
+        ...(query === undefined ? {} : { q: query }),
+        ...(limit === undefined ? {} : { limit: String(limit + 1) }),
+      },
+      ...(limit === undefined ? {} : { atMost: limit + 1 }),
+    }),
+  ])
     .catch(showingFault(filter ?? ''))
     .finally(progress.end);
   const agents = limit === undefined ? found : found.slice(0, limit);
@@ -170,7 +178,7 @@ async function list(
     );
     return undefined;
   }
-  out.table(columns(style, await off), limit === undefined ? agents.toSorted(byLabel) : agents);
+  out.table(columns(style, off), limit === undefined ? agents.toSorted(byLabel) : agents);
   if (found.length > agents.length) out.note('\nThere are more agents: raise --limit, or omit it to list all');
   const pending = agents.filter((agent) => agent.status === 'pending');
   const [first] = pending;
@@ -220,7 +228,7 @@ async function show(context: Context, typed: string[], options: AgentOptions): P
   }
   const { call } = await context.connect();
   const [only] = agents;
-  const off = await readOff(call, agents.length === 1 ? only?.node_id : undefined);
+  const off = await readOff(call, only !== undefined && agents.length === 1 ? { agent: only.node_id } : {});
   out.print(agents.map((agent) => describe(agent, off?.get(agent.node_id), out.style)).join('\n\n'));
   return undefined;
 }

@@ -58,5 +58,7 @@ async function reconcile(context: Context, options: Options): Promise<Exit> {
       ],
       found,
     );
-  return options.exitCode && found.some(({ reasons }) => reasons.length > 0) ? exits.pending : exits.done;
+  const counts = ({ reasons, outdated }: OffAgent) =>
+    reasons.length > 0 || (options.outdated === true && outdated !== undefined);
+  return options.exitCode && found.some(counts) ? exits.pending : exits.done;
 }

@@ -64,7 +64,7 @@ function linesOf(found: Overview, color: Colors, now: number): [string, string][
     [
       'state',
       present([
-        [desired_state.in_sync, 'in sync'],
+        [desired_state.in_sync - (desired_state.outdated ?? 0), 'in sync'],
         [desired_state.outdated ?? 0, 'outdated'],
         [desired_state.accepted, 'with accepted drift'],
         [desired_state.out_of_sync, 'out of sync'],

@@ -94,7 +94,7 @@ export const agentCount = ({ agents: { approved, pending, rejected } }: Overview
 
 /** Counts approved agents by sync state, each agent once. */
 export const syncShares = ({ desired_state }: Overview): Share[] => [
-  { id: 'in_sync', label: 'in sync', count: desired_state.in_sync, tone: 'good' },
+  { id: 'in_sync', label: 'in sync', count: desired_state.in_sync - (desired_state.outdated ?? 0), tone: 'good' },
   { id: 'out_of_sync', label: 'out of sync', count: desired_state.out_of_sync, tone: 'warn' },
   { id: 'outdated', label: 'outdated', count: desired_state.outdated ?? 0, tone: 'warn' },
   { id: 'accepted', label: 'accepted', count: desired_state.accepted, tone: 'neutral' },

@@ -248,7 +248,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
         })),
       );
       expect((await getOverview(context, actor.id)).desired_state).toEqual({
-        ...{ in_sync: 0, outdated: 2, accepted: 0, out_of_sync: 0, never_applied: 0 },
+        ...{ in_sync: 2, outdated: 2, accepted: 0, out_of_sync: 0, never_applied: 0 },
       });
       await apply('a1');
       expect((await listed(outdated)).names).toEqual(['a2']);

@@ -14,7 +14,7 @@ describe('agent standings', () => {
         { ...agent('a'), state: 'pending_removal', count: 2 },
         { ...agent('a'), state: 'unapplied', count: 3 },
       ],
-      outdated: [agent('a'), agent('a')],
+      outdated: [{ ...agent('a'), count: 2 }],
     }).values();
     expect(standing).toEqual({
       ...agent('a'),
@@ -40,7 +40,7 @@ describe('agent standings', () => {
 });
 
 test('does not count an outdated module as a reason', () => {
-  const [standing] = standingsOf({ ...nothing, outdated: [agent('a')] }).values();
+  const [standing] = standingsOf({ ...nothing, outdated: [{ ...agent('a'), count: 1 }] }).values();
   expect(standing).toMatchObject({ reasons: [], drifted: false, outdated: 1 });
   expect(standing && isOff(standing)).toBe(false);
 });
@@ -53,7 +53,7 @@ test('orders agents by their worst reason, then by name', () => {
     notApplied: ['z', 'c'].flatMap((name) =>
       ['unapplied', 'pending_removal'].map((state) => ({ ...agent(name), state, count: 1 })),
     ),
-    outdated: [agent('old'), agent('z')],
+    outdated: [agent('old'), agent('z')].map((each) => ({ ...each, count: 1 })),
   });
   expect(byUrgency(found.values()).map(({ name }) => name)).toEqual(['m', 'y', 'c', 'z', 'old', 'accepted']);
 });

@@ -43,8 +43,7 @@ interface Found {
   readonly failedChecks: readonly { node_id: string; name: string | null }[];
   readonly failedApplies: readonly { node_id: string; name: string | null }[];
   readonly notApplied: readonly { node_id: string; name: string | null; state: string; count: number }[];
-  /** A row for each outdated module. */
-  readonly outdated: readonly { node_id: string; name: string | null }[];
+  readonly outdated: readonly { node_id: string; name: string | null; count: number }[];
 }
 
 /** Merges all kinds of findings by agent. */
@@ -89,7 +88,7 @@ export function standingsOf({
       standing.has.add('pending_removals');
     }
   }
-  for (const row of outdated) of(row).outdated++;
+  for (const row of outdated) of(row).outdated = Number(row.count);
   return new Map(
     [...standings].map(([id, { has, ...standing }]) => [
       id,

@@ -1,5 +1,4 @@
 import { maxSecretsExpiring, type Overview, secretsExpiringWithinDays } from '@muster/protocol/http';
-import { syncStateOf } from '@muster/protocol/sync-state';
 import {
   agentsByLatestDrift,
   agentsNeverApplied,
@@ -73,13 +72,12 @@ function countSyncStates(
   off: ReadonlyMap<string, Standing>,
   neverApplied: readonly { readonly node_id: string }[],
 ): Overview['desired_state'] {
-  const counts = { in_sync: 0, outdated: 0, accepted: 0, out_of_sync: 0, never_applied: 0 };
-  for (const { reasons, outdated } of off.values())
-    counts[
-      syncStateOf({ reasons, ...(outdated > 0 ? { outdated: { modules: outdated, examples: [] } } : {}) }, true)
-    ]++;
-  for (const { node_id } of neverApplied) if (!off.has(node_id)) counts[syncStateOf(null, false)]++;
-  // The queries do not share a snapshot, so the difference may be negative.
-  const others = Math.max(0, approved - counts.outdated - counts.accepted - counts.out_of_sync - counts.never_applied);
-  return { ...counts, [syncStateOf(null, true)]: others };
+  const standings = [...off.values()];
+  const out_of_sync = standings.filter(isOff).length;
+  const accepted = standings.filter((standing) => !isOff(standing) && standing.drifted).length;
+  const outdated = standings.filter((standing) => !isOff(standing) && !standing.drifted).length;
+  const never_applied = neverApplied.filter(({ node_id }) => !off.has(node_id)).length;
+  // The queries do not share a snapshot, so the difference may be negative or too small.
+  const in_sync = Math.max(outdated, approved - accepted - out_of_sync - never_applied);
+  return { in_sync, outdated, accepted, out_of_sync, never_applied };
 }

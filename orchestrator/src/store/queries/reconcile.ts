@@ -58,16 +58,22 @@ export const agentsNotAsApplied = defineQuery('reconcile/applied state', (db) =>
     .where('agents.status', '=', 'approved'),
 );
 
-/** Returns a row for each module of which an agent has not applied the newest revision. */
+/** Agents that have not applied the newest revision of some modules, with the number of these modules. */
 export const agentsOutdated = defineQuery('reconcile/outdated', (db) =>
   db
-    .selectFrom('modules')
-    .crossJoin('applied_modules')
+    .selectFrom((e) =>
+      e
+        .selectFrom('modules')
+        .crossJoin('applied_modules')
+        .select(['applied_modules.node_id', (f) => f.fn.countAll<number>().as('count')])
+        .whereRef('applied_modules.module', '=', 'modules.name')
+        .whereRef('applied_modules.revision', '<', 'modules.revision')
+        .groupBy('applied_modules.node_id')
+        .as('outdated'),
+    )
     .crossJoin('agents')
-    .select(['agents.node_id', 'agents.name'])
-    .whereRef('applied_modules.module', '=', 'modules.name')
-    .whereRef('applied_modules.revision', '<', 'modules.revision')
-    .whereRef('agents.node_id', '=', 'applied_modules.node_id')
+    .select(['agents.node_id', 'agents.name', 'outdated.count'])
+    .whereRef('agents.node_id', '=', 'outdated.node_id')
     .where('agents.status', '=', 'approved'),
 );
 

@@ -33,12 +33,14 @@ export const overviewSchema = z
         in_sync: count.describe('agents whose last apply succeeded, and that have had no drift or failed check since'),
         outdated: count
           .optional()
-          .describe('agents on which an applied module has a newer revision, and that are not out of sync'),
+          .describe('of the agents in sync, those on which an applied module has a newer revision'),
         accepted: count.describe('agents whose only difference is accepted drift'),
         out_of_sync: count.describe('number of agents that `GET /reconcile` lists'),
         never_applied: count.describe('agents without a successful apply'),
       })
-      .describe('number of approved agents in comparison with their last successful apply; each is counted once'),
+      .describe(
+        'number of approved agents in comparison with their last successful apply; each is counted once, except in `outdated`',
+      ),
     off: z
       .strictObject({
         agents: count.describe('number of agents that `GET /reconcile` lists'),
@@ -79,7 +81,7 @@ export const getOverview = route({
       as_of: 1795000300,
       agents: { pending: 2, rejected: 1, approved: 412, connected: 409, lost: 3 },
       drift: { in_sync: 396, drifted: 5, accepted: 2, failed: 1, unchecked: 8 },
-      desired_state: { in_sync: 398, outdated: 3, accepted: 2, out_of_sync: 7, never_applied: 2 },
+      desired_state: { in_sync: 401, outdated: 3, accepted: 2, out_of_sync: 7, never_applied: 2 },
       off: { agents: 7, drifted: 5, drift_failed: 1, apply_failed: 2, unapplied: 2, pending_removals: 0 },
       runs_running: 1,
       operations: { queued: 3, running: 12 },
