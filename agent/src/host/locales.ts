@@ -22,7 +22,8 @@ export interface LocaleSource {
 
 /** The file of all generated locales. */
 export const archive = '/usr/lib/locale/locale-archive';
-const data = ['/usr/local/share/i18n', '/usr/share/i18n'];
+const localData = '/usr/local/share/i18n';
+const data = [localData, '/usr/share/i18n'];
 const aliases = '/usr/share/locale/locale.alias';
 
 /** The C library contains these locales. */
@@ -97,7 +98,9 @@ export async function generateLocale({ name, charset }: LocaleSource, runner: Ru
   if (definition === null) throw new HostFailure(`there is no definition of the locale ${name} on this machine`);
   // `-c` ignores warnings, which many definitions cause, so the exit code does not show whether it succeeded.
   const args = ['-i', definition, '-c', '-f', charset, ...(exists(aliases) ? ['-A', aliases] : []), name];
-  const result = await runInEnglish('localedef', args, limits, runner);
+  // Without I18NPATH, localedef searches only /usr/share/i18n. It expands a compressed character set only by its name.
+  const searching = { ...limits, environment: { I18NPATH: localData } };
+  const result = await runInEnglish('localedef', args, searching, runner);
   if ((await readLocales(runner)).available.has(canonicalLocale(name))) return;
   throw new HostFailure(
     `cannot generate the locale ${name}: ${failureText(result, 'localedef', limits.timeLimit, lastLine)}`,

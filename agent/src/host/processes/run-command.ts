@@ -55,11 +55,14 @@ export interface Runner {
 export const runInEnglish = (
   program: string,
   args: readonly string[],
-  limits: Pick<Command, 'timeLimit' | 'outputCap'>,
+  { environment, ...limits }: Pick<Command, 'timeLimit' | 'outputCap' | 'environment'>,
   runner: Runner,
 ): Promise<CommandResult> =>
   runCommand(
-    { program, args, ...limits, environment: { LC_ALL: 'C' }, started: (process) => runner.startedProcess(process) },
+    {
+      ...{ program, args, ...limits, environment: { ...environment, LC_ALL: 'C' } },
+      started: (process) => runner.startedProcess(process),
+    },
     runner.clock,
   );
 

@@ -69,10 +69,15 @@ function presence(declared: string | null | undefined, seen: SeenNpmPackage): Di
 }
 
 export function diffNpmPackageRemoval(_resource: Declared, before: NpmPackageBefore, seen: SeenNpmPackage): Difference {
+  const difference = removalOf(before, seen);
+  if (difference.action !== 'none' && seen.unsafe !== null) throw new HostFailure(seen.unsafe);
+  return difference;
+}
+
+function removalOf(before: NpmPackageBefore, seen: SeenNpmPackage): Difference {
   const { version, isInterrupted, unlinked, emptyDirectories } = seen;
   const restored: Difference = { action: 'remove', changes: [], diff: null, message: 'restores the original state' };
   if (seen.isLink) return nothing('kept: npm link replaced the package by a link');
-  if (seen.unsafe !== null && (version !== before.version || isInterrupted)) throw new HostFailure(seen.unsafe);
   if (before.version === null) {
     if (version !== null || isInterrupted || seen.dangling.length > 0)
       return { ...restored, changes: absence(seen).changes, message: 'removes the package' };

@@ -1,9 +1,15 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import type { ResourceBodies } from '@muster/protocol/module';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../../lib/src/clock.ts';
+import type { OpenDirectory, PathWalk } from '../../host/files/path-walk.ts';
+import type { Machine } from '../provider/provider.ts';
 import { diffNpmPackage, diffNpmPackageRemoval, isVersionMet, type NpmPackageBefore } from './diff.ts';
 import { packageNpm } from './package-npm.ts';
 import { npmMessage } from './run-npm.ts';
-import { type Declared, installDirectories, parseManifest, type SeenNpmPackage, workPaths } from './seen.ts';
+import { type Declared, installDirectories, look, parseManifest, type SeenNpmPackage, workPaths } from './seen.ts';
 
 type Body = ResourceBodies['package-npm'];
 const declared = (fields: Partial<Body> = {}) =>
@@ -33,14 +39,71 @@ test('compares the installed version with a version or a range', () => {
 });
 
 test('reads the version and the commands of a package', () => {
-  const parse = (manifest: unknown, name = 'tool') => parseManifest(JSON.stringify(manifest), name);
+  const parse = (manifest: unknown, name = 'tool', hasFile = (_: string) => true) =>
+    parseManifest(JSON.stringify(manifest), name, hasFile);
   expect(parse({ version: '1.2.3', bin: './cli.js' })).toEqual({ version: '1.2.3', commands: ['tool'] });
   expect(parse({ version: '1.2.3', bin: 'cli.js' }, '@a/tool')?.commands).toEqual(['tool']);
   expect(parse({ version: '1.2.3', bin: { b: 'b.js', a: 'a.js' } })?.commands).toEqual(['a', 'b']);
   expect(parse({ version: '1.2.3', bin: { '../../etc/x': 'x', '..': 'y', '-f': 'z' } })?.commands).toEqual(['x']);
   expect(parse({ version: '1.2.3' })?.commands).toEqual([]);
   for (const wrong of [null, [], {}, { version: 1 }, { version: '1\n2' }]) expect(parse(wrong)).toBeNull();
-  expect(parseManifest('{"version": "1.2', 'tool')).toBeNull();
+  expect(parseManifest('{"version": "1.2', 'tool', () => true)).toBeNull();
+});
+
+/** Returns a machine whose directories belong to root, except some. */
+function machineWith(shared: readonly string[] = []): Machine {
+  const open = (path: string): OpenDirectory => ({
+    ...{ path, self: path, child: (name) => `${path}/${name}`, uid: 0, trusted: true },
+    exclusive: !shared.includes(path),
+  });
+  const walk: Pick<PathWalk, 'open' | 'release' | 'within'> = {
+    open,
+    release: () => undefined,
+    within: <T>(path: string, _missing: string, action: (parent: OpenDirectory, name: string) => T) =>
+      action(open(dirname(path)), path.slice(path.lastIndexOf('/') + 1)),
+  };
+  return { walk, clock: systemClock } as unknown as Machine;
+}
+
+/** Makes a prefix with files, by their names. */
+function prefixWith(files: Record<string, string>): string {
+  const prefix = mkdtempSync(join(tmpdir(), 'npm-prefix-'));
+  onTestFinished(() => rmSync(prefix, { recursive: true }));
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(prefix, name)), { recursive: true });
+    writeFileSync(join(prefix, name), content, { mode: 0o644 });
+  }
+  return prefix;
+}
+
+test('expects links only for commands whose files are in the package', async () => {
+  const bin = { a: './a.js', up: '../a.js', none: 'none.js', empty: '', number: 1, folder: '.' };
+  const prefix = prefixWith({
+    'lib/node_modules/tool/package.json': JSON.stringify({ version: '1.0.0', bin }),
+    'lib/node_modules/tool/a.js': '',
+  });
+  expect((await look(declared({ prefix }), machineWith())).unlinked).toEqual(['a', 'up']);
+});
+
+test('checks the directories if npm runs as root, also by the field user', async () => {
+  const prefix = prefixWith({ 'bin/x': '' });
+  const unsafe = async (user?: string) =>
+    (await look(declared(user === undefined ? { prefix } : { prefix, user }), machineWith([`${prefix}/bin`]))).unsafe;
+  expect(await unsafe()).toContain('users other than root');
+  expect(await unsafe('root')).toContain('users other than root');
+  expect(await unsafe('daemon')).toBeNull();
+});
+
+test('checks the settings that npm reads under the prefix', async () => {
+  const prefix = prefixWith({ 'etc/npmrc': 'registry=http://x/' });
+  const unsafe = async (...shared: string[]) => (await look(declared({ prefix }), machineWith(shared))).unsafe;
+  expect(await unsafe()).toBeNull();
+  expect(await unsafe(`${prefix}/etc`)).toContain('users other than root');
+  chmodSync(`${prefix}/etc/npmrc`, 0o664);
+  expect(await unsafe()).toContain('make it a regular file that only root can write');
+  rmSync(`${prefix}/etc/npmrc`);
+  symlinkSync('/etc/passwd', `${prefix}/etc/npmrc`);
+  expect(await unsafe()).toContain('make it a regular file that only root can write');
 });
 
 test('installs, updates, and repairs a package', () => {
@@ -85,7 +148,13 @@ test('reports a link as drift, and refuses to replace it', () => {
 test('refuses to run npm as root where other users can change names', () => {
   expect(() => diff({}, { unsafe: 'users other than root' })).toThrow('users other than root');
   expect(diff({}, { version: '1.0.0', unsafe: 'users other than root' }).action).toBe('none');
-  expect(() => removal({}, { version: '1.0.0', unsafe: 'users other than root' })).toThrow('users other than root');
+  const unsafe = 'users other than root';
+  expect(() => removal({}, { version: '1.0.0', unsafe })).toThrow(unsafe);
+  const directories = ['/opt/node'];
+  expect(() => removal({ absentDirectories: directories }, { emptyDirectories: directories, unsafe })).toThrow(unsafe);
+  expect(() => removal({}, { dangling: ['a'], unsafe })).toThrow(unsafe);
+  expect(() => removal({ version: '1.0.0' }, { version: '1.0.0', unlinked: ['a'], unsafe })).toThrow(unsafe);
+  expect(removal({}, { unsafe }).action).toBe('none');
 });
 
 test('awaits npm and the user only if something changes', () => {

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { inspect } from '../../host/files/inspect.ts';
-import { exists, linkTarget, namesIn } from '../../host/read-system.ts';
+import { exists, fileStatus, linkTarget, namesIn } from '../../host/read-system.ts';
 import { trustedPath } from '../archive/place.ts';
 import type { Difference, Machine } from '../provider/provider.ts';
 import { prerequisitesOf } from '../script/prerequisites.ts';
@@ -68,7 +68,7 @@ export async function look(resource: Declared, machine: Machine): Promise<SeenNp
   const directories = installDirectories(resource);
   const found = inspect(machine.walk, path, false);
   const manifest = found.type === 'directory' ? readManifest(resource, machine) : null;
-  const { missing } = await prerequisitesOf({ program: 'npm', ...(user == null ? {} : { user }) }, machine);
+  const { account, missing } = await prerequisitesOf({ program: 'npm', ...(user == null ? {} : { user }) }, machine);
   return {
     version: manifest?.version ?? null,
     isLink: found.type === 'symlink',
@@ -77,7 +77,7 @@ export async function look(resource: Declared, machine: Machine): Promise<SeenNp
     dangling: manifest === null && found.type !== 'symlink' ? linksInto(resource) : [],
     absentDirectories: directories.filter((directory) => !exists(directory)),
     emptyDirectories: directories.filter((directory) => exists(directory) && namesIn(directory).length === 0),
-    unsafe: user == null ? whyUnsafe([...directories], machine) : null,
+    unsafe: user == null || account?.uid === 0 ? whyUnsafe(directories, prefixOf(resource), machine) : null,
     missing,
   };
 }
@@ -85,15 +85,21 @@ export async function look(resource: Declared, machine: Machine): Promise<SeenNp
 function readManifest(resource: Declared, machine: Machine): { version: string; commands: string[] } | null {
   const file = inspect(machine.walk, manifestOf(resource), true);
   const text = file.type === 'file' ? file.content?.bytes?.toString('utf8') : undefined;
-  return text === undefined ? null : parseManifest(text, resource.body.name);
+  const hasFile = (name: string) => fileStatus(`${packageOf(resource)}/${name}`)?.isFile === true;
+  return text === undefined ? null : parseManifest(text, resource.body.name, hasFile);
 }
 
 /**
  * @param text content of package.json
  * @param name name of the package
- * @returns the version and the commands; null if the text is not the manifest of this package
+ * @param hasFile reports whether the package contains a file
+ * @returns the version and the commands that npm links; null if the text is not the manifest of this package
  */
-export function parseManifest(text: string, name: string): { version: string; commands: string[] } | null {
+export function parseManifest(
+  text: string,
+  name: string,
+  hasFile: (name: string) => boolean,
+): { version: string; commands: string[] } | null {
   let manifest: unknown;
   try {
     manifest = JSON.parse(text);
@@ -103,11 +109,19 @@ export function parseManifest(text: string, name: string): { version: string; co
   if (typeof manifest !== 'object' || manifest === null) return null;
   const { version, bin } = manifest as Record<string, unknown>;
   if (typeof version !== 'string' || !/^[0-9A-Za-z.+-]{1,256}$/.test(version)) return null;
-  const names =
-    typeof bin === 'string' ? [posix.basename(name)] : typeof bin === 'object' && bin !== null ? Object.keys(bin) : [];
-  // npm uses only the last part of a name.
-  const commands = names.map((command) => posix.basename(command)).filter((command) => /^\w[\w.@+-]*$/.test(command));
+  // npm uses only the last part of a name, and links only files that the package contains.
+  const commands = filesOf(bin, name)
+    .filter(([, file]) => typeof file === 'string' && hasFile(posix.join('/', file.replaceAll('\\', '/')).slice(1)))
+    .map(([command]) => posix.basename(command))
+    .filter((command) => /^\w[\w.@+-]*$/.test(command));
   return { version, commands: [...new Set(commands)].sort() };
+}
+
+/** Returns the commands of the field `bin` with their files. */
+function filesOf(bin: unknown, name: string): [string, unknown][] {
+  if (typeof bin === 'string') return [[name, bin]];
+  if (Array.isArray(bin)) return bin.map((file) => [String(file), file]);
+  return typeof bin === 'object' && bin !== null ? Object.entries(bin) : [];
 }
 
 function isLinked(resource: Declared, command: string, machine: Machine): boolean {
@@ -123,13 +137,26 @@ function linksInto(resource: Declared): string[] {
   return namesIn(directory).filter((name) => linkTarget(`${directory}/${name}`)?.startsWith(target));
 }
 
-/** Returns why an unprivileged user could redirect root in one of the directories; null if none could. */
-function whyUnsafe(directories: readonly string[], machine: Machine): string | null {
+/**
+ * Returns why an unprivileged user could redirect root in one of the directories, or change the settings that npm reads
+ * under the prefix; null if none could.
+ */
+function whyUnsafe(directories: readonly string[], prefix: string, machine: Machine): string | null {
   try {
-    for (const directory of directories) trustedPath(machine.walk, directory, 'null');
+    for (const directory of [...directories, `${prefix}/etc`]) trustedPath(machine.walk, directory, 'null');
+    expectOwnFile(machine, `${prefix}/etc/npmrc`);
     return null;
   } catch (error) {
     if (error instanceof HostFailure) return `${error.message}, or declare its owner as \`user\``;
     throw error;
   }
+}
+
+/** @throws HostFailure if another user can change the file, or it is not a regular file */
+function expectOwnFile(machine: Machine, path: string): void {
+  const found = inspect(machine.walk, path, false);
+  if (found.type === 'absent') return;
+  const isOwn = found.uid === 0 || found.uid === process.geteuid?.();
+  if (found.type !== 'file' || !isOwn || (found.mode & 0o022) !== 0)
+    throw new HostFailure(`npm reads ${path}: make it a regular file that only root can write`);
 }

@@ -191,17 +191,38 @@ export const npmPackage: Check = allOf(
   (name) => (/\.(tgz|tar|tar\.gz)$/i.test(name) ? 'must not end as an archive does, such as in ".tgz"' : undefined),
 );
 
-const npmComparator =
-  '(?:\\^|~|[<>]=?|=)?v?(?:0|[1-9]\\d{0,15}|[xX*])(?:\\.(?:0|[1-9]\\d{0,15}|[xX*])){0,2}(?:-[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?(?:\\+[0-9A-Za-z.-]+)?';
-const npmRange = `${npmComparator}(?: - ${npmComparator}|(?: ${npmComparator})*)`;
+const npmNumber = '(?:0|[1-9]\\d{0,14})';
+const npmEnd = '[xX*](?:\\.[xX*])?';
+/** A version, or a part of one, in which no number follows a wildcard. The groups are the parts after "-" and "+". */
+const npmPartial = `v?(?:[xX*](?:\\.${npmEnd})?|${npmNumber}(?:\\.(?:${npmEnd}|${npmNumber}(?:\\.(?:[xX*]|${npmNumber}(?:-([0-9A-Za-z.-]+))?(?:\\+([0-9A-Za-z.-]+))?))?))?)`;
+
+/** Returns a function that reports whether a text is an operator and a version. */
+const npmPart = (operator: string): ((text: string) => boolean) => {
+  const pattern = new RegExp(`^${operator}${npmPartial}$`);
+  return (text) => {
+    const match = pattern.exec(text);
+    const [, before = '0', build = '0'] = match ?? [];
+    return (
+      match !== null &&
+      before.split('.').every((id) => id !== '' && !/^0\d+$/.test(id)) &&
+      !build.split('.').includes('')
+    );
+  };
+};
+const isNpmVersion = npmPart('');
+const isNpmComparator = npmPart('(?:\\^|~|[<>]=?|=)?');
+
+/** The parts are split, because patterns in patterns could take long for hostile text. */
+function isNpmRange(text: string): boolean {
+  const ends = text.split(' - ');
+  return ends.length === 2 ? ends.every(isNpmVersion) : text.split(' ').every(isNpmComparator);
+}
 
 /** A range in the syntax of npm. Tags such as `latest` are not versions, because they change without a plan. */
-export const npmVersion: Check = allOf(
-  maxLength(256),
-  byPattern(
-    new RegExp(`^${npmRange}(?: ?\\|\\| ?${npmRange})*$`),
-    'must be a version, such as 5.4.2, or a range, such as ^5.4 or ">=5 <7"; omit it for any version',
-  ),
+export const npmVersion: Check = allOf(maxLength(256), (text) =>
+  text.split(/ ?\|\| ?/).every(isNpmRange)
+    ? undefined
+    : 'must be a version, such as 5.4.2, or a range, such as ^5.4 or ">=5 <7"; omit it for any version',
 );
 
 const unitNameRule = 'must be a unit name of letters, digits and : _ . \\ @ -';
