@@ -29,6 +29,8 @@ export class TestLink {
     max_sessions: 10,
     user: '',
   };
+  /** The timers of the terminals. */
+  after = systemClock.after;
   /** Directory for the records of open terminals. */
   readonly directory = mkdtempSync(join(tmpdir(), 'muster-terminals-'));
   #last = 0;
@@ -38,7 +40,7 @@ export class TestLink {
   constructor() {
     const note = (fields: object, message: string) => void this.logged.push({ message, fields: { ...fields } });
     this.terminals = new Terminals({
-      clock: systemClock,
+      clock: { ...systemClock, after: (ms, action) => this.after(ms, action) },
       log: { ...quiet, info: note, warn: note, error: note },
       settings: () => this.settings,
       open: new OpenTerminals(this.directory),
