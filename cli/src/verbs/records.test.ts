@@ -496,7 +496,7 @@ describe('the fleet', () => {
     expect(rows[0]).toContain('connected');
   });
 
-  test('says which agents are out of sync or outdated, unless the orchestrator does not know', async () => {
+  test('says which agents are out of sync or outdated, if there are any and the orchestrator knows', async () => {
     const [off] = listReconcile.example.answer;
     const listed = (name: string) => agent({ name, node_id: name.padEnd(32, '0') });
     const entry = (name: string, reasons: string[]) => ({ ...off, name, node_id: name.padEnd(32, '0'), reasons });
@@ -508,8 +508,14 @@ describe('the fleet', () => {
       ...['out of sync', 'outdated', '-'],
     ]);
     expect(sent('listReconcile')?.query).toEqual({ include_outdated: 'true', limit: '500' });
-    answers.listReconcile = () => ({ code: 'invalid_input', detail: 'include_outdated is unknown' });
-    expect((await person(120, true).types('agents', 'list')).stdout).not.toContain('SYNC');
+    const inSync = () => ({ body: [] });
+    const earlierRelease = () => ({ code: 'invalid_input', detail: 'include_outdated is unknown' });
+    for (const answer of [inSync, earlierRelease]) {
+      answers.listReconcile = answer;
+      const { stdout } = await person(120, true).types('agents', 'list');
+      expect(stdout).toContain('web-1');
+      expect(stdout).not.toContain('SYNC');
+    }
   });
 
   test('shows the revisions of the modules of an outdated agent', async () => {

@@ -178,7 +178,8 @@ async function list(
     );
     return undefined;
   }
-  out.table(columns(style, off), limit === undefined ? agents.toSorted(byLabel) : agents);
+  const isListed = agents.some(({ node_id }) => syncWord(off?.get(node_id)) !== null);
+  out.table(columns(style, isListed ? off : null), limit === undefined ? agents.toSorted(byLabel) : agents);
   if (found.length > agents.length) out.note('\nThere are more agents: raise --limit, or omit it to list all');
   const pending = agents.filter((agent) => agent.status === 'pending');
   const [first] = pending;
