@@ -155,7 +155,7 @@ const answers: Readonly<Record<string, unknown>> = {
     as_of: now,
     agents: { pending: 1, rejected: 0, approved: 1_240, connected: 1_229, lost: 8 },
     drift: { in_sync: 1_200, drifted: 12, accepted: 3, failed: 1, unchecked: 24 },
-    desired_state: { in_sync: 1_200, outdated: 6, accepted: 3, out_of_sync: 7, never_applied: 24 },
+    desired_state: { in_sync: 1_206, outdated: 6, accepted: 3, out_of_sync: 7, never_applied: 24 },
   },
   [listAgents.id]: [...agents, pending],
   [latestSamples.id]: Object.fromEntries(
