@@ -508,10 +508,9 @@ describe('the fleet', () => {
       ...['out of sync', 'outdated', '-'],
     ]);
     expect(sent('listReconcile')?.query).toEqual({ include_outdated: 'true', limit: '500' });
-    const inSync = () => ({ body: [] });
-    const earlierRelease = () => ({ code: 'invalid_input', detail: 'include_outdated is unknown' });
-    for (const answer of [inSync, earlierRelease]) {
-      answers.listReconcile = answer;
+    const ofEarlierRelease = { code: 'invalid_input', detail: 'include_outdated is unknown' } as const;
+    for (const answer of [{ body: [] }, ofEarlierRelease]) {
+      answers.listReconcile = () => answer;
       const { stdout } = await person(120, true).types('agents', 'list');
       expect(stdout).toContain('web-1');
       expect(stdout).not.toContain('SYNC');
