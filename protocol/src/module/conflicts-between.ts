@@ -43,8 +43,8 @@ export function conflictsBetween(modules: readonly ModuleDocument[]): ModuleConf
   let steps = 0;
   const compare = (later: Entry, earlier: readonly Entry[], conflict: (one: Entry) => ModuleConflict | null): void => {
     for (const one of earlier) {
-      if (++steps > maximumSteps) return;
       if (one.module === later.module) continue;
+      if (++steps > maximumSteps) return;
       const clauses = clausesOf(one.module, later.module);
       const found = clauses.length > 0 && canBothApply(one, later, clauses) ? conflict(one) : null;
       if (found === null) continue;
