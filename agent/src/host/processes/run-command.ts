@@ -60,7 +60,10 @@ export const runInEnglish = (
 ): Promise<CommandResult> =>
   runCommand(
     {
-      ...{ program, args, ...limits, environment: { ...environment, LC_ALL: 'C' } },
+      ...limits,
+      program,
+      args,
+      environment: { ...environment, LC_ALL: 'C' },
       started: (process) => runner.startedProcess(process),
     },
     runner.clock,

@@ -38,7 +38,12 @@ export function diffNpmPackage(
 }
 
 const presenceChange = (from: string, to: string): FieldChange => ({ field: 'ensure', from, to });
-const incomplete: FieldChange = { field: 'files', from: 'incomplete', to: 'complete' };
+
+/** Returns the changes that complete an installed package. */
+const repairs = ({ isInterrupted, unlinked }: SeenNpmPackage): FieldChange[] => [
+  ...(isInterrupted ? [{ field: 'files', from: 'incomplete', to: 'complete' }] : []),
+  ...(unlinked.length > 0 ? [{ field: 'commands', from: `missing: ${unlinked.join(', ')}`, to: 'linked' }] : []),
+];
 
 function absence({ version, isLink, isInterrupted, dangling }: SeenNpmPackage): Difference {
   if (version === null && !isLink && !isInterrupted) {
@@ -54,7 +59,7 @@ function absence({ version, isLink, isInterrupted, dangling }: SeenNpmPackage): 
 }
 
 function presence(declared: string | null | undefined, seen: SeenNpmPackage): Difference {
-  const { version, isLink, isInterrupted, unlinked } = seen;
+  const { version, isLink } = seen;
   const to = declared ?? 'any';
   if (isLink) return { action: 'update', changes: [{ field: 'version', from: 'a link', to }], diff: null };
   if (version === null) {
@@ -63,8 +68,7 @@ function presence(declared: string | null | undefined, seen: SeenNpmPackage): Di
   }
   const changes: FieldChange[] = [];
   if (!isVersionMet(version, declared)) changes.push({ field: 'version', from: version, to });
-  if (isInterrupted) changes.push(incomplete);
-  if (unlinked.length > 0) changes.push({ field: 'commands', from: `missing: ${unlinked.join(', ')}`, to: 'linked' });
+  changes.push(...repairs(seen));
   return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null };
 }
 
@@ -75,7 +79,7 @@ export function diffNpmPackageRemoval(_resource: Declared, before: NpmPackageBef
 }
 
 function removalOf(before: NpmPackageBefore, seen: SeenNpmPackage): Difference {
-  const { version, isInterrupted, unlinked, emptyDirectories } = seen;
+  const { version, isInterrupted, emptyDirectories } = seen;
   const restored: Difference = { action: 'remove', changes: [], diff: null, message: 'restores the original state' };
   if (seen.isLink) return nothing('kept: npm link replaced the package by a link');
   if (before.version === null) {
@@ -88,8 +92,7 @@ function removalOf(before: NpmPackageBefore, seen: SeenNpmPackage): Difference {
   const changes: FieldChange[] = [];
   if (version === null) changes.push(presenceChange('absent', 'present'));
   if (version !== before.version) changes.push({ field: 'version', from: version, to: before.version });
-  if (isInterrupted) changes.push(incomplete);
-  if (unlinked.length > 0) changes.push({ field: 'commands', from: `missing: ${unlinked.join(', ')}`, to: 'linked' });
+  changes.push(...repairs(seen));
   if (changes.length === 0) return nothing('already in its original state');
   return { ...restored, changes, ...(seen.missing.length === 0 ? {} : { awaits: seen.missing }) };
 }

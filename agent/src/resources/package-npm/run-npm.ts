@@ -4,7 +4,7 @@ import type { CommandResult } from '../../host/processes/run-command.ts';
 import type { Machine } from '../provider/provider.ts';
 import { runAccountShell } from '../script/account-shell.ts';
 import { requirePrerequisites } from '../script/prerequisites.ts';
-import { type Declared, prefixOf } from './seen.ts';
+import { type Declared, needsOf, prefixOf } from './seen.ts';
 
 /**
  * Runs npm for one package. A killed npm may leave a part of the new version, which npm itself would take for complete.
@@ -79,8 +79,8 @@ export interface NpmRun {
 
 /** @throws HostFailure with what npm printed */
 export async function runNpm(resource: Declared, run: NpmRun, machine: Machine): Promise<void> {
-  const { name, user, registry } = resource.body;
-  const account = await requirePrerequisites({ program: 'npm', ...(user == null ? {} : { user }) }, machine);
+  const { name, registry } = resource.body;
+  const account = await requirePrerequisites(needsOf(resource), machine);
   const action = run.action === 'clean up' ? '' : run.action;
   const spec = run.version == null ? name : `${name}@${run.version}`;
   const timeLimit = machine.limits.packageMs;

@@ -37,6 +37,9 @@ const modulesOf = (resource: Declared): string => `${prefixOf(resource)}/lib/nod
 const packageOf = (resource: Declared): string => `${modulesOf(resource)}/${resource.body.name}`;
 export const manifestOf = (resource: Declared): string => `${packageOf(resource)}/package.json`;
 
+/** Returns what npm needs to run. */
+export const needsOf = ({ body: { user } }: Declared) => ({ program: 'npm', ...(user == null ? {} : { user }) });
+
 /** Returns the paths that exist only while an installation is in progress, or after it was interrupted. */
 export function workPaths(resource: Declared): string[] {
   const path = packageOf(resource);
@@ -68,7 +71,7 @@ export async function look(resource: Declared, machine: Machine): Promise<SeenNp
   const directories = installDirectories(resource);
   const found = inspect(machine.walk, path, false);
   const manifest = found.type === 'directory' ? readManifest(resource, machine) : null;
-  const { account, missing } = await prerequisitesOf({ program: 'npm', ...(user == null ? {} : { user }) }, machine);
+  const { account, missing } = await prerequisitesOf(needsOf(resource), machine);
   return {
     version: manifest?.version ?? null,
     isLink: found.type === 'symlink',

@@ -11,7 +11,10 @@ import type { WindowAction } from './window-action-dialog.tsx';
 
 const monthTitle = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric' });
 
-/** The maintenance windows of a month: a calendar, or a list of days on a phone. Admins select a window to change it, or a day to create a window. */
+/**
+ * The maintenance windows of a month: a calendar, or a list of days on a phone. Admins select a window to change it, or a
+ * day to create a window.
+ */
 export function MonthPanel({
   windows,
   now,

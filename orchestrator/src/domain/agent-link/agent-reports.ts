@@ -229,7 +229,8 @@ function beganAt({ operation_id, started_at, finished_at }: Finished, now: numbe
 
 /**
  * Returns the statements that record how an operation ended.
- * @returns `unchanged`: digest of the desired state and revisions of an apply that changed nothing; `events`: number of events caused
+ * @returns `unchanged`: digest of the desired state and revisions of an apply that changed nothing; `events`: number of
+ *   events caused
  * by drift findings and applied state, including those dropped by the daily limit
  */
 async function finish(
