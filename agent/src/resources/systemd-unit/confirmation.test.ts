@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../../lib/src/clock.ts';
 import type { Machine } from '../provider/provider.ts';
@@ -7,16 +10,35 @@ import type { Work } from './work.ts';
 /** Skips short waits, but not the time limits of commands. */
 const clock: Clock = { ...systemClock, after: (ms, action) => systemClock.after(ms <= 1_000 ? 0 : ms, action) };
 
-/** Returns the failure of a service whose only check fails. */
-async function failureOf(body: object, followsSecret: boolean, sensitive: string[] = []): Promise<string | null> {
+/**
+ * Returns the failure of a service whose checks fail. The command that starts as number `attempts` is the last one. If
+ * it is not the first one, its time limit ends at once.
+ */
+async function failureOf(
+  body: object,
+  followsSecret: boolean,
+  { sensitive = [] as string[], attempts = 1 } = {},
+): Promise<string | null> {
+  const limits: (() => void)[] = [];
   const resource = { key: 'service-systemd:s', type: 'service-systemd', body, sensitive_fields: sensitive };
   const item = { kind: 'apply', resource } as unknown as Work['item'];
   const work = { name: 's.service', item, process: 'reload', failure: null } as Work;
+  const stop = new AbortController();
+  let started = 0;
   const machine = {
-    clock,
-    // The first failed check is the last one.
-    stop: AbortSignal.abort(),
-    startedProcess: () => {},
+    clock: {
+      ...clock,
+      after: (ms: number, action: () => void) => {
+        if (ms > 1_000) limits.push(action);
+        return clock.after(ms, action);
+      },
+    },
+    stop: stop.signal,
+    startedProcess: () => {
+      if (++started < attempts) return;
+      stop.abort();
+      if (started > 1) setImmediate(() => limits.at(-1)?.());
+    },
     followsSecret: () => followsSecret,
   } as unknown as Machine;
   await confirmWork([work], machine);
@@ -26,8 +48,16 @@ async function failureOf(body: object, followsSecret: boolean, sensitive: string
 test('reports what `confirm_command` printed, unless the service or a file that triggers it has a secret', async () => {
   const body = { confirm_command: 'echo "password hunter2" >&2; exit 3' };
   expect(await failureOf(body, false)).toContain('`confirm_command` ended with 3 (password hunter2)');
-  for (const shown of [await failureOf(body, true), await failureOf(body, false, ['confirm_command'])]) {
+  for (const shown of [await failureOf(body, true), await failureOf(body, false, { sensitive: ['confirm_command'] })]) {
     expect(shown).toContain('`confirm_command` ended with 3 within');
     expect(shown).not.toContain('hunter2');
   }
+});
+
+test('reports how `confirm_command` ended if only its last attempt reaches the time limit', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'confirmation-'));
+  const confirm_command = `mkdir ${folder}/first || exec sleep 60; exit 3`;
+  const fault = await failureOf({ confirm_command }, false, { attempts: 2 });
+  await rm(folder, { recursive: true });
+  expect(fault).toContain('`confirm_command` ended with 3 within');
 });

@@ -64,15 +64,24 @@ async function faultWithin(
   const deadline = clock.monotonic() + ms;
   await pause(settleMs);
   let succeeded = 0;
+  let completeFault: string | null = null;
   for (let attempt = 1; ; attempt++) {
     const left = deadline - clock.monotonic();
     const fault = await faultNow(confirmation, Math.max(left, retryMs), work, machine);
     succeeded = fault === null ? succeeded + 1 : 0;
     if (succeeded >= successes) return null;
+    if (fault?.isTimeLimit === false) completeFault = fault.text;
     const isLast = stop.aborted || clock.monotonic() >= deadline || attempt * retryMs >= ms;
-    if (fault !== null && isLast) return `${fault} within ${ms / 1000} s`;
+    // The last attempt may have had little time, so the fault of an attempt that ended says more about the service.
+    if (fault !== null && isLast) return `${completeFault ?? fault.text} within ${ms / 1000} s`;
     await pause(retryMs);
   }
+}
+
+interface Fault {
+  text: string;
+  /** Whether the check failed only because it did not end in time. */
+  isTimeLimit: boolean;
 }
 
 async function faultNow(
@@ -80,14 +89,15 @@ async function faultNow(
   timeLimit: number,
   { item }: Work,
   machine: Machine,
-): Promise<string | null> {
+): Promise<Fault | null> {
+  const found = (text: string): Fault => ({ text, isTimeLimit: false });
   const isSecret = item.resource.sensitive_fields.some((field) => field.startsWith('confirm_'));
   const deadline = machine.clock.monotonic() + timeLimit;
   if (port !== null) {
     const greeting = await greetingOf(port, banner, timeLimit, machine.clock);
-    if (greeting.is === 'refused') return `it accepted no connection on port ${port} (${greeting.why})`;
+    if (greeting.is === 'refused') return found(`it accepted no connection on port ${port} (${greeting.why})`);
     if (banner !== null && !greeting.text.startsWith(banner))
-      return `it did not greet ${isSecret ? 'as declared' : `with ${JSON.stringify(banner)}`} on port ${port}`;
+      return found(`it did not greet ${isSecret ? 'as declared' : `with ${JSON.stringify(banner)}`} on port ${port}`);
   }
   if (command === null) return null;
   const { exitCode, signal, timedOut, stdout, stderr } = await runCommand(
@@ -104,5 +114,5 @@ async function faultNow(
   // The command can print any line of a file that the service follows.
   const words = isSecret || machine.followsSecret(item.resource) ? '' : (stderr || stdout).trim().slice(0, 500);
   const how = timedOut ? 'did not end' : `ended with ${exitCode ?? signal}`;
-  return `\`confirm_command\` ${how}${words === '' ? '' : ` (${words})`}`;
+  return { text: `\`confirm_command\` ${how}${words === '' ? '' : ` (${words})`}`, isTimeLimit: timedOut };
 }
