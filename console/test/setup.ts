@@ -1,5 +1,7 @@
+import { setTimeout } from 'node:timers/promises';
 import { cleanup, configure } from '@testing-library/react';
-import { afterEach } from 'vitest';
+import { toast } from 'sonner';
+import { afterAll, afterEach } from 'vitest';
 
 /**
  * happy-dom does not compute a layout. Giving every element the size of a screen makes virtual lists render their rows.
@@ -36,4 +38,14 @@ configure({ asyncUtilTimeout: 60_000 });
 afterEach(() => {
   cleanup();
   window.localStorage.clear();
+});
+
+/**
+ * Milliseconds after which the toaster removes a closed toast (TIME_BEFORE_UNMOUNT of sonner). Its timer continues when
+ * the toaster is unmounted, and fails if it fires after the DOM of the test file is gone.
+ */
+const removesToastAfterMs = 200;
+afterAll(async () => {
+  // Node fires timers of the same duration in the order in which they started.
+  if (toast.getHistory().length > 0) await setTimeout(removesToastAfterMs);
 });
