@@ -62,7 +62,7 @@ const parts: readonly (readonly [width: number, path: string, within: string])[]
   [390, '/agents', '[role=grid]'],
   [390, '/modules', '[role=grid]'],
   [390, '/secrets', '[role=grid]'],
-  [390, '/out-of-sync', '[aria-label="Out of sync"] h2'],
+  [390, '/out-of-sync', '[aria-label="Out of sync"] .wraps-names'],
 ];
 
 describe.skipIf(reason !== null)(`the appearance of the console${reason === null ? '' : ` (${reason})`}`, () => {
