@@ -62,6 +62,11 @@ const parts: readonly (readonly [width: number, path: string, within: string])[]
   [390, '/agents', '[role=grid]'],
   [390, '/modules', '[role=grid]'],
   [390, '/secrets', '[role=grid]'],
+  [390, '/channels', '[role=grid]'],
+  [390, '/windows', '[role=grid]'],
+  [1280, '/channels', '[role=grid]'],
+  [1280, '/windows', '[role=grid]'],
+  [1280, '/out-of-sync', '[role=grid]'],
   [390, '/out-of-sync', '[aria-label="Out of sync"] .wraps-names'],
 ];
 
@@ -108,7 +113,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
       const inner = row.querySelector('[role=gridcell] > *').getBoundingClientRect();
       return [inner.top - outer.top, outer.bottom - inner.bottom].map(Math.round);
     })`;
-    for (const path of ['/runs', '/out-of-sync?tab=checks']) {
+    for (const path of ['/runs', '/out-of-sync', '/out-of-sync?tab=checks', '/channels', '/windows']) {
       await tab.go(path);
       await tab.settled();
       const found = (await tab.page.evaluate(spaces)) as number[];
@@ -135,7 +140,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     const excess = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#content'))";
     for (const width of [360, 420]) {
       await tab.page.setViewportSize({ width, height: 800 });
-      for (const path of Object.values(pages)) {
+      for (const path of [...Object.values(pages), '/windows']) {
         await tab.go(path);
         await tab.settled();
         const found = [await tab.page.evaluate(excess), await tab.page.evaluate(targets)];

@@ -62,7 +62,9 @@ export function channelColumns({
       width: '6rem',
       phone: 'line',
       sort: ({ channel_type }) => channel_type,
-      cell: ({ channel_type }) => <span className="flex min-h-6 items-center text-muted">{channel_type}</span>,
+      cell: ({ channel_type }) => (
+        <span className="flex min-h-6 items-center text-muted max-sm:min-h-0">{channel_type}</span>
+      ),
     },
     {
       id: 'state',
@@ -105,7 +107,7 @@ function Status({ channel }: { readonly channel: Channel }) {
   const { failing_since, last_error } = channel.delivery;
   return (
     <span className="min-w-0">
-      <span className="flex min-h-6 items-center gap-1">
+      <span className="flex min-h-6 items-center gap-1 max-sm:min-h-0">
         <Dot tone={tones[state]}>{stateWords[state]}</Dot>
         {failing_since !== null && (
           <span className="text-muted">

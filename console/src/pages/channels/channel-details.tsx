@@ -1,7 +1,7 @@
 import type { Channel } from '@muster/protocol/http';
+import type { ReactNode } from 'react';
 import { Badge } from '../../parts/badge.tsx';
 import { countText } from '../../parts/count.ts';
-import { Facts } from '../../parts/facts.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -29,24 +29,38 @@ export function ChannelDetails({ channel, test }: { readonly channel: Channel; r
         )}
       </div>
       {test !== null && 'error' in test && <Problem error={test.error} />}
-      <Facts
-        facts={[
-          ...Object.entries(channel.config).map(
-            ([key, value]) =>
-              [
-                configLabels[key] ?? key,
-                <span key={key} className="break-all font-mono text-xs">
-                  <Text text={value} />
-                </span>,
-              ] as const,
-          ),
-          last_error === null ? null : ['Last error', <Text key="error" text={last_error} maxLength={600} />],
-          failures === 0 ? null : ['Failed attempts', countText(failures)],
-          next_attempt_at === null ? null : ['Next attempt', <Time key="next" at={next_attempt_at} />],
-          ['Added', <Time key="added" at={channel.created_at} />],
-          ['Added by', <OperatorName key="by" id={channel.created_by} />],
-        ]}
-      />
+      <dl className="grid grid-cols-[7rem_minmax(0,1fr)] gap-x-2 gap-y-1 text-sm">
+        {Object.entries(channel.config).map(([key, value]) => (
+          <Fact key={key} name={configLabels[key] ?? key}>
+            <span className="break-all font-mono text-xs">
+              <Text text={value} />
+            </span>
+          </Fact>
+        ))}
+        {last_error !== null && (
+          <Fact name="Last error">
+            <Text text={last_error} maxLength={600} />
+          </Fact>
+        )}
+        {failures > 0 && <Fact name="Failed attempts">{countText(failures)}</Fact>}
+        {next_attempt_at !== null && (
+          <Fact name="Next attempt">
+            <Time at={next_attempt_at} />
+          </Fact>
+        )}
+        <Fact name="Added">
+          <Time at={channel.created_at} /> by <OperatorName id={channel.created_by} />
+        </Fact>
+      </dl>
+    </div>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <div className="contents">
+      <dt className="text-muted">{name}</dt>
+      <dd className="flex min-w-0 flex-wrap items-baseline gap-x-1">{children}</dd>
     </div>
   );
 }

@@ -50,9 +50,9 @@ export function offColumns({
       width: 'minmax(9rem,2fr)',
       sort: labelOf,
       cell: (group) => (
-        <span className="min-w-0 max-sm:flex max-sm:items-center max-sm:gap-2">
+        <span className="min-w-0">
           <RowToggle name={labelOf(group)} isOpen={open.has(group.key)} onToggle={() => onToggle(group.key)} />
-          {isPhone ? <Reason agent={firstOf(group)} /> : <LastSeen group={group} />}
+          {!isPhone && <LastSeen group={group} />}
         </span>
       ),
     },
@@ -60,10 +60,10 @@ export function offColumns({
       id: 'reason',
       header: 'Reason',
       width: '7rem',
-      phone: 'hidden',
+      phone: 'line',
       sort: ({ rank }) => rank,
       cell: (group) => (
-        <span className="flex min-h-6 items-center">
+        <span className="flex min-h-6 items-center max-sm:min-h-0">
           <Reason agent={firstOf(group)} />
         </span>
       ),
@@ -72,6 +72,7 @@ export function offColumns({
       id: 'issues',
       header: 'Issues',
       width: 'minmax(12rem,5fr)',
+      phone: 'rest',
       cell: (group) => <Issues agent={firstOf(group)} max={isPhone ? 1 : maxIssues} />,
     },
     {
@@ -109,7 +110,7 @@ function LastSeen({ group }: { readonly group: OffGroup }) {
   const { connected, last_seen_at } = firstOf(group);
   if (group.agents.length > 1 || connected) return null;
   return (
-    <span className="block pl-5.5 text-muted text-xs">
+    <span className="block pl-4 text-muted text-xs">
       <Dot tone="neutral">
         offline, last seen <Time at={last_seen_at} />
       </Dot>
@@ -125,7 +126,7 @@ function Issues({ agent, max }: { readonly agent: OffAgent; readonly max: number
   const hidden = more + Math.max(0, issues.length - max);
   if (max === 1)
     return (
-      <span className="flex min-w-0 items-center gap-1.5 pl-5.5">
+      <span className="flex min-w-0 items-center gap-1.5">
         <span className="flex min-w-0 font-mono text-xs">
           <Line text={issues[0]?.text ?? ''} />
         </span>

@@ -1,6 +1,6 @@
 import type { Window } from '@muster/protocol/http';
 import { Ellipsis } from 'lucide-react';
-import { Badge, type Tone } from '../../parts/badge.tsx';
+import { Dot, type Tone } from '../../parts/badge.tsx';
 import { IconButton } from '../../parts/button.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
@@ -29,7 +29,7 @@ export function windowColumns({
     {
       id: 'reason',
       header: 'Reason',
-      width: 'minmax(10rem,3fr)',
+      width: 'minmax(10rem,4fr)',
       sort: ({ reason }) => reason,
       cell: (window) =>
         onAction === null || stageOf(window, now) === 'over' ? (
@@ -49,12 +49,22 @@ export function windowColumns({
     {
       id: 'state',
       header: 'Status',
-      width: '6rem',
+      width: '10rem',
       phone: 'line',
       sort: (window) => windowStages.indexOf(stageOf(window, now)),
       cell: (window) => {
         const stage = stageOf(window, now);
-        return <Badge tone={tones[stage]}>{stageWords[stage]}</Badge>;
+        return (
+          <>
+            <Dot tone={tones[stage]}>{stageWords[stage]}</Dot>
+            {stage !== 'over' && (
+              <span className="ml-1.5 shrink-0 text-muted max-sm:hidden">
+                {stage === 'open' && 'ends '}
+                <Time at={stage === 'open' ? window.ends_at : window.starts_at} />
+              </span>
+            )}
+          </>
+        );
       },
     },
     {
@@ -68,32 +78,16 @@ export function windowColumns({
           className="tabular truncate max-sm:whitespace-normal"
           title={`${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`}
         >
-          {rangeText(window)}
+          {rangeText(window, now)}
         </span>
       ),
-    },
-    {
-      id: 'next',
-      header: 'Opens or ends',
-      width: '8rem',
-      from: 'lg',
-      cell: (window) => {
-        const stage = stageOf(window, now);
-        if (stage === 'over') return <span className="text-muted">–</span>;
-        return (
-          <span className="text-muted">
-            {stage === 'open' ? 'ends ' : 'opens '}
-            <Time at={stage === 'open' ? window.ends_at : window.starts_at} />
-          </span>
-        );
-      },
     },
     {
       id: 'agents',
       header: 'Agents',
       width: 'minmax(6rem,2fr)',
       from: 'sm',
-      phone: 'labeled',
+      phone: 'line',
       cell: ({ selector }) => <Agents selector={selector} />,
     },
     {
@@ -108,7 +102,7 @@ export function windowColumns({
 }
 
 function Agents({ selector }: Pick<Window, 'selector'>) {
-  if (selector === null) return <span>all agents</span>;
+  if (selector === null) return <span className="max-sm:hidden">all agents</span>;
   if (selector === '') return <span className="text-muted">no agent</span>;
   return (
     <code className="flex min-w-0 font-mono text-xs">

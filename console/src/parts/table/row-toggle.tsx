@@ -28,7 +28,7 @@ export const RowToggle = ({
     type="button"
     aria-expanded={isOpen}
     onClick={onToggle}
-    className="flex min-h-6 min-w-0 max-w-full items-center gap-1.5 rounded text-left font-medium"
+    className="relative -left-1 flex min-h-6 min-w-0 max-w-full items-center gap-1 rounded text-left font-medium"
   >
     <ChevronRight
       aria-hidden="true"

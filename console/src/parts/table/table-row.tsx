@@ -49,7 +49,10 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
         {below.length > 0 && (
           <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs">
             {below.map((column) => (
-              <Cell key={column.id} className="max-w-full gap-1 empty:hidden">
+              <Cell
+                key={column.id}
+                className={classNames('gap-1 empty:hidden', column.phone === 'rest' ? 'flex-1 basis-24' : 'max-w-full')}
+              >
                 {column.phone === 'labeled' && <span className="text-muted">{column.header}</span>}
                 {column.cell(row)}
               </Cell>
