@@ -110,7 +110,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     await tab.page.setViewportSize({ width: 390, height: 800 });
     const spaces = `[...document.querySelectorAll('[role=grid] [role=row][data-index]')].flatMap((row) => {
       const outer = row.getBoundingClientRect();
-      const inner = row.querySelector('[role=gridcell] > *').getBoundingClientRect();
+      const inner = row.querySelector('.wraps-names > *').getBoundingClientRect();
       return [inner.top - outer.top, outer.bottom - inner.bottom].map(Math.round);
     })`;
     for (const path of ['/runs', '/out-of-sync', '/out-of-sync?tab=checks', '/channels', '/windows']) {
