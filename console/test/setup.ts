@@ -5,6 +5,7 @@ import { afterAll, afterEach } from 'vitest';
 
 /**
  * happy-dom does not compute a layout. Giving every element the size of a screen makes virtual lists render their rows.
+ * Rows that a list measures are 40 px high.
  */
 
 class NoResizes implements ResizeObserver {
@@ -16,7 +17,12 @@ globalThis.ResizeObserver = NoResizes;
 
 const sizes = { clientWidth: 1280, clientHeight: 800, offsetWidth: 1280, offsetHeight: 800 };
 for (const [name, value] of Object.entries(sizes))
-  Object.defineProperty(HTMLElement.prototype, name, { configurable: true, get: () => value });
+  Object.defineProperty(HTMLElement.prototype, name, {
+    configurable: true,
+    get(this: HTMLElement) {
+      return name === 'offsetHeight' && this.getAttribute('role') === 'row' ? 40 : value;
+    },
+  });
 
 Object.assign(Element.prototype, {
   scrollIntoView() {},

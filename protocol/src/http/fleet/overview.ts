@@ -33,8 +33,10 @@ export const overviewSchema = z
         in_sync: count.describe('agents whose last apply succeeded, and that have had no drift or failed check since'),
         outdated: count
           .optional()
-          .describe('of the agents in sync, those on which an applied module has a newer revision'),
-        accepted: count.describe('agents whose only difference is accepted drift'),
+          .describe(
+            'of the agents in sync, those on which an applied module has a newer revision, also with accepted drift',
+          ),
+        accepted: count.describe('agents whose only difference is accepted drift, and that are not outdated'),
         out_of_sync: count.describe('number of agents that `GET /reconcile` lists'),
         never_applied: count.describe('agents without a successful apply'),
       })
