@@ -39,7 +39,7 @@ const agentsPerTurn = 500;
 
 /** Hints after which an agent may have another rank, or may match another filter. */
 const changing: ReadonlySet<Hint['type']> = new Set([
-  ...(['operation_ended', 'agent_changed', 'agent_attributes', 'agent_removed', 'audited'] as const),
+  ...(['operation_ended', 'agent_linked', 'agent_changed', 'agent_attributes', 'agent_removed', 'audited'] as const),
 ]);
 
 interface Ranking {
@@ -55,7 +55,10 @@ export function createOffRanking(context: Context): OffRanking {
   const { db, bus, steadyNow } = context;
   let last: Ranking | null = null;
   bus.subscribe(({ type }) => {
-    if (last !== null && changing.has(type)) last.isCurrent = false;
+    if (last === null) return;
+    if (changing.has(type)) last.isCurrent = false;
+    // Frees the memory. A fleet sends hints all the time, so this needs no timer.
+    if (steadyNow() - last.at >= maxAgeMs) last = null;
   });
 
   function isUsable({ at, isCurrent, outsideChanges }: Ranking): boolean {

@@ -30,7 +30,9 @@ export const overviewSchema = z
       .describe('number of approved agents by drift status; each agent is counted once'),
     desired_state: z
       .strictObject({
-        in_sync: count.describe('agents whose last apply succeeded, and that have had no drift or failed check since'),
+        in_sync: count.describe(
+          'agents whose last apply succeeded, and that have had no failed check and, unless outdated, no drift since',
+        ),
         outdated: count
           .optional()
           .describe(
