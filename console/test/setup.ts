@@ -47,8 +47,8 @@ afterEach(() => {
 });
 
 /**
- * Milliseconds after which the toaster removes a closed toast (TIME_BEFORE_UNMOUNT of sonner). Its timer continues when
- * the toaster is unmounted, and fails if it fires after the DOM of the test file is gone.
+ * Milliseconds after which the toaster removes a closed toast (`TIME_BEFORE_UNMOUNT` in its package). Its timer continues
+ * when the toaster is unmounted, and fails if it fires after the DOM of the test file has ended.
  */
 const removesToastAfterMs = 200;
 afterAll(async () => {

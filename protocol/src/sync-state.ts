@@ -2,7 +2,7 @@ import type { OffAgent } from './http/reconcile.ts';
 
 export type SyncState = 'in_sync' | 'outdated' | 'accepted' | 'out_of_sync' | 'never_applied';
 
-/** What is known of an approved agent in comparison with its last successful apply. */
+/** Differences between an approved agent and its last successful apply. */
 export interface SyncFacts {
   /** Reasons why the agent is not in its desired state. */
   readonly reasons: OffAgent['reasons'];

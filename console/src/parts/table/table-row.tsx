@@ -69,6 +69,39 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
   );
 }
 
+/**
+ * The checkbox of a row.
+ * @param isAtTop whether the row is higher than its first line
+ * @param onChoose called with whether Shift was held, which selects a range
+ */
+function Choice({
+  name,
+  isChosen,
+  isAtTop,
+  onChoose,
+}: {
+  readonly name: string;
+  readonly isChosen: boolean;
+  readonly isAtTop: boolean;
+  readonly onChoose: (isRange: boolean) => void;
+}) {
+  return (
+    <div role="gridcell" className="flex w-8 shrink-0 self-stretch max-sm:w-11">
+      <label className={classNames('flex flex-1 justify-center', isAtTop ? 'items-start pt-3' : 'items-center')}>
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          aria-label={`Select ${name}`}
+          className="size-4 accent-[var(--accent)]"
+          checked={isChosen}
+          onChange={() => {}}
+          onClick={(event) => onChoose(event.shiftKey)}
+        />
+      </label>
+    </div>
+  );
+}
+
 /** A table row. Memoized, so that it does not render again when other rows are selected, focused, or hovered. */
 function Row<Data>({
   id,
@@ -94,24 +127,12 @@ function Row<Data>({
   const line = (
     <>
       {isChosen !== null && (
-        <div role="gridcell" className="flex w-8 shrink-0 self-stretch max-sm:w-11">
-          <label
-            className={classNames(
-              'flex flex-1 justify-center',
-              isTall && !isPhone ? 'items-start pt-3' : 'items-center',
-            )}
-          >
-            <input
-              type="checkbox"
-              tabIndex={-1}
-              aria-label={`Select ${name}`}
-              className="size-4 accent-[var(--accent)]"
-              checked={isChosen}
-              onChange={() => {}}
-              onClick={(event) => onChoose(id, event.shiftKey)}
-            />
-          </label>
-        </div>
+        <Choice
+          name={name}
+          isChosen={isChosen}
+          isAtTop={isTall && !isPhone}
+          onChoose={(isRange) => onChoose(id, isRange)}
+        />
       )}
       {isPhone ? (
         <TwoLines columns={columns} row={row} />

@@ -72,7 +72,7 @@ describeDatabases('the pages of a walk over the agents that need attention', (fi
     expect(counts).toEqual({ ranked: 1, matched: 2 });
   });
 
-  test('are current on the first page, and at most a second behind on the others', async () => {
+  test('return a current first page, and later pages that are at most a second behind', async () => {
     const { domain, fail, counts, page } = await open();
     await page(0);
     await fail('a1', 'succeeded');
@@ -107,7 +107,7 @@ describeDatabases('the pages of a walk over the agents that need attention', (fi
     expect(await page(3)).toEqual([]);
   });
 
-  test('are computed again after 30 seconds, and after another process may have written', async () => {
+  test('start a new computation after 30 seconds, and after another process may have written', async () => {
     const { domain, counts, page, db } = await open();
     await page(0);
     domain.clock.advance(30_000);
@@ -126,7 +126,7 @@ describeDatabases('the pages of a walk over the agents that need attention', (fi
     expect(counts.ranked).toBe(4);
   });
 
-  test('are computed again after a failure', async () => {
+  test('start a new computation after a failure', async () => {
     const { domain, page, db } = await open();
     let isDown = true;
     const context = {
