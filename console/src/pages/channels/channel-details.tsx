@@ -10,6 +10,9 @@ import { OperatorName } from '../links.tsx';
 /** The outcome of a test notification: the receiver's HTTP status, or why the delivery failed. */
 export type TestOutcome = { readonly status: number } | { readonly error: unknown };
 
+/** @param status the receiver's HTTP status */
+export const deliveredText = (status: number): string => `Test delivered: the server responded with ${status}`;
+
 const configLabels: Readonly<Record<string, string>> = {
   url: 'Address',
   webhook_url: 'Address',
@@ -20,14 +23,10 @@ const configLabels: Readonly<Record<string, string>> = {
 
 /** Shows a channel's configuration, why deliveries fail, and the outcome of a test. */
 export function ChannelDetails({ channel, test }: { readonly channel: Channel; readonly test: TestOutcome | null }) {
-  const { last_error, failures, next_attempt_at } = channel.delivery;
+  const { last_delivered_at, last_error, failures, next_attempt_at } = channel.delivery;
   return (
     <div className="space-y-3">
-      <div className="empty:hidden" role="status">
-        {test !== null && 'status' in test && (
-          <Badge tone="good">Test delivered: the server responded with {test.status}</Badge>
-        )}
-      </div>
+      {test !== null && 'status' in test && <Badge tone="good">{deliveredText(test.status)}</Badge>}
       {test !== null && 'error' in test && <Problem error={test.error} />}
       <dl className="grid grid-cols-[7rem_minmax(0,1fr)] gap-x-2 gap-y-1 text-sm">
         {Object.entries(channel.config).map(([key, value]) => (
@@ -37,6 +36,7 @@ export function ChannelDetails({ channel, test }: { readonly channel: Channel; r
             </span>
           </Fact>
         ))}
+        <Fact name="Last delivery">{last_delivered_at === null ? 'never' : <Time at={last_delivered_at} />}</Fact>
         {last_error !== null && (
           <Fact name="Last error">
             <Text text={last_error} maxLength={600} />

@@ -51,7 +51,7 @@ test('shows the configuration of a channel, and why its deliveries fail, below i
   await user.click(toggle);
   expect(toggle.getAttribute('aria-expanded')).toBe('true');
   const facts = [...document.querySelectorAll('dt')].map((each) => each.textContent);
-  expect(facts).toEqual(['Address', 'Last error', 'Failed attempts', 'Next attempt', 'Added']);
+  expect(facts).toEqual(['Address', 'Last delivery', 'Last error', 'Failed attempts', 'Next attempt', 'Added']);
   await user.click(screen.getByText('Failed attempts'));
   expect(toggle.getAttribute('aria-expanded')).toBe('true');
 });
@@ -62,7 +62,9 @@ test('shows the outcome of a test below the row of its channel', async () => {
   const { user } = await renderPage(ChannelsPage);
   const list = await table();
   await user.click(list.getByRole('button', { name: 'Send test to on-call' }));
-  expect(await screen.findByText(/^Test delivered: the server responded with \d+$/)).toBeTruthy();
+  const announcements = within(await screen.findByRole('region', { name: /^Notifications/ }));
+  expect(await announcements.findByText(/^Test delivered: the server responded with \d+$/)).toBeTruthy();
+  expect(within(screen.getByRole('grid')).getByText(/^Test delivered: the server responded with \d+$/)).toBeTruthy();
   expect(api.received(testChannel)).toMatchObject([{ params: { id: working.id } }]);
   api.refuse(testChannel, 'internal', 'connection refused');
   await user.click(list.getByRole('button', { name: 'Send test to team' }));

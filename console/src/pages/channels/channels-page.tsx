@@ -1,12 +1,12 @@
 import type { Channel } from '@muster/protocol/http';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Megaphone, Plus } from 'lucide-react';
-import { useState } from 'react';
+import { useCallback, useMemo, useState } from 'react';
 import { channelsQuery, deleteChannel, tryChannel } from '../../api/channels.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
-import { notify } from '../../parts/dialog/toast.tsx';
+import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
@@ -14,7 +14,7 @@ import { useOpenRows } from '../../parts/table/row-toggle.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import { newItem, useUrlState } from '../../parts/url-state.ts';
 import { channelColumns, channelStates, stateOfChannel, stateWords, targetOf } from './channel-columns.tsx';
-import { ChannelDetails, type TestOutcome } from './channel-details.tsx';
+import { ChannelDetails, deliveredText, type TestOutcome } from './channel-details.tsx';
 import { ChannelForm } from './channel-form.tsx';
 
 const filters = [
@@ -43,7 +43,14 @@ export function ChannelsPage() {
       Add channel
     </Button>
   );
-  const actions = isAdmin ? { onTest, onEdit: (id: string) => setEdited(id, true), onRemove: setRemoving } : null;
+  const columns = useMemo(
+    () =>
+      channelColumns({
+        ...{ open, onToggle: toggle, testing, isPhone },
+        actions: isAdmin ? { onTest, onEdit: (id: string) => setEdited(id, true), onRemove: setRemoving } : null,
+      }),
+    [open, toggle, testing, isPhone, isAdmin, onTest, setEdited],
+  );
   return (
     <ListPage
       title="Channels"
@@ -54,7 +61,7 @@ export function ChannelsPage() {
       filters={filters}
       matches={matches}
       sortedBy="name"
-      columns={channelColumns({ open, onToggle: toggle, testing, isPhone, actions })}
+      columns={columns}
       rowKey={({ id }) => id}
       rowLabel={({ name }) => name}
       onOpen={({ id }) => toggle(id)}
@@ -89,21 +96,28 @@ export function ChannelsPage() {
   );
 }
 
-/** Sends test notifications, one at a time, and opens the channel's row to show the outcome. */
+/** Sends test notifications, one at a time. Announces the outcome, and opens the channel's row to show it. */
 function useChannelTests(show: (id: string) => void) {
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, TestOutcome>>(new Map());
   const { mutate, isPending, variables } = useMutation({ mutationFn: ({ id }: Channel) => tryChannel(id) });
-  const end = (id: string, outcome: TestOutcome) => {
-    setOutcomes((before) => new Map([...before, [id, outcome]]));
-    show(id);
-  };
-  return {
-    testing: isPending ? variables.id : null,
-    outcomes,
-    onTest: (channel: Channel) =>
+  const onTest = useCallback(
+    (channel: Channel) => {
+      const end = (outcome: TestOutcome) => {
+        setOutcomes((before) => new Map([...before, [channel.id, outcome]]));
+        show(channel.id);
+      };
       mutate(channel, {
-        onSuccess: ({ status }) => end(channel.id, { status }),
-        onError: (error) => end(channel.id, { error }),
-      }),
-  };
+        onSuccess: ({ status }) => {
+          notify(deliveredText(status));
+          end({ status });
+        },
+        onError: (error) => {
+          notifyError(error);
+          end({ error });
+        },
+      });
+    },
+    [mutate, show],
+  );
+  return { testing: isPending ? variables.id : null, outcomes, onTest };
 }

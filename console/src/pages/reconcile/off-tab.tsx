@@ -51,6 +51,10 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
   const [dialog, setDialog] = useState<OffDialog | null>(null);
   const { open, toggle } = useOpenRows();
   const isPhone = useIsPhone();
+  const columns = useMemo(
+    () => offColumns({ open, onToggle: toggle, isPhone, onDialog: setDialog }),
+    [open, toggle, isPhone],
+  );
   const picked = agents.filter(({ node_id }) => chosen.has(node_id));
   const isChosen = ({ agents: members }: OffEntry) => members.every(({ node_id }) => chosen.has(node_id));
   return (
@@ -68,7 +72,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
           )
         }
         sortedBy="reason"
-        columns={offColumns({ open, onToggle: toggle, isPhone, onDialog: setDialog })}
+        columns={columns}
         rowKey={({ key }) => key}
         rowLabel={labelOf}
         onOpen={({ key }) => toggle(key)}

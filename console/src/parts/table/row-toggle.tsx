@@ -1,5 +1,5 @@
 import { ChevronRight } from 'lucide-react';
-import { useState } from 'react';
+import { useCallback, useState } from 'react';
 import { classNames } from '../class-names.ts';
 import { Line } from '../text.tsx';
 import { toggled } from './choosing.ts';
@@ -7,11 +7,9 @@ import { toggled } from './choosing.ts';
 /** Stores which rows of a table are open, by key. */
 export function useOpenRows() {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  return {
-    open,
-    toggle: (key: string) => setOpen((before) => toggled(before, key)),
-    show: (key: string) => setOpen((before) => new Set([...before, key])),
-  };
+  const toggle = useCallback((key: string) => setOpen((before) => toggled(before, key)), []);
+  const show = useCallback((key: string) => setOpen((before) => new Set([...before, key])), []);
+  return { open, toggle, show };
 }
 
 /** A row's name, as a button that opens and closes the row. */
