@@ -23,7 +23,15 @@ export type ArchiveBefore =
   /** `inode` identifies the object that is kept next to `path`; null if there was none. */
   | { was: 'path'; inode: string | null }
   /** `link` is the target of `current`. `made` records which directories the agent created. */
-  | { was: 'releases'; link: string | null; made: { root: boolean; releases: boolean } };
+  | { was: 'releases'; link: string | null; made: { root: boolean; releases: boolean } }
+  | BeforeTrial;
+
+/** The state before a change that is undone if a service fails with it. */
+type BeforeTrial =
+  /** `link` is the target of `current`, a release that the agent unpacked. `names` are all such releases. */
+  | { was: 'release'; link: string; names: string[] }
+  /** The agent's own tree at `path`, which a new one replaces as a whole. */
+  | { was: 'tree' };
 
 export function rememberArchive(seen: SeenArchive, before: ArchiveBefore | null): ArchiveBefore {
   if (before !== null) return before;
@@ -36,6 +44,16 @@ export function rememberArchive(seen: SeenArchive, before: ArchiveBefore | null)
     link: isOurs ? null : releases.link,
     made: { root: !releases.hasRoot, releases: !releases.hasReleases || releases.names.length > 0 },
   };
+}
+
+/** Returns the record of the agent's own trees, which `rememberArchive` counts as absent. */
+export function rememberArchiveForTrial(seen: SeenArchive): ArchiveBefore {
+  const { releases } = seen;
+  if (releases === null) return seen.list === null ? rememberArchive(seen, null) : { was: 'tree' };
+  const { link, names } = releases;
+  return names.some((name) => targetOf(name) === link)
+    ? { was: 'release', link: link as string, names }
+    : rememberArchive(seen, null);
 }
 
 export async function applyArchive(
@@ -177,10 +195,10 @@ async function removeRelease(folder: string, name: string, machine: Machine): Pr
   machine.changedDirectory(folder);
 }
 
-async function removeReleases({ body }: Declared, machine: Machine): Promise<void> {
+async function removeReleases({ body }: Declared, machine: Machine, except: readonly string[] = []): Promise<void> {
   const folder = trustedPath(machine.walk, `${body.path}/${releasesName}`, 'null');
   if (folder === null) return;
-  for (const name of releasesIn(folder)) await removeRelease(folder, name, machine);
+  for (const name of releasesIn(folder)) if (!except.includes(name)) await removeRelease(folder, name, machine);
 }
 
 /** Removes the agent's tree, but not files that others created. */
@@ -205,6 +223,12 @@ export async function removeArchive(
   const folder = trustedPath(machine.walk, folderOf(path), 'null');
   if (folder === null) return {};
   const name = posix.basename(path);
+  if (before.was === 'tree') return {};
+  if (before.was === 'release') {
+    await setLink(resource, before.link, machine);
+    await removeReleases(resource, machine, before.names);
+    return {};
+  }
   if (before.was === 'releases') {
     await setLink(resource, before.link, machine);
     await removeReleases(resource, machine);
