@@ -11,7 +11,7 @@ import { confirmWork } from './confirmation.ts';
 import { bodyOf, dropInDirectory, dropInFile, isOwned, serviceOf, unitFile, unitOf } from './declared.ts';
 import { restartsFor } from './diff.ts';
 import { enablingBack, fileRemovals, runningBack } from './removal.ts';
-import { isEnabled, isLive, isUp, type ServiceBefore, units } from './seen.ts';
+import { isCrashing, isEnabled, isLive, isUp, type ServiceBefore, units } from './seen.ts';
 import type { Enabling, Process, ServiceItem, Work } from './work.ts';
 
 /**
@@ -201,9 +201,13 @@ async function process(due: readonly Work[], machine: Machine): Promise<Map<Proc
   for (const verb of ['stop', 'restart', 'reload', 'start'] as const) {
     const some = due.filter((work) => work.process === verb);
     if (some.length === 0) continue;
-    // Resets the start limit: systemd refuses to start a unit that was started too often, even on request.
-    if (verb === 'start' || verb === 'restart')
+    if (verb === 'start' || verb === 'restart') {
+      // Otherwise, systemd could restart such a unit in between, and its counter would show a failure of this start.
+      const crashing = some.filter(({ item }) => isCrashing(item.seen.unit));
+      if (crashing.length > 0) await systemctl(['stop'], names(crashing), machine.limits.scriptMs, machine);
+      // Resets the start limit: systemd refuses to start a unit that was started too often, even on request.
       await systemctl(['reset-failed'], names(some), machine.limits.scriptMs, machine);
+    }
     answers.set(verb, await systemctl([verb], names(some), machine.limits.scriptMs, machine));
   }
   return answers;
