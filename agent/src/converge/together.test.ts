@@ -119,10 +119,13 @@ const units: Provider<{ restarts: number }, Json> = {
   async together(items) {
     return items.map(({ resource }) => {
       if (existsSync(`${root}/refuse`)) return { failure: 'it refuses' };
+      if (nameOf(resource) === 'confirmed' && !existsSync(`${root}/b`)) return { failure: 'it needs b' };
       appendFileSync(`${root}/restarts-${nameOf(resource)}`, 'restart\n');
       return {};
     });
   },
+  confirms: (resource) => nameOf(resource) === 'confirmed',
+  runs: ({ restarts }) => restarts > 0,
   wasApplied: (_resource, brief, seen) => seen.restarts > (brief as { restarts: number }).restarts,
 };
 
@@ -438,6 +441,17 @@ test('restarts a unit once if only its immediate trigger is due, and reports the
   expect([seen(), restarts()]).toEqual([[1, 3], 3]);
   expect((await apply(followed('2', '1'))).results[3]).toMatchObject({ action: 'none', status: 'unchanged' });
   expect(restarts()).toBe(3);
+});
+
+test('starts a confirmed unit with the last file that it follows, and then tries each file', async () => {
+  const keys = [`path:${root}/a`, `path:${root}/b`];
+  const files = (content: string) => ['a', 'b'].map((id) => file(`${root}/${id}`, { content }, { id }));
+  const desired = (content: string) => [...files(content), { ...unit('confirmed', keys), immediate_on: keys }];
+  const count = () => lines(`${root}/restarts-confirmed`).length;
+  expect((await apply(desired('1'))).results.map(({ status }) => status)).toEqual(['changed', 'changed', 'changed']);
+  expect(count()).toBe(1);
+  await apply(desired('2'));
+  expect(count()).toBe(3);
 });
 
 test('fails a resource whose unit cannot follow, and repeats the trigger at the same point next time', async () => {

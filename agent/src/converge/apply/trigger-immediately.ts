@@ -41,7 +41,7 @@ async function triggerImmediately(
   for (const service of progress.triggeredImmediately(step)) {
     // The trigger from an earlier operation becomes due again at the same point.
     if (status !== 'changed' && !(status === 'unchanged' && stepsState.isPending(service, step))) continue;
-    const failure = await apply(progress, service, stepsState);
+    const failure = await apply(progress, service, stepsState, step);
     tried.push(service);
     if (failure === null) continue;
     const follows = `\`${labelOf(service.resource)}\` could not follow: ${failure}`;
@@ -82,7 +82,7 @@ async function undo(
   progress.context.crashPoint('undo:restored');
   const failures: string[] = [];
   for (const service of services) {
-    const failure = await apply(progress, service, stepsState);
+    const failure = await apply(progress, service, stepsState, null);
     if (failure !== null) failures.push(`\`${labelOf(service.resource)}\`: ${failure}`);
   }
   const restored = 'Its former state is restored';
@@ -92,9 +92,15 @@ async function undo(
 
 /**
  * Applies a service before its own step.
+ * @param trigger the step that triggers it; null if that step was restored
  * @returns the failure; null if applying succeeded or there is nothing to do
  */
-async function apply(progress: Progress, service: Step, stepsState: StepsState): Promise<string | null> {
+async function apply(
+  progress: Progress,
+  service: Step,
+  stepsState: StepsState,
+  trigger: Step | null,
+): Promise<string | null> {
   const { journal, running, stopping } = progress.context;
   const provider = providerFor(service);
   if (provider?.together === undefined || stepsState.obstacle(service, progress.desired) !== null) return null;
@@ -106,6 +112,9 @@ async function apply(progress: Progress, service: Step, stepsState: StepsState):
   const { resource, position } = service;
   const { seen } = observation;
   const { difference } = decision;
+  // A service that does not run may not start without the later files, and a trial protects only one that runs.
+  const isTooEarly = trigger !== null && isConfirmed(service) && !progress.isLastTrigger(trigger, service);
+  if (isTooEarly && provider.runs?.(seen) === false) return null;
   const machine = progress.machine((process, fate) => {
     if (fate !== 'left') running(process);
   });

@@ -302,6 +302,8 @@ export interface Provider<
    * triggering resource, if that is recheckable.
    */
   confirms?(resource: Resource): boolean;
+  /** Reports whether the service runs. */
+  runs?(seen: Seen): boolean;
   /**
    * Prepares the machine for observation after the agent was killed during `together`. The processes that it had
    * started have exited.
