@@ -99,12 +99,19 @@ const packages: Provider<Seen, Json> = {
 
 const outputOf = (stderr: string) => ({ stdout: '', stderr, exitCode: 1, truncated: false });
 
+function isConfirmed(resource: ResolvedResource): boolean {
+  return nameOf(resource).startsWith('confirmed');
+}
+
 /** A simplified systemd unit, which only counts its restarts. */
-const units: Provider<{ restarts: number }, Json> = {
-  ...(packages as unknown as Provider<{ restarts: number }, Json>),
+const units: Provider<{ restarts: number; isDown: boolean }, Json> = {
+  ...(packages as unknown as Provider<{ restarts: number; isDown: boolean }, Json>),
   type: 'service-launchd',
   brings: () => [],
-  observe: (resource) => ({ restarts: lines(`${root}/restarts-${nameOf(resource)}`).length }),
+  observe: (resource) => ({
+    restarts: lines(`${root}/restarts-${nameOf(resource)}`).length,
+    isDown: existsSync(`${root}/down`),
+  }),
   diff: (resource, _seen, { restartBy }) =>
     nameOf(resource) === 'from-package' && !installed().includes('daemon')
       ? {
@@ -120,12 +127,14 @@ const units: Provider<{ restarts: number }, Json> = {
     return items.map(({ resource }) => {
       if (existsSync(`${root}/refuse`)) return { failure: 'it refuses' };
       if (nameOf(resource) === 'confirmed' && !existsSync(`${root}/b`)) return { failure: 'it needs b' };
+      if (isConfirmed(resource) && lines(`${root}/a`).includes('bad')) return { failure: 'it does not work with a' };
+      rmSync(`${root}/down`, { force: true });
       appendFileSync(`${root}/restarts-${nameOf(resource)}`, 'restart\n');
       return {};
     });
   },
-  confirms: (resource) => nameOf(resource) === 'confirmed',
-  runs: ({ restarts }) => restarts > 0,
+  confirms: isConfirmed,
+  runs: ({ restarts, isDown }) => restarts > 0 && !isDown,
   wasApplied: (_resource, brief, seen) => seen.restarts > (brief as { restarts: number }).restarts,
 };
 
@@ -452,6 +461,37 @@ test('starts a confirmed unit with the last file that it follows, and then tries
   expect(count()).toBe(1);
   await apply(desired('2'));
   expect(count()).toBe(3);
+});
+
+test('restores a file if the agent was killed while the unit, which has a later trigger, was down with it', async () => {
+  const keys = [`path:${root}/a`, `path:${root}/b`];
+  const files = (a: string) => [
+    file(`${root}/a`, { content: a }, { id: 'a' }),
+    file(`${root}/b`, { content: '1' }, { id: 'b' }),
+  ];
+  const desired = (a: string) => [...files(a), { ...unit('confirmed', keys), immediate_on: keys }];
+  await apply(desired('1'));
+  await agent.stop();
+  const applied = operation('apply', desired('bad'));
+  let isDead = false;
+  await new Promise<void>((resolve) => {
+    startAgent(`${home}/data`, {
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      crashPoint(point) {
+        if (point === 'immediately:synced') {
+          isDead = true;
+          writeFileSync(`${root}/down`, '');
+          resolve();
+        }
+        if (isDead) throw new Error('cut off');
+      },
+    }).then((doomed) => doomed.run(applied).catch(() => null));
+  });
+  agent = await startAgent(`${home}/data`);
+  const { results } = await agent.ended(applied.operation_id);
+  expect(results.map(({ status }) => status)).toEqual(['failed', 'unchanged', 'skipped']);
+  expect(results[0]?.message).toMatch(/it does not work with a\nIts former state is restored, and `confirmed` followed/);
+  expect([lines(`${root}/a`), existsSync(`${root}/down`)]).toEqual([['1'], false]);
 });
 
 test('fails a resource whose unit cannot follow, and repeats the trigger at the same point next time', async () => {

@@ -112,15 +112,17 @@ async function apply(
   const { resource, position } = service;
   const { seen } = observation;
   const { difference } = decision;
-  // A service that does not run may not start without the later files, and a trial protects only one that runs.
-  const isTooEarly = trigger !== null && isConfirmed(service) && !progress.isLastTrigger(trigger, service);
+  const hasBegun = progress.operation.intents.has(position);
+  // A service that does not run may not start without the later files, and a trial protects only one that runs. After a
+  // kill during a trial, the service may be down because of this trigger.
+  const isTooEarly = trigger !== null && !hasBegun && isConfirmed(service) && !progress.isLastTrigger(trigger, service);
   if (isTooEarly && provider.runs?.(seen) === false) return null;
   const machine = progress.machine((process, fate) => {
     if (fate !== 'left') running(process);
   });
   try {
     let before = service.record?.before ?? null;
-    if (!progress.operation.intents.has(position)) {
+    if (!hasBegun) {
       before = (await progress.originalIsLost(service, provider))
         ? null
         : await provider.remember(resource, seen, difference, before, machine);
