@@ -28,8 +28,8 @@ export type ArchiveBefore =
 
 /** The state before a change that is undone if a service fails with it. */
 type BeforeTrial =
-  /** `link` is the target of `current`, a release that the agent unpacked. `names` are all such releases. */
-  | { was: 'release'; link: string; names: string[] }
+  /** `link` is the target of `current`, which may be another directory. `names` are the releases of the agent. */
+  | { was: 'release'; link: string | null; names: string[] }
   /** The agent's own tree at `path`, which a new one replaces as a whole. */
   | { was: 'tree' };
 
@@ -51,9 +51,7 @@ export function rememberArchiveForTrial(seen: SeenArchive): ArchiveBefore {
   const { releases } = seen;
   if (releases === null) return seen.list === null ? rememberArchive(seen, null) : { was: 'tree' };
   const { link, names } = releases;
-  return names.some((name) => targetOf(name) === link)
-    ? { was: 'release', link: link as string, names }
-    : rememberArchive(seen, null);
+  return names.length > 0 ? { was: 'release', link, names } : rememberArchive(seen, null);
 }
 
 export async function applyArchive(

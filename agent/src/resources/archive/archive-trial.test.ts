@@ -37,6 +37,17 @@ test('removes the first release', () => {
   });
 });
 
+test.each([
+  ['made by hand', '/srv/app'],
+  ['deleted by hand', null],
+])('keeps the releases if the link was %s', (_how, link) => {
+  const from = releases(link, 'b', 'a');
+  expect(archive.rememberForTrial?.(resource, from)).toEqual({ was: 'release', link, names: ['b', 'a'] });
+  expect(undoing(from, releases('releases/c', 'c', 'b', 'a'))).toMatchObject({
+    changes: [{ field: 'release', from: 'releases/c', to: link }],
+  });
+});
+
 test('explains that a former release or tree was not kept', () => {
   expect(() => undoing(releases('releases/a', 'a'), releases('releases/b', 'b'))).toThrow(
     'declare a `keep` of at least 2',

@@ -70,7 +70,8 @@ function diffRemoval({ body }: Declared, before: ArchiveBefore, seen: SeenArchiv
     );
   if (before.was === 'release') {
     const { link = null, names = [] } = seen.releases ?? {};
-    if (!names.some((name) => targetOf(name) === before.link))
+    const isAmong = (all: readonly string[]) => all.some((name) => targetOf(name) === before.link);
+    if (isAmong(before.names) && !isAmong(names))
       throw new HostFailure(`the former release was deleted: declare a \`keep\` of at least 2, so that it stays`);
     return { ...restored, changes: [{ field: 'release', from: link, to: before.link }] };
   }
