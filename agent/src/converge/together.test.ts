@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HostFailure } from '../host/failure.ts';
 import type { Database, Json, Provider } from '../resources/provider/provider.ts';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './test/agent.ts';
-import { file, operation, script } from './test/desired.ts';
+import { file, operation, script, unpacked } from './test/desired.ts';
+import { madeArchive } from './test/made-archive.ts';
 
 /**
  * Tests batches with simulated kinds in a directory: a package is a file, a transaction is a line in a list, and a
@@ -490,8 +491,40 @@ test('restores a file if the agent was killed while the unit, which has a later 
   agent = await startAgent(`${home}/data`);
   const { results } = await agent.ended(applied.operation_id);
   expect(results.map(({ status }) => status)).toEqual(['failed', 'unchanged', 'skipped']);
-  expect(results[0]?.message).toMatch(/it does not work with a\nIts former state is restored, and `confirmed` followed/);
+  expect(results[0]?.message).toMatch(
+    /it does not work with a\nIts former state is restored, and `confirmed` followed/,
+  );
   expect([lines(`${root}/a`), existsSync(`${root}/down`)]).toEqual([['1'], false]);
+});
+
+/** Applies an archive with two releases, and a running unit that follows it. @returns the result of the archive */
+async function release(version: number): Promise<ResourceResult | undefined> {
+  const archive = unpacked(`${root}/app`, madeArchive(`echo ${version} > f`, 'tar --mtime=@0 -czf "$1" *'), {
+    keep: 2,
+  });
+  return (await apply([archive, { ...unit('confirmed-2', [archive.key]), immediate_on: [archive.key] }])).results[0];
+}
+const released = () => readFileSync(`${root}/app/current/f`, 'utf8');
+
+test('keeps a restored release when the next one is unpacked', async () => {
+  await release(1);
+  await release(2);
+  for (const version of [1, 3]) {
+    writeFileSync(`${root}/refuse`, '');
+    expect((await release(version))?.message).toContain('Its former state is restored');
+    expect(released()).toBe('2\n');
+    rmSync(`${root}/refuse`);
+  }
+});
+
+test('explains that a repaired release cannot be restored', async () => {
+  await release(1);
+  writeFileSync(`${root}/app/current/f`, 'by hand\n');
+  writeFileSync(`${root}/refuse`, '');
+  expect((await release(1))?.message).toMatch(
+    /It is still in place, because .* had been changed, and was unpacked again/,
+  );
+  expect(released()).toBe('1\n');
 });
 
 test('fails a resource whose unit cannot follow, and repeats the trigger at the same point next time', async () => {

@@ -30,7 +30,7 @@ export type ArchiveBefore =
 type BeforeTrial =
   /** `link` is the target of `current`, which may be another directory. `names` are the releases of the agent. */
   | { was: 'release'; link: string | null; names: string[] }
-  /** The agent's own tree at `path`, which a new one replaces as a whole. */
+  /** The agent's own tree at `path`, or the release in use. A new tree replaces it as a whole. */
   | { was: 'tree' };
 
 export function rememberArchive(seen: SeenArchive, before: ArchiveBefore | null): ArchiveBefore {
@@ -48,9 +48,11 @@ export function rememberArchive(seen: SeenArchive, before: ArchiveBefore | null)
 
 /** Returns the record of the agent's own trees, which `rememberArchive` counts as absent. */
 export function rememberArchiveForTrial(seen: SeenArchive): ArchiveBefore {
-  const { releases } = seen;
+  const { releases, wanted } = seen;
   if (releases === null) return seen.list === null ? rememberArchive(seen, null) : { was: 'tree' };
   const { link, names } = releases;
+  if (wanted !== null && names.includes(releaseOf(wanted)) && link === targetOf(releaseOf(wanted)))
+    return { was: 'tree' };
   return names.length > 0 ? { was: 'release', link, names } : rememberArchive(seen, null);
 }
 
@@ -178,10 +180,14 @@ async function setLink({ body }: Declared, target: string | null, machine: Machi
   });
 }
 
+/** Makes a release the most recently used one. */
+const renew = ({ folder, name }: Place, machine: Machine): void =>
+  setModified(`${folder}/${besideName(name, 'list')}`, machine.clock.now() / 1000);
+
 /** Removes the least recently used releases. */
-async function prune({ folder, name }: Place, keep: number, machine: Machine): Promise<void> {
-  const seconds = machine.clock.now() / 1000;
-  setModified(`${folder}/${besideName(name, 'list')}`, seconds);
+async function prune(place: Place, keep: number, machine: Machine): Promise<void> {
+  const { folder, name } = place;
+  renew(place, machine);
   const others = releasesIn(folder).filter((other) => other !== name);
   for (const other of others.slice(keep - 1)) await removeRelease(folder, other, machine);
 }
@@ -223,8 +229,12 @@ export async function removeArchive(
   const name = posix.basename(path);
   if (before.was === 'tree') return {};
   if (before.was === 'release') {
-    await setLink(resource, before.link, machine);
-    await removeReleases(resource, machine, before.names);
+    const { link, names } = before;
+    await setLink(resource, link, machine);
+    const releases = trustedPath(machine.walk, `${path}/${releasesName}`, 'null');
+    const restored = names.find((other) => targetOf(other) === link);
+    if (releases !== null && restored !== undefined) renew({ folder: releases, name: restored }, machine);
+    await removeReleases(resource, machine, names);
     return {};
   }
   if (before.was === 'releases') {

@@ -53,7 +53,8 @@ export const archive = defineProvider<'archive', SeenArchive, ArchiveBefore>({
 /** Returns the resource with its recorded layout and without a declared archive. */
 function withoutContent(resource: Declared, before: ArchiveBefore): Declared {
   const { path, keep } = resource.body;
-  const layout = before.was === 'releases' || before.was === 'release' ? { keep: keep ?? 1 } : {};
+  const hasReleases = before.was === 'tree' ? keep != null : before.was !== 'path';
+  const layout = hasReleases ? { keep: keep ?? 1 } : {};
   return { ...resource, body: { path, ensure: 'absent', ...layout } };
 }
 
@@ -66,7 +67,9 @@ function diffRemoval({ body }: Declared, before: ArchiveBefore, seen: SeenArchiv
   const restored: Difference = { ...gone, changes: [], message: 'restores the original state' };
   if (before.was === 'tree')
     throw new HostFailure(
-      `the new archive replaced the tree at ${body.path}: declare \`keep\`, so that the former one stays`,
+      body.keep == null
+        ? `the new archive replaced the tree at ${body.path}: declare \`keep\`, so that the former one stays`
+        : `the release in use at ${body.path} had been changed, and was unpacked again`,
     );
   if (before.was === 'release') {
     const { link = null, names = [] } = seen.releases ?? {};
