@@ -497,6 +497,22 @@ test('restores a file if the agent was killed while the unit, which has a later 
   expect([lines(`${root}/a`), existsSync(`${root}/down`)]).toEqual([['1'], false]);
 });
 
+test('starts no unit in an undo that was too early to try', async () => {
+  const [a, b] = [`path:${root}/a`, `path:${root}/b`];
+  const running = { ...unit('confirmed-2', [a]), immediate_on: [a] };
+  await apply([file(a.slice(5), { content: '1' }, { id: 'a' }), running]);
+  const { results } = await apply([
+    file(a.slice(5), { content: 'bad' }, { id: 'a' }),
+    file(b.slice(5), { content: '1' }, { id: 'b' }),
+    { ...unit('confirmed', [a, b]), immediate_on: [a, b] },
+    running,
+  ]);
+  expect(results[0]).toMatchObject({
+    status: 'failed',
+    message: expect.stringMatching(/Its former state is restored, and `confirmed-2` followed\.$/),
+  });
+});
+
 /** Applies an archive with two releases, and a running unit that follows it. @returns the result of the archive */
 async function release(version: number): Promise<ResourceResult | undefined> {
   const archive = unpacked(`${root}/app`, madeArchive(`echo ${version} > f`, 'tar --mtime=@0 -czf "$1" *'), {

@@ -80,14 +80,17 @@ async function undo(
     progress.stale();
   }
   progress.context.crashPoint('undo:restored');
+  // A service without an intent was not tried, because it was too early or there was nothing to do.
+  const followers = services.filter(({ position }) => progress.operation.intents.has(position));
   const failures: string[] = [];
-  for (const service of services) {
+  for (const service of followers) {
     const failure = await apply(progress, service, stepsState, null);
     if (failure !== null) failures.push(`\`${labelOf(service.resource)}\`: ${failure}`);
   }
   const restored = 'Its former state is restored';
   if (failures.length > 0) return `${restored}, but a service does not work with that either: ${failures.join('; ')}`;
-  return `${restored}, and ${services.map(({ resource }) => `\`${labelOf(resource)}\``).join(', ')} followed.`;
+  if (followers.length === 0) return `${restored}.`;
+  return `${restored}, and ${followers.map(({ resource }) => `\`${labelOf(resource)}\``).join(', ')} followed.`;
 }
 
 /**
