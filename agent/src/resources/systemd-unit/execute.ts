@@ -192,6 +192,8 @@ async function together(doing: string, works: Work[], verb: readonly string[], m
 
 const past = (doing: string): string => (doing === 'stop' ? 'stopped' : `${doing}d`);
 
+const stopAlone = ['stop', '--job-mode=ignore-dependencies'];
+
 /**
  * Stops, restarts, reloads, and starts units, with one call each.
  * @returns the results of systemctl, by subcommand
@@ -201,13 +203,13 @@ async function process(due: readonly Work[], machine: Machine): Promise<Map<Proc
   for (const verb of ['stop', 'restart', 'reload', 'start'] as const) {
     const some = due.filter((work) => work.process === verb);
     if (some.length === 0) continue;
-    if (verb === 'start' || verb === 'restart') {
-      // Otherwise, systemd could restart such a unit in between, and its counter would show a failure of this start.
-      const crashing = some.filter(({ item }) => isCrashing(item.seen.unit));
-      if (crashing.length > 0) await systemctl(['stop'], names(crashing), machine.limits.scriptMs, machine);
-      // Resets the start limit: systemd refuses to start a unit that was started too often, even on request.
+    const crashing = verb === 'start' ? some.filter(({ item }) => isCrashing(item.seen.unit)) : [];
+    // Otherwise, systemd could restart such a unit before it is started, and its counter would show a failure of this
+    // start. A plain stop would also stop the units that require this one, which the start would not start again.
+    if (crashing.length > 0) await systemctl(stopAlone, names(crashing), machine.limits.scriptMs, machine);
+    // Resets the start limit: systemd refuses to start a unit that was started too often, even on request.
+    if (verb === 'start' || verb === 'restart')
       await systemctl(['reset-failed'], names(some), machine.limits.scriptMs, machine);
-    }
     answers.set(verb, await systemctl([verb], names(some), machine.limits.scriptMs, machine));
   }
   return answers;
