@@ -74,6 +74,8 @@ describe.skipIf(reason !== null)(`examples/sites/web-application${why}`, () => {
 
   test('serves data from PostgreSQL over TLS on a machine that had nothing', async () => {
     report();
+    await host.listen(8081);
+    expect(await reaches(host.machine.address, 8081)).toBe(true);
     expect(await host.apply()).toMatchObject({ status: 'succeeded', error: null });
     expect(await ask('POST', 'text=buy+%3Cmilk%3E')).toMatchObject({ status: 303 });
     expect(await ask('GET')).toMatchObject({ status: 200, text: expect.stringContaining('<li>buy &lt;milk&gt;</li>') });
@@ -82,9 +84,10 @@ describe.skipIf(reason !== null)(`examples/sites/web-application${why}`, () => {
     const redirect = await fetch(`http://${host.machine.address}/a`, { redirect: 'manual' });
     expect([redirect.status, redirect.headers.get('location')]).toEqual([301, `https://${domain}/a`]);
 
-    const ports = [22, 80, 443, 5432, 8000];
+    const ports = [22, 80, 443, 5432, 8000, 8081];
     const open = await Promise.all(ports.map((port) => reaches(host.machine.address, port)));
-    expect(open).toEqual([true, true, true, false, false]);
+    expect(open).toEqual([true, true, true, false, false, false]);
+    await host.machine.sh('systemctl is-active listener-8081; systemctl stop listener-8081');
     const ssh = 'ssh -i /run/ada -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR';
     expect(await host.machine.sh(`${ssh} ada@127.0.0.1 'ulimit -n; sudo -n id -u'`)).toBe('4096\n0\n');
     expect(await host.machine.sh('sshd -T | grep -E "^(passwordauthentication|permitrootlogin) "')).toBe(
@@ -108,6 +111,9 @@ describe.skipIf(reason !== null)(`examples/sites/web-application${why}`, () => {
     expect(dumps.slice(0, 2)).toEqual(['2026-01-03T023000Z.dump', '2026-01-04T023000Z.dump']);
     expect(dumps).toHaveLength(3);
     expect(await host.machine.sh(`pg_restore --file=- /var/backups/notes/${dumps[2]}`)).toContain('buy <milk>');
+    const asked = 'DATABASE=missing KEEP=3 FOLDER=/var/backups/notes /usr/local/sbin/notes-backup';
+    expect((await host.machine.run(['sh', '-c', `cd /; runuser -u postgres -- env ${asked}`])).code).toBe(1);
+    expect((await host.machine.sh('ls /var/backups/notes')).trim().split('\n')).toEqual(dumps);
     expect(await host.machine.sh('systemctl list-timers --no-legend notes-backup.timer')).toContain(
       'notes-backup.service',
     );
@@ -209,6 +215,19 @@ describe.skipIf(reason !== null)(`examples/sites/single-binary${why}`, () => {
     );
     expect(changesOf(await host.apply())).toEqual({});
     expect(await host.drift()).toMatchObject({ status: 'in_sync' });
+  });
+
+  test('refuses machines of networks that are not listed', async () => {
+    report();
+    const { clients } = values.beacon;
+    for (const [networks, isOpen] of [
+      [['192.0.2.0/24'], false],
+      [clients, true],
+    ] as const) {
+      await host.change({ beacon: { ...values.beacon, clients: [...networks] } });
+      expect(changesOf(await host.apply())).toEqual({ 'beacon:clients': 'update' });
+      expect(await reaches(host.machine.address, 7070)).toBe(isOpen);
+    }
   });
 
   test('upgrades, goes back, and restores the former version if a new one does not start', async () => {

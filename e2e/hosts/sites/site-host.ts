@@ -125,6 +125,15 @@ export class SiteHost {
     return await this.apply();
   }
 
+  /** Starts a program that accepts connections to a port on all addresses. */
+  async listen(port: number): Promise<void> {
+    const options = `LocalAddr => "0.0.0.0", LocalPort => ${port}, Listen => 5, ReuseAddr => 1`;
+    const text = `my $s = IO::Socket::INET->new(${options}) or die; while (my $c = $s->accept) { close $c }`;
+    const unit = `listener-${port}`;
+    await this.machine.sh(`systemd-run --quiet --unit=${unit} perl -MIO::Socket::INET -e '${text}'`);
+    await this.machine.sh(`until ss -Hltn | grep -q ':${port} '; do sleep 0.1; systemctl is-active ${unit}; done`);
+  }
+
   /** Returns the state of the running system, now and before the first apply. */
   async states(): Promise<{ now: string; before: string }> {
     return { now: await this.machine.sh(stateText), before: this.#stateBefore };
@@ -169,8 +178,9 @@ export class SiteHost {
   }
 }
 
-/** Returns the actions of an apply that changed something, by `module:id`. */
-export const changesOf = ({ resources }: Operation): Record<string, string> =>
-  Object.fromEntries(
-    resources.filter(({ status }) => status === 'changed').map(({ module, id, action }) => [`${module}:${id}`, action]),
-  );
+/** Expects that an apply succeeded, and returns the actions that changed something, by `module:id`. */
+export function changesOf({ status, error, resources }: Operation): Record<string, string> {
+  expect({ status, error }).toEqual({ status: 'succeeded', error: null });
+  const changed = resources.filter((resource) => resource.status === 'changed');
+  return Object.fromEntries(changed.map(({ module, id, action }) => [`${module}:${id}`, action]));
+}
