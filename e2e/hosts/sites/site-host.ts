@@ -129,9 +129,8 @@ export class SiteHost {
   async listen(port: number): Promise<void> {
     const options = `LocalAddr => "0.0.0.0", LocalPort => ${port}, Listen => 5, ReuseAddr => 1`;
     const text = `my $s = IO::Socket::INET->new(${options}) or die; while (my $c = $s->accept) { close $c }`;
-    const unit = `listener-${port}`;
-    await this.machine.sh(`systemd-run --quiet --unit=${unit} perl -MIO::Socket::INET -e '${text}'`);
-    await this.machine.sh(`until ss -Hltn | grep -q ':${port} '; do sleep 0.1; systemctl is-active ${unit}; done`);
+    await this.machine.sh(`systemd-run --quiet --unit=listener-${port} perl -MIO::Socket::INET -e '${text}'`);
+    await this.machine.sh(`until ss --no-header --listening --tcp --numeric | grep -q ':${port} '; do sleep 0.1; done`);
   }
 
   /** Returns the state of the running system, now and before the first apply. */

@@ -116,8 +116,8 @@ async function apply(
   const { seen } = observation;
   const { difference } = decision;
   const hasBegun = progress.operation.intents.has(position);
-  // A service that does not run may not start without the later files, and a trial protects only one that runs. After a
-  // kill during a trial, the service may be down because of this trigger.
+  // A service that does not run may not start without the later files, and a trial protects only one that runs. If the
+  // agent was killed during a trial, the service may be down because of this trigger.
   const isTooEarly = trigger !== null && !hasBegun && isConfirmed(service) && !progress.isLastTrigger(trigger, service);
   if (isTooEarly && provider.runs?.(seen) === false) return null;
   const machine = progress.machine((process, fate) => {
