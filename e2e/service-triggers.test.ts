@@ -118,6 +118,41 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     }
   });
 
+  test('the start of a service that keeps crashing leaves its dependents alone, even if the agent is killed', async () => {
+    await machine.sh(
+      [
+        unit(
+          'flaps',
+          'Restart=always\nRestartSec=1000\nExecStart=/bin/sh -c "test -e /run/works && exec sleep 1000; exit 1"',
+        ),
+        unit('needy', 'ExecStart=/bin/sleep 1000\n[Unit]\nRequires=flaps.service\nPartOf=flaps.service'),
+        'systemctl daemon-reload',
+      ].join(''),
+    );
+    await machine.sh('touch /run/works; systemctl start flaps needy');
+    const desired = [service('flaps', { running: true })];
+    const crash = () =>
+      machine.sh(`rm /run/works; systemctl kill --signal KILL flaps
+        until systemctl show -P SubState flaps | grep -q auto-restart; do sleep 0.05; done
+        touch /run/works; systemctl show -P InvocationID needy`);
+    const healthy = await crash();
+    const { points } = await agent.killedAt(operation('apply', desired), 0);
+    expect(await machine.sh('systemctl is-active flaps needy; systemctl show -P InvocationID needy')).toBe(
+      `active\nactive\n${healthy}`,
+    );
+    const [first, last] = [points.indexOf('together:before') + 1, points.lastIndexOf('batch:ended')];
+    expect(last).toBeGreaterThan(first + 3);
+    for (let at = first; at <= last; at++) {
+      if (points[at - 1] === 'process:before') continue;
+      const name = `${at}, ${points[at - 1]}`;
+      const needy = await crash();
+      const { reported } = await agent.killedAt(operation('apply', desired), at);
+      expect(reported.results, name).toMatchObject([{ status: 'changed' }]);
+      const shown = await machine.sh('systemctl is-active flaps needy; systemctl show -P InvocationID needy');
+      expect(shown, name).toBe(`active\nactive\n${needy}`);
+    }
+  });
+
   test('an operation queries fifty units with one command', async () => {
     await machine.sh(
       `printf '#!/bin/sh\\necho "$1" >> ${log}\\nexec /bin/systemctl "$@"\\n' > /usr/local/sbin/systemctl; chmod 755 /usr/local/sbin/systemctl`,

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { ip, links } from './ip.ts';
 import { machineName, owner } from './leftovers.ts';
 
@@ -84,3 +85,16 @@ function takeNumber(): number {
   }
   throw new Error('cannot create a network for the test hosts', { cause: reason });
 }
+
+/** Reports whether a port accepts a connection within 700 ms. */
+export const reaches = (host: string, port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: 700 });
+    const end = (reached: boolean) => {
+      socket.destroy();
+      resolve(reached);
+    };
+    socket.on('connect', () => end(true));
+    socket.on('timeout', () => end(false));
+    socket.on('error', () => end(false));
+  });

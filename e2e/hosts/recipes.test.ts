@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import {
   applyAgent,
@@ -18,6 +17,7 @@ import { type Orchestrator, Stage } from '../harness.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
 import type { Machine } from './machine.ts';
+import { reaches } from './network.ts';
 import {
   byHand,
   changedParameters,
@@ -303,16 +303,3 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(different).toContain('/var/lib/postgresql/15/main/PG_VERSION');
   });
 });
-
-/** Reports whether a port accepts a connection within 700 ms. */
-const reaches = (host: string, port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: 700 });
-    const end = (reached: boolean) => {
-      socket.destroy();
-      resolve(reached);
-    };
-    socket.on('connect', () => end(true));
-    socket.on('timeout', () => end(false));
-    socket.on('error', () => end(false));
-  });

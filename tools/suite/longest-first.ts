@@ -57,6 +57,7 @@ const longest = [
   'e2e/small-heap.test.ts',
   'e2e/locale.test.ts',
   'e2e/hosts/recipes.test.ts',
+  'e2e/hosts/sites.test.ts',
   'e2e/kill.test.ts',
   'e2e/browser/flows.test.ts',
   'e2e/hosts/installation.test.ts',

@@ -115,6 +115,7 @@ export class Progress {
   hasUnflushedSkip = false;
   /** Databases that this operation has read, by name. */
   readonly #databases = new Map<string, Promise<unknown>>();
+  #steps: readonly Step[] = [];
   #resources: readonly Step['resource'][] = [];
   #desired: ReadonlyMap<string, Step['resource']> = new Map();
   /** Steps that other resources trigger immediately, by key of the triggering resource. */
@@ -142,6 +143,7 @@ export class Progress {
   setSteps(steps: readonly Step[]): void {
     this.#desired = desiredByKey(steps);
     this.#declared = declaredPaths(this.#desired.values());
+    this.#steps = steps;
     this.#resources = steps.map(({ resource }) => resource);
     this.#pathsWithSecrets = null;
     const triggered = steps.flatMap((step) =>
@@ -158,6 +160,15 @@ export class Progress {
    */
   triggeredImmediately({ kind, resource }: Step): readonly Step[] {
     return kind === 'remove' ? [] : (this.#immediate.get(resource.key) ?? []);
+  }
+
+  /** Reports whether no later resource triggers the service immediately. */
+  isLastTrigger({ position }: Step, service: Step): boolean {
+    const { immediate_on = [] } = service.resource;
+    return !this.#steps.some(
+      ({ kind, resource, position: other }) =>
+        other > position && kind === 'apply' && immediate_on.includes(resource.key),
+    );
   }
 
   /** Reports whether the resource must be restored if a service that follows it immediately fails with it. */

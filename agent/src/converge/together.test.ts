@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HostFailure } from '../host/failure.ts';
 import type { Database, Json, Provider } from '../resources/provider/provider.ts';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './test/agent.ts';
-import { file, operation, script } from './test/desired.ts';
+import { file, operation, script, unpacked } from './test/desired.ts';
+import { madeArchive } from './test/made-archive.ts';
 
 /**
  * Tests batches with simulated kinds in a directory: a package is a file, a transaction is a line in a list, and a
@@ -99,12 +100,19 @@ const packages: Provider<Seen, Json> = {
 
 const outputOf = (stderr: string) => ({ stdout: '', stderr, exitCode: 1, truncated: false });
 
+function isConfirmed(resource: ResolvedResource): boolean {
+  return nameOf(resource).startsWith('confirmed');
+}
+
 /** A simplified systemd unit, which only counts its restarts. */
-const units: Provider<{ restarts: number }, Json> = {
-  ...(packages as unknown as Provider<{ restarts: number }, Json>),
+const units: Provider<{ restarts: number; isDown: boolean }, Json> = {
+  ...(packages as unknown as Provider<{ restarts: number; isDown: boolean }, Json>),
   type: 'service-launchd',
   brings: () => [],
-  observe: (resource) => ({ restarts: lines(`${root}/restarts-${nameOf(resource)}`).length }),
+  observe: (resource) => ({
+    restarts: lines(`${root}/restarts-${nameOf(resource)}`).length,
+    isDown: existsSync(`${root}/down`),
+  }),
   diff: (resource, _seen, { restartBy }) =>
     nameOf(resource) === 'from-package' && !installed().includes('daemon')
       ? {
@@ -119,10 +127,15 @@ const units: Provider<{ restarts: number }, Json> = {
   async together(items) {
     return items.map(({ resource }) => {
       if (existsSync(`${root}/refuse`)) return { failure: 'it refuses' };
+      if (nameOf(resource) === 'confirmed' && !existsSync(`${root}/b`)) return { failure: 'it needs b' };
+      if (isConfirmed(resource) && lines(`${root}/a`).includes('bad')) return { failure: 'it does not work with a' };
+      rmSync(`${root}/down`, { force: true });
       appendFileSync(`${root}/restarts-${nameOf(resource)}`, 'restart\n');
       return {};
     });
   },
+  confirms: isConfirmed,
+  runs: ({ restarts, isDown }) => restarts > 0 && !isDown,
   wasApplied: (_resource, brief, seen) => seen.restarts > (brief as { restarts: number }).restarts,
 };
 
@@ -438,6 +451,96 @@ test('restarts a unit once if only its immediate trigger is due, and reports the
   expect([seen(), restarts()]).toEqual([[1, 3], 3]);
   expect((await apply(followed('2', '1'))).results[3]).toMatchObject({ action: 'none', status: 'unchanged' });
   expect(restarts()).toBe(3);
+});
+
+test('starts a confirmed unit with the last file that it follows, and then tries each file', async () => {
+  const keys = [`path:${root}/a`, `path:${root}/b`];
+  const files = (content: string) => ['a', 'b'].map((id) => file(`${root}/${id}`, { content }, { id }));
+  const desired = (content: string) => [...files(content), { ...unit('confirmed', keys), immediate_on: keys }];
+  const count = () => lines(`${root}/restarts-confirmed`).length;
+  expect((await apply(desired('1'))).results.map(({ status }) => status)).toEqual(['changed', 'changed', 'changed']);
+  expect(count()).toBe(1);
+  await apply(desired('2'));
+  expect(count()).toBe(3);
+});
+
+test('restores a file if the agent was killed while the unit, which has a later trigger, was down with it', async () => {
+  const keys = [`path:${root}/a`, `path:${root}/b`];
+  const files = (a: string) => [
+    file(`${root}/a`, { content: a }, { id: 'a' }),
+    file(`${root}/b`, { content: '1' }, { id: 'b' }),
+  ];
+  const desired = (a: string) => [...files(a), { ...unit('confirmed', keys), immediate_on: keys }];
+  await apply(desired('1'));
+  await agent.stop();
+  const applied = operation('apply', desired('bad'));
+  let isDead = false;
+  await new Promise<void>((resolve) => {
+    startAgent(`${home}/data`, {
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      crashPoint(point) {
+        if (point === 'immediately:synced') {
+          isDead = true;
+          writeFileSync(`${root}/down`, '');
+          resolve();
+        }
+        if (isDead) throw new Error('cut off');
+      },
+    }).then((doomed) => doomed.run(applied).catch(() => null));
+  });
+  agent = await startAgent(`${home}/data`);
+  const { results } = await agent.ended(applied.operation_id);
+  expect(results.map(({ status }) => status)).toEqual(['failed', 'unchanged', 'skipped']);
+  expect(results[0]?.message).toMatch(
+    /it does not work with a\nIts former state is restored, and `confirmed` followed/,
+  );
+  expect([lines(`${root}/a`), existsSync(`${root}/down`)]).toEqual([['1'], false]);
+});
+
+test('starts no unit in an undo that was too early to try', async () => {
+  const [a, b] = [`path:${root}/a`, `path:${root}/b`];
+  const running = { ...unit('confirmed-2', [a]), immediate_on: [a] };
+  await apply([file(a.slice(5), { content: '1' }, { id: 'a' }), running]);
+  const { results } = await apply([
+    file(a.slice(5), { content: 'bad' }, { id: 'a' }),
+    file(b.slice(5), { content: '1' }, { id: 'b' }),
+    { ...unit('confirmed', [a, b]), immediate_on: [a, b] },
+    running,
+  ]);
+  expect(results[0]).toMatchObject({
+    status: 'failed',
+    message: expect.stringMatching(/Its former state is restored, and `confirmed-2` followed\.$/),
+  });
+});
+
+/** Applies an archive with two releases, and a running unit that follows it. @returns the result of the archive */
+async function release(version: number): Promise<ResourceResult | undefined> {
+  const archive = unpacked(`${root}/app`, madeArchive(`echo ${version} > f`, 'tar --mtime=@0 -czf "$1" *'), {
+    keep: 2,
+  });
+  return (await apply([archive, { ...unit('confirmed-2', [archive.key]), immediate_on: [archive.key] }])).results[0];
+}
+const released = () => readFileSync(`${root}/app/current/f`, 'utf8');
+
+test('keeps a restored release when the next one is unpacked', async () => {
+  await release(1);
+  await release(2);
+  for (const version of [1, 3]) {
+    writeFileSync(`${root}/refuse`, '');
+    expect((await release(version))?.message).toContain('Its former state is restored');
+    expect(released()).toBe('2\n');
+    rmSync(`${root}/refuse`);
+  }
+});
+
+test('explains that a repaired release cannot be restored', async () => {
+  await release(1);
+  writeFileSync(`${root}/app/current/f`, 'by hand\n');
+  writeFileSync(`${root}/refuse`, '');
+  expect((await release(1))?.message).toMatch(
+    /It is still in place, because .* had been changed, and was unpacked again/,
+  );
+  expect(released()).toBe('1\n');
 });
 
 test('fails a resource whose unit cannot follow, and repeats the trigger at the same point next time', async () => {

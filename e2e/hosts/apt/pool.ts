@@ -16,9 +16,15 @@ interface Contents {
 const contents = {
   /** The packages for most tests. */
   samples: { fetched: ['nginx-light', 'openrc', 'nftables'], made: recipes },
-  /** The packages for the documentation's recipes. Separate, so that only their test waits for the 25 MB download. */
+  /**
+   * The packages for the documentation's recipes and for `examples/sites`. Separate, so that only their tests wait for
+   * the 25 MB download.
+   */
   recipes: {
-    fetched: ['nginx', 'postgresql-15', 'nftables', 'unattended-upgrades', 'prometheus-node-exporter'],
+    fetched: [
+      ...['nginx', 'postgresql-15', 'nftables', 'unattended-upgrades', 'prometheus-node-exporter'],
+      ...['gunicorn', 'python3-psycopg2'],
+    ],
     // Empty packages suffice, because the tests only plan the recipe for containers.
     made: ['docker.io', 'docker-compose'].map((name) => ({ name, version: '20.10' })),
   },

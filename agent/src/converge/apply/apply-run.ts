@@ -191,7 +191,9 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
           ? null
           : await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
         if (progress.isOnTrial(step))
-          planned.former = await provider.remember(step.resource, observation.seen, decision.difference, null, machine);
+          planned.former =
+            provider.rememberForTrial?.(step.resource, observation.seen) ??
+            (await provider.remember(step.resource, observation.seen, decision.difference, null, machine));
       }
       const path = provider.path(step.resource);
       if (path !== null) for (const directory of progress.missingAbove(path)) made.add(directory);

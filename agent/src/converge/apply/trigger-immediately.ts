@@ -41,7 +41,7 @@ async function triggerImmediately(
   for (const service of progress.triggeredImmediately(step)) {
     // The trigger from an earlier operation becomes due again at the same point.
     if (status !== 'changed' && !(status === 'unchanged' && stepsState.isPending(service, step))) continue;
-    const failure = await apply(progress, service, stepsState);
+    const failure = await apply(progress, service, stepsState, step);
     tried.push(service);
     if (failure === null) continue;
     const follows = `\`${labelOf(service.resource)}\` could not follow: ${failure}`;
@@ -80,21 +80,30 @@ async function undo(
     progress.stale();
   }
   progress.context.crashPoint('undo:restored');
+  // A service without an intent was not tried, because it was too early or there was nothing to do.
+  const followers = services.filter(({ position }) => progress.operation.intents.has(position));
   const failures: string[] = [];
-  for (const service of services) {
-    const failure = await apply(progress, service, stepsState);
+  for (const service of followers) {
+    const failure = await apply(progress, service, stepsState, null);
     if (failure !== null) failures.push(`\`${labelOf(service.resource)}\`: ${failure}`);
   }
   const restored = 'Its former state is restored';
   if (failures.length > 0) return `${restored}, but a service does not work with that either: ${failures.join('; ')}`;
-  return `${restored}, and ${services.map(({ resource }) => `\`${labelOf(resource)}\``).join(', ')} followed.`;
+  if (followers.length === 0) return `${restored}.`;
+  return `${restored}, and ${followers.map(({ resource }) => `\`${labelOf(resource)}\``).join(', ')} followed.`;
 }
 
 /**
  * Applies a service before its own step.
+ * @param trigger the step that triggers it; null if that step was restored
  * @returns the failure; null if applying succeeded or there is nothing to do
  */
-async function apply(progress: Progress, service: Step, stepsState: StepsState): Promise<string | null> {
+async function apply(
+  progress: Progress,
+  service: Step,
+  stepsState: StepsState,
+  trigger: Step | null,
+): Promise<string | null> {
   const { journal, running, stopping } = progress.context;
   const provider = providerFor(service);
   if (provider?.together === undefined || stepsState.obstacle(service, progress.desired) !== null) return null;
@@ -106,12 +115,17 @@ async function apply(progress: Progress, service: Step, stepsState: StepsState):
   const { resource, position } = service;
   const { seen } = observation;
   const { difference } = decision;
+  const hasBegun = progress.operation.intents.has(position);
+  // A service that does not run may not start without the later files, and a trial protects only one that runs. If the
+  // agent was killed during a trial, the service may be down because of this trigger.
+  const isTooEarly = trigger !== null && !hasBegun && isConfirmed(service) && !progress.isLastTrigger(trigger, service);
+  if (isTooEarly && provider.runs?.(seen) === false) return null;
   const machine = progress.machine((process, fate) => {
     if (fate !== 'left') running(process);
   });
   try {
     let before = service.record?.before ?? null;
-    if (!progress.operation.intents.has(position)) {
+    if (!hasBegun) {
       before = (await progress.originalIsLost(service, provider))
         ? null
         : await provider.remember(resource, seen, difference, before, machine);

@@ -23,7 +23,15 @@ export type ArchiveBefore =
   /** `inode` identifies the object that is kept next to `path`; null if there was none. */
   | { was: 'path'; inode: string | null }
   /** `link` is the target of `current`. `made` records which directories the agent created. */
-  | { was: 'releases'; link: string | null; made: { root: boolean; releases: boolean } };
+  | { was: 'releases'; link: string | null; made: { root: boolean; releases: boolean } }
+  | BeforeTrial;
+
+/** The state before a change that is undone if a service fails with it. */
+type BeforeTrial =
+  /** `link` is the target of `current`, which may be another directory. `names` are the releases of the agent. */
+  | { was: 'release'; link: string | null; names: string[] }
+  /** The agent's own tree at `path`, or the release in use. A new tree replaces it as a whole. */
+  | { was: 'tree' };
 
 export function rememberArchive(seen: SeenArchive, before: ArchiveBefore | null): ArchiveBefore {
   if (before !== null) return before;
@@ -36,6 +44,16 @@ export function rememberArchive(seen: SeenArchive, before: ArchiveBefore | null)
     link: isOurs ? null : releases.link,
     made: { root: !releases.hasRoot, releases: !releases.hasReleases || releases.names.length > 0 },
   };
+}
+
+/** Returns the record of the agent's own trees, which `rememberArchive` counts as absent. */
+export function rememberArchiveForTrial(seen: SeenArchive): ArchiveBefore {
+  const { releases, wanted } = seen;
+  if (releases === null) return seen.list === null ? rememberArchive(seen, null) : { was: 'tree' };
+  const { link, names } = releases;
+  if (wanted !== null && names.includes(releaseOf(wanted)) && link === targetOf(releaseOf(wanted)))
+    return { was: 'tree' };
+  return names.length > 0 ? { was: 'release', link, names } : rememberArchive(seen, null);
 }
 
 export async function applyArchive(
@@ -162,10 +180,14 @@ async function setLink({ body }: Declared, target: string | null, machine: Machi
   });
 }
 
+/** Makes a release the most recently used one. */
+const renew = ({ folder, name }: Place, machine: Machine): void =>
+  setModified(`${folder}/${besideName(name, 'list')}`, machine.clock.now() / 1000);
+
 /** Removes the least recently used releases. */
-async function prune({ folder, name }: Place, keep: number, machine: Machine): Promise<void> {
-  const seconds = machine.clock.now() / 1000;
-  setModified(`${folder}/${besideName(name, 'list')}`, seconds);
+async function prune(place: Place, keep: number, machine: Machine): Promise<void> {
+  const { folder, name } = place;
+  renew(place, machine);
   const others = releasesIn(folder).filter((other) => other !== name);
   for (const other of others.slice(keep - 1)) await removeRelease(folder, other, machine);
 }
@@ -177,10 +199,10 @@ async function removeRelease(folder: string, name: string, machine: Machine): Pr
   machine.changedDirectory(folder);
 }
 
-async function removeReleases({ body }: Declared, machine: Machine): Promise<void> {
+async function removeReleases({ body }: Declared, machine: Machine, except: readonly string[] = []): Promise<void> {
   const folder = trustedPath(machine.walk, `${body.path}/${releasesName}`, 'null');
   if (folder === null) return;
-  for (const name of releasesIn(folder)) await removeRelease(folder, name, machine);
+  for (const name of releasesIn(folder)) if (!except.includes(name)) await removeRelease(folder, name, machine);
 }
 
 /** Removes the agent's tree, but not files that others created. */
@@ -205,6 +227,16 @@ export async function removeArchive(
   const folder = trustedPath(machine.walk, folderOf(path), 'null');
   if (folder === null) return {};
   const name = posix.basename(path);
+  if (before.was === 'tree') return {};
+  if (before.was === 'release') {
+    const { link, names } = before;
+    await setLink(resource, link, machine);
+    const releases = trustedPath(machine.walk, `${path}/${releasesName}`, 'null');
+    const restored = names.find((other) => targetOf(other) === link);
+    if (releases !== null && restored !== undefined) renew({ folder: releases, name: restored }, machine);
+    await removeReleases(resource, machine, names);
+    return {};
+  }
   if (before.was === 'releases') {
     await setLink(resource, before.link, machine);
     await removeReleases(resource, machine);

@@ -3,7 +3,7 @@ import { checkPath } from '../../host/files/path-walk.ts';
 import { broughtBy } from '../file-unix/brought.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, nothing } from '../provider/provider.ts';
-import { type ArchiveBefore, applyArchive, rememberArchive, removeArchive } from './apply.ts';
+import { type ArchiveBefore, applyArchive, rememberArchive, rememberArchiveForTrial, removeArchive } from './apply.ts';
 import { diffArchive, ourReleases, targetOf } from './diff.ts';
 import type { Declared } from './place.ts';
 import { lookAtArchive, type SeenArchive } from './seen.ts';
@@ -35,6 +35,7 @@ export const archive = defineProvider<'archive', SeenArchive, ArchiveBefore>({
   observe: (resource, _circumstances, machine) => lookAtArchive(resource, machine),
   diff: diffArchive,
   remember: async (_resource, seen, _difference, before) => rememberArchive(seen, before),
+  rememberForTrial: (_resource, seen) => rememberArchiveForTrial(seen),
   apply: (resource, seen, difference, machine) => applyArchive(resource, seen, difference, machine),
   observeForRemoval(resource, before, machine) {
     try {
@@ -52,7 +53,8 @@ export const archive = defineProvider<'archive', SeenArchive, ArchiveBefore>({
 /** Returns the resource with its recorded layout and without a declared archive. */
 function withoutContent(resource: Declared, before: ArchiveBefore): Declared {
   const { path, keep } = resource.body;
-  const layout = before.was === 'releases' ? { keep: keep ?? 1 } : {};
+  const hasReleases = before.was === 'tree' ? keep != null : before.was !== 'path';
+  const layout = hasReleases ? { keep: keep ?? 1 } : {};
   return { ...resource, body: { path, ensure: 'absent', ...layout } };
 }
 
@@ -63,6 +65,19 @@ function diffRemoval({ body }: Declared, before: ArchiveBefore, seen: SeenArchiv
     diff: null,
   };
   const restored: Difference = { ...gone, changes: [], message: 'restores the original state' };
+  if (before.was === 'tree')
+    throw new HostFailure(
+      body.keep == null
+        ? `the new archive replaced the tree at ${body.path}: declare \`keep\`, so that the former one stays`
+        : `the release in use at ${body.path} had been changed, and was unpacked again`,
+    );
+  if (before.was === 'release') {
+    const { link = null, names = [] } = seen.releases ?? {};
+    const isAmong = (all: readonly string[]) => all.some((name) => targetOf(name) === before.link);
+    if (isAmong(before.names) && !isAmong(names))
+      throw new HostFailure(`the former release was deleted: declare a \`keep\` of at least 2, so that it stays`);
+    return { ...restored, changes: [{ field: 'release', from: link, to: before.link }] };
+  }
   if (before.was === 'releases') {
     const link = seen.releases?.link ?? null;
     const isOurs = ourReleases(seen) || (seen.releases?.names ?? []).some((name) => targetOf(name) === link);

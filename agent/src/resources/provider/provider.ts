@@ -270,6 +270,11 @@ export interface Provider<
     before: Before | null,
     machine: Machine,
   ): Promise<Before>;
+  /**
+   * Records the current state, which is restored if a confirmed service fails with the change. Without it, `remember`
+   * records that state: it must then not count an object of the agent as absent.
+   */
+  rememberForTrial?(resource: Resource, seen: Seen): Before;
   /** Returns the record to store when nothing changes, if the agent already owns the object. */
   claim(resource: Resource, machine: Machine): Before | null;
   apply(resource: Resource, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
@@ -297,6 +302,8 @@ export interface Provider<
    * triggering resource, if that is recheckable.
    */
   confirms?(resource: Resource): boolean;
+  /** Reports whether the service runs. */
+  runs?(seen: Seen): boolean;
   /**
    * Prepares the machine for observation after the agent was killed during `together`. The processes that it had
    * started have exited.

@@ -11,7 +11,7 @@ import { confirmWork } from './confirmation.ts';
 import { bodyOf, dropInDirectory, dropInFile, isOwned, serviceOf, unitFile, unitOf } from './declared.ts';
 import { restartsFor } from './diff.ts';
 import { enablingBack, fileRemovals, runningBack } from './removal.ts';
-import { isEnabled, isLive, isUp, type ServiceBefore, units } from './seen.ts';
+import { isCrashing, isEnabled, isLive, isUp, type ServiceBefore, units } from './seen.ts';
 import type { Enabling, Process, ServiceItem, Work } from './work.ts';
 
 /**
@@ -192,6 +192,8 @@ async function together(doing: string, works: Work[], verb: readonly string[], m
 
 const past = (doing: string): string => (doing === 'stop' ? 'stopped' : `${doing}d`);
 
+const stopAlone = ['stop', '--job-mode=ignore-dependencies'];
+
 /**
  * Stops, restarts, reloads, and starts units, with one call each.
  * @returns the results of systemctl, by subcommand
@@ -201,6 +203,10 @@ async function process(due: readonly Work[], machine: Machine): Promise<Map<Proc
   for (const verb of ['stop', 'restart', 'reload', 'start'] as const) {
     const some = due.filter((work) => work.process === verb);
     if (some.length === 0) continue;
+    const crashing = verb === 'start' ? some.filter(({ item }) => isCrashing(item.seen.unit)) : [];
+    // Otherwise, systemd could restart such a unit before it is started, and its counter would show a failure of this
+    // start. A plain stop would also stop the units that require this one, which the start would not start again.
+    if (crashing.length > 0) await systemctl(stopAlone, names(crashing), machine.limits.scriptMs, machine);
     // Resets the start limit: systemd refuses to start a unit that was started too often, even on request.
     if (verb === 'start' || verb === 'restart')
       await systemctl(['reset-failed'], names(some), machine.limits.scriptMs, machine);

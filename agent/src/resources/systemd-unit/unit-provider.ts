@@ -61,6 +61,7 @@ export const unitProvider = {
   remove: (resource, before, seen, difference, machine) =>
     alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: execute,
+  runs: ({ unit }) => isUp(unit),
 
   /**
    * Waits for requests that the killed agent sent and that systemd is still executing, so that their result is
