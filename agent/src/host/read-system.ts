@@ -26,6 +26,15 @@ export function linkTarget(path: string): string | null {
   }
 }
 
+/** Returns the status of a path, without following a link; null if it does not exist. */
+export function linkStatus(path: string): Stats | null {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) ?? null;
+  } catch {
+    return null;
+  }
+}
+
 /**
  * Returns a stamp that changes when the file or the target of a symbolic link changes; empty if the file is missing.
  */

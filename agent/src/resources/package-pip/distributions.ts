@@ -1,0 +1,172 @@
+import { posix } from 'node:path';
+import { isSamePythonVersion, pythonName } from '@muster/protocol/python-version';
+import { HostFailure } from '../../host/failure.ts';
+import { inspect, listDirectory } from '../../host/files/inspect.ts';
+import type { PathWalk } from '../../host/files/path-walk.ts';
+import { readStart } from '../../host/files/read-start.ts';
+import { linkStatus } from '../../host/read-system.ts';
+
+/** Reads the packages in a directory `site-packages`. Its owner may write anything there, so every read is bounded. */
+
+/** An installed package, by the name of its metadata. */
+export interface Distribution {
+  /** Name in the form in which names are compared. */
+  name: string;
+  version: string;
+  /** Name of the entry in `site-packages`. */
+  entry: string;
+  /** Whether setup.py or another old tool installed the package, so that pip cannot remove it. */
+  isLegacy: boolean;
+}
+
+/** What decides whether a package is still needed. */
+export interface Need {
+  name: string;
+  /** Whether pip installed the package only as a dependency of another one. */
+  isDependency: boolean;
+  /** Names of the packages that it needs under any conditions, such as those of an extra. */
+  requires: string[];
+}
+
+const maxEntries = 20_000;
+const maxDistributions = 2000;
+const maxMetadata = 512 * 1024;
+const maxRecord = 8 * 1024 * 1024;
+const maxFiles = 20_000;
+/** Maximum length of a line in RECORD, in characters. A path has at most 4095 bytes. */
+const maxLine = 5000;
+
+/**
+ * Lists the packages in a directory.
+ * @throws HostFailure if the directory has too many entries
+ */
+export function distributionsIn(walk: PathWalk, site: string): Distribution[] {
+  const entries = listDirectory(walk, site, maxEntries);
+  const found = entries?.sort().flatMap((entry) => distributionOf(entry) ?? []);
+  if (found === undefined || found.length > maxDistributions)
+    throw new HostFailure(`${site} has more entries than a virtual environment should have`);
+  return found;
+}
+
+/** Parses the name of an entry, such as `requests-2.31.0.dist-info`; null for an entry that is not metadata. */
+export function distributionOf(entry: string): Distribution | null {
+  const suffix = ['.dist-info', '.egg-info', '.egg-link'].find((end) => entry.endsWith(end));
+  if (suffix === undefined || entry.length > 255) return null;
+  const isLegacy = suffix !== '.dist-info';
+  const [name = '', version = '', ...rest] = entry.slice(0, -suffix.length).split('-');
+  const isWhole = /^[A-Za-z0-9][A-Za-z0-9._]*$/.test(name) && (isLegacy || (/^[\w.+!]+$/.test(version) && !rest[0]));
+  return isWhole ? { name: pythonName(name), version: isLegacy ? '' : version, entry, isLegacy } : null;
+}
+
+/** Reports whether the package is a link to a source tree, as `pip install --editable` makes it. */
+export function isEditable(walk: PathWalk, site: string, { entry, isLegacy }: Distribution): boolean {
+  if (isLegacy) return false;
+  const text = readStart(walk, `${site}/${entry}/direct_url.json`, 64 * 1024)?.toString('utf8');
+  if (text === undefined) return false;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return false;
+  }
+  const info = typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>).dir_info : null;
+  return typeof info === 'object' && info !== null && (info as Record<string, unknown>).editable === true;
+}
+
+/**
+ * Returns the first file that a package lists and that does not exist.
+ * @param environment directory of the virtual environment; files outside are not checked
+ */
+export function missingFile(
+  walk: PathWalk,
+  environment: string,
+  site: string,
+  { entry }: Distribution,
+): string | undefined {
+  const record = readStart(walk, `${site}/${entry}/RECORD`, maxRecord);
+  if (record === null) return `${entry}/RECORD`;
+  const metadata = `${entry}/METADATA`;
+  return [metadata, ...recordedFiles(record.toString('utf8'), record.length === maxRecord)].find((file) => {
+    const path = posix.join(site, file);
+    // Reveals at most that a path exists, and only to someone who wrote it into the list.
+    return path.startsWith(`${environment}/`) && linkStatus(path) === null;
+  });
+}
+
+/**
+ * Returns the files that RECORD lists, without bytecode, which programs remove and write again; at most 20,000.
+ * @param isCut whether the last line may be incomplete
+ */
+export function recordedFiles(text: string, isCut = false): string[] {
+  const lines = text.split('\n', maxFiles + 1);
+  if (isCut || lines.length > maxFiles) lines.pop();
+  return lines
+    .filter((line) => line.length <= maxLine)
+    .map((line) => {
+      if (!line.startsWith('"')) return line.split(',', 1)[0] ?? '';
+      return (/^"((?:[^"]|"")*)"/.exec(line)?.[1] ?? '').replaceAll('""', '"');
+    })
+    .filter((file) => file !== '' && !file.startsWith('/') && !file.endsWith('.pyc') && !file.includes('\0'));
+}
+
+/** Returns the fields of METADATA, with names in lower case, up to the empty line that ends them. */
+function fieldsOf(metadata: string): [name: string, value: string][] {
+  const fields: [string, string][] = [];
+  for (const line of metadata.split('\n', maxEntries)) {
+    if (line === '' || line === '\r') break;
+    const colon = line.indexOf(':');
+    if (colon > 0) fields.push([line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]);
+  }
+  return fields;
+}
+
+/** Returns the names in the `Requires-Dist` fields of METADATA. */
+export function requirementsOf(metadata: string): string[] {
+  const names = fieldsOf(metadata).flatMap(([field, value]) => {
+    const [name] = field === 'requires-dist' ? (/^[a-z0-9][a-z0-9._-]*/i.exec(value) ?? []) : [];
+    return name === undefined ? [] : [pythonName(name).replace(/-$/, '')];
+  });
+  return [...new Set(names)];
+}
+
+/**
+ * Reports whether pip can use the metadata of a package: whether it lists the package's files, and METADATA names the
+ * same package and version as its directory.
+ */
+export function isUsable(walk: PathWalk, site: string, { entry, name, version }: Distribution): boolean {
+  if (inspect(walk, `${site}/${entry}`, false).type !== 'directory') return false;
+  if ((readStart(walk, `${site}/${entry}/RECORD`, 1)?.length ?? 0) === 0) return false;
+  const fields = fieldsOf(readStart(walk, `${site}/${entry}/METADATA`, maxMetadata)?.toString('utf8') ?? '');
+  const first = (wanted: string) => fields.find(([field]) => field === wanted)?.[1] ?? '';
+  return pythonName(first('name')) === name && isSamePythonVersion(first('version'), version.replaceAll('_', '-'));
+}
+
+/** Reads what decides whether packages are still needed. */
+export function needsIn(walk: PathWalk, site: string, distributions: readonly Distribution[]): Need[] {
+  return distributions.map(({ name, entry, isLegacy }) => {
+    const read = (file: string, limit: number) => readStart(walk, `${site}/${entry}/${file}`, limit);
+    if (isLegacy) return { name, isDependency: false, requires: [] };
+    const installer = read('INSTALLER', 64)?.toString('latin1').trim();
+    return {
+      name,
+      isDependency: installer === 'pip' && read('REQUESTED', 0) === null,
+      requires: requirementsOf(read('METADATA', maxMetadata)?.toString('utf8') ?? ''),
+    };
+  });
+}
+
+/**
+ * Returns the dependencies that nothing needs, sorted.
+ * @param without name of a package that is about to be removed
+ * @param kept names of packages that stay even if nothing needs them
+ */
+export function orphansIn(needs: readonly Need[], without: string | null, kept: ReadonlySet<string>): string[] {
+  const staying = needs.filter(({ name }) => name !== without);
+  const byName = new Map(staying.map((need) => [need.name, need]));
+  const needed = new Set(
+    staying.filter(({ name, isDependency }) => !isDependency || kept.has(name)).map(({ name }) => name),
+  );
+  // The loop also visits the names that it adds.
+  for (const name of needed) for (const other of byName.get(name)?.requires ?? []) needed.add(other);
+  return [...new Set(staying.map(({ name }) => name))].filter((name) => !needed.has(name)).sort();
+}
