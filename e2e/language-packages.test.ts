@@ -188,6 +188,26 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
     expect(changes()).toEqual(before);
   });
 
+  test('keeps a package that another one needs, and removes it with that one', async () => {
+    const before = changes();
+    const [part, tool] = [pip({ name: 'part', version: '1.0.0' }), pip({ version: '1.0.0' })];
+    await apply(tool, part);
+    await apply();
+    expect(changes()).toEqual(before);
+    await apply(tool);
+    await inVenv('pip uninstall -q --yes part');
+    await apply(tool, part);
+    const results = await apply(tool);
+    expect(results.find(({ action }) => action === 'remove')).toMatchObject({
+      status: 'changed',
+      changes: [{ field: 'requested' }],
+      message: 'kept: tool may need it',
+    });
+    expect(await inVenv('pip list --format=freeze')).toMatch(/part==1/);
+    await apply();
+    expect(changes()).toEqual(before);
+  });
+
   test('keeps packages that others installed', async () => {
     await apply(pip({ version: '1.0.0' }));
     await byHand('other', 'httpie');

@@ -92,6 +92,11 @@ function removalOf(before: PipPackageBefore, seen: SeenPipPackage): Difference {
   const restored: Difference = { action: 'remove', changes: [], diff: null, message: 'restores the original state' };
   const dependencies: FieldChange[] =
     orphans.length === 0 ? [] : [{ field: 'dependencies', from: orphans.join(', ').slice(0, 1000), to: null }];
+  if (before.version === null && seen.neededBy.length > 0 && version !== null) {
+    const message = `kept: ${seen.neededBy.join(', ')} may need it`;
+    if (!seen.isRequested || seen.metadata === null) return nothing(message);
+    return { ...restored, changes: [{ field: 'requested', from: 'yes', to: 'no' }], message };
+  }
   if (before.version === null) {
     const changes = version === null && !isInterrupted ? [] : absence(seen).changes;
     if (changes.length > 0 || dependencies.length > 0)

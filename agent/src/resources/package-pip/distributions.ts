@@ -22,6 +22,8 @@ export interface Distribution {
 /** What decides whether a package is still needed. */
 export interface Need {
   name: string;
+  /** Whether somebody requested the package, so that it is not only a dependency. pip records this in a file. */
+  isRequested: boolean;
   /** Whether pip installed the package only as a dependency of another one. */
   isDependency: boolean;
   /** Names of the packages that it needs under any conditions, such as those of an extra. */
@@ -93,8 +95,11 @@ export function missingFile(
   });
 }
 
+/** Bytecode, which programs remove and write again, and the mark of a requested package, which the agent removes. */
+const isVolatile = (file: string): boolean => file.endsWith('.pyc') || file.endsWith('.dist-info/REQUESTED');
+
 /**
- * Returns the files that RECORD lists, without bytecode, which programs remove and write again; at most 20,000.
+ * Returns the files that RECORD lists, without volatile ones; at most 20,000.
  * @param isCut whether the last line may be incomplete
  */
 export function recordedFiles(text: string, isCut = false): string[] {
@@ -106,7 +111,7 @@ export function recordedFiles(text: string, isCut = false): string[] {
       if (!line.startsWith('"')) return line.split(',', 1)[0] ?? '';
       return (/^"((?:[^"]|"")*)"/.exec(line)?.[1] ?? '').replaceAll('""', '"');
     })
-    .filter((file) => file !== '' && !file.startsWith('/') && !file.endsWith('.pyc') && !file.includes('\0'));
+    .filter((file) => file !== '' && !file.startsWith('/') && !isVolatile(file) && !file.includes('\0'));
 }
 
 /** Returns the fields of METADATA, with names in lower case, up to the empty line that ends them. */
@@ -145,11 +150,13 @@ export function isUsable(walk: PathWalk, site: string, { entry, name, version }:
 export function needsIn(walk: PathWalk, site: string, distributions: readonly Distribution[]): Need[] {
   return distributions.map(({ name, entry, isLegacy }) => {
     const read = (file: string, limit: number) => readStart(walk, `${site}/${entry}/${file}`, limit);
-    if (isLegacy) return { name, isDependency: false, requires: [] };
+    if (isLegacy) return { name, isRequested: false, isDependency: false, requires: [] };
+    const isRequested = read('REQUESTED', 0) !== null;
     const installer = read('INSTALLER', 64)?.toString('latin1').trim();
     return {
       name,
-      isDependency: installer === 'pip' && read('REQUESTED', 0) === null,
+      isRequested,
+      isDependency: installer === 'pip' && !isRequested,
       requires: requirementsOf(read('METADATA', maxMetadata)?.toString('utf8') ?? ''),
     };
   });
@@ -170,3 +177,10 @@ export function orphansIn(needs: readonly Need[], without: string | null, kept: 
   for (const name of needed) for (const other of byName.get(name)?.requires ?? []) needed.add(other);
   return [...new Set(staying.map(({ name }) => name))].filter((name) => !needed.has(name)).sort();
 }
+
+/** Returns the packages that may need a package, without those that nothing needs themselves. */
+export const neededBy = (needs: readonly Need[], name: string, orphans: readonly string[]): string[] =>
+  needs
+    .filter((need) => need.name !== name && need.requires.includes(name) && !orphans.includes(need.name))
+    .map((need) => need.name)
+    .sort();

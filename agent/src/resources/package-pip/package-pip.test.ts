@@ -26,7 +26,17 @@ const declared = (fields: Partial<Body> = {}) =>
   }) as unknown as Declared;
 const seen = (fields: Partial<SeenPipPackage> = {}): SeenPipPackage => ({
   ...{ environment: 'present', version: null, unmanaged: null, isInterrupted: false, missingFile: null, stale: [] },
-  ...{ packages: [], orphans: [], isBare: false, isParentMissing: false, unsafe: null, missing: [] },
+  ...{
+    metadata: null,
+    packages: [],
+    orphans: [],
+    neededBy: [],
+    isRequested: false,
+    isBare: false,
+    isParentMissing: false,
+    unsafe: null,
+    missing: [],
+  },
   ...fields,
 });
 const diff = (body: Partial<Body>, now: Partial<SeenPipPackage> = {}, willBeThere = false) =>
@@ -47,7 +57,7 @@ function machineWith({ shared = [], others = [] }: { shared?: readonly string[];
     within: <T>(path: string, _missing: string, action: (parent: OpenDirectory, name: string) => T) =>
       action(open(dirname(path)), path.slice(path.lastIndexOf('/') + 1)),
   };
-  return { walk, clock: systemClock, resourcesOf: () => others } as unknown as Machine;
+  return { walk, clock: systemClock, resourcesOf: () => others, isDesired: () => true } as unknown as Machine;
 }
 
 const site = 'lib/python3.11/site-packages';
@@ -243,7 +253,12 @@ test('reads only regular files', () => {
 });
 
 test('finds the dependencies that nothing needs, also in cycles', () => {
-  const need = (name: string, requires: string[] = [], isDependency = true): Need => ({ name, isDependency, requires });
+  const need = (name: string, requires: string[] = [], isDependency = true): Need => ({
+    name,
+    isDependency,
+    isRequested: !isDependency,
+    requires,
+  });
   const needs = [
     ...[need('tool', ['part', 'shared'], false), need('other', ['shared'], false)],
     ...[need('part', ['loop']), need('loop', ['part']), need('shared'), need('pip')],
@@ -251,6 +266,24 @@ test('finds the dependencies that nothing needs, also in cycles', () => {
   expect(orphansIn(needs, 'tool', new Set(['pip']))).toEqual(['loop', 'part']);
   expect(orphansIn(needs, 'tool', new Set(['pip', 'loop']))).toEqual([]);
   expect(orphansIn(needs, null, new Set(['pip']))).toEqual([]);
+});
+
+test('keeps a package that others need, as a dependency', async () => {
+  const kept = { version: '1.0', neededBy: ['other'], metadata: `${site}/tool-1.0.dist-info` };
+  expect(removal({}, { ...kept, isRequested: true }).changes).toEqual([{ field: 'requested', from: 'yes', to: 'no' }]);
+  expect(removal({}, kept)).toMatchObject({ action: 'none', message: 'kept: other may need it' });
+  expect(removal({ version: '1.0' }, kept).action).toBe('none');
+  const other = whole('other', '1.0', {
+    [`${site}/other-1.0.dist-info/METADATA`]: 'Name: other\nVersion: 1.0\nRequires-Dist: Tool\n',
+  });
+  const requested = { [`${site}/tool-1.0.dist-info/REQUESTED`]: '' };
+  const found = (files: Record<string, string>) =>
+    lookAt(environmentWith({ ...whole('tool', '1.0'), ...other, ...files }), {}, machineWith(), fresh);
+  expect(await found({ ...requested, [`${site}/other-1.0.dist-info/REQUESTED`]: '' })).toMatchObject({
+    neededBy: ['other'],
+    isRequested: true,
+  });
+  expect(await found({})).toMatchObject({ neededBy: [], orphans: ['other'], isRequested: false });
 });
 
 test('keeps dependencies that others requested, declared, or had before', async () => {

@@ -42,6 +42,12 @@ export const packagePip = defineProvider<'package-pip', SeenPipPackage, PipPacka
   diffRemoval: diffPipPackageRemoval,
 
   async remove(resource, before, seen, _difference, machine) {
+    if (before.version === null && seen.neededBy.length > 0) {
+      // The package becomes a dependency, so that it is removed with the last package that needs it.
+      const stale = seen.metadata === null ? [] : [`${seen.metadata}/REQUESTED`];
+      await runPip(resource, { action: 'uninstall', stale }, seen, machine);
+      return {};
+    }
     if (before.version === null) {
       if (seen.version !== null || seen.isInterrupted || seen.orphans.length > 0)
         await uninstall(resource, seen, seen.orphans, machine);

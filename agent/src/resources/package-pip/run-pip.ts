@@ -15,7 +15,7 @@ import { type Declared, environmentOf, needsOf, type SeenPipPackage } from './se
  *
  * Arguments: `install`, `uninstall`, or `clear`, which removes the virtual environment; the environment; 1 if only root
  * may have written to it, or an empty string; 1 to install the package again, or an empty string; "." to remove the
- * directory itself, or an empty string; the number of metadata directories to remove first; these, below the
+ * directory itself, or an empty string; the number of metadata directories or files to remove first; these, below the
  * environment; the names of packages to uninstall. File 3 is a requirements file.
  */
 const text = `
@@ -28,32 +28,37 @@ pip() {
     --require-virtualenv --quiet "$@"
 }
 clear() {
-  if [ -f "$partial" ] && [ ! -L "$partial" ] && [ "$(head -c 1 -- "$partial")" = . ]; then own=.; fi
+  if [ -f "$partial" ] && [ ! -L "$partial" ]; then
+    [ "$(head -c 1 -- "$partial")" != . ] || own=.
+    clear_content
+  fi
+  [ -z "$own" ] || [ ! -d "$venv" ] || rmdir --ignore-fail-on-non-empty -- "$venv"
+}
+clear_content() {
   for name in bin include lib lib64 share .gitignore pyvenv.cfg "\${created##*/}" "\${created##*/}.new" \\
     "\${work##*/}" "\${work##*/}.new" "\${work##*/}.done"; do
     rm -rf -- "$venv/$name"
   done
   rm -f -- "$partial"
-  [ -z "$own" ] || [ ! -d "$venv" ] || rmdir --ignore-fail-on-non-empty -- "$venv"
 }
 create() {
   if [ ! -d "$venv" ]; then
-    mkdir -- "$venv"
+    mkdir -- "$venv" || return 1
     own=.
   elif [ -n "$(ls -A -- "$venv")" ]; then
     echo "ERROR: $venv is not empty" >&2
     return 1
   fi
-  printf '%s\\n' "$own" > "$partial"
+  printf '%s\\n' "$own" > "$partial" || return 1
   python3 -I -B -m venv "$venv" || return 1
-  { printf '%s\\n' "$own"; (cd -- "$venv" && find . -mindepth 1 ! -name '*.pyc'); } > "$created.new"
+  { printf '%s\\n' "$own"; (cd -- "$venv" && find . -mindepth 1 ! -name '*.pyc'); } > "$created.new" || return 1
   mv -T -- "$created.new" "$created"
   rm -f -- "$partial"
 }
 expect_own() {
   [ -n "$checked" ] || return 0
-  found=$(find "$venv" ! -type l '(' ! -uid 0 ! -uid "$(id -u)" -o -perm /022 ')' -print -quit)
-  [ -n "$found" ] || found=$(find "$venv/lib" -type l -print -quit)
+  found=$(find "$venv" ! -type l '(' ! -uid 0 ! -uid "$(id -u)" -o -perm /022 ')' -print -quit) || return 1
+  [ -n "$found" ] || found=$(find "$venv/lib" -type l -print -quit) || return 1
   [ -z "$found" ] || {
     echo "ERROR: users other than root can change $found; declare the owner of $venv as user" >&2
     return 1
@@ -68,7 +73,10 @@ finish() {
 }
 recover() {
   rm -rf -- "$work.new" "$work.done"
-  [ -d "$work" ] || return 0
+  if [ ! -d "$work" ] || [ -L "$work" ]; then
+    rm -f -- "$work"
+    return 0
+  fi
   if [ ! -d "$venv/bin" ] || [ ! -d "$venv/lib" ] || [ "$(entries "$work")" != "$(entries "$venv")" ]; then
     rm -rf -- "$venv/bin" "$venv/lib"
     cp -al -- "$work/bin" "$work/lib" "$venv/"
@@ -127,7 +135,7 @@ export interface PipRun {
   again?: boolean;
   /** Whether `clear` also removes the directory of the virtual environment if the agent did not record who made it. */
   removesDirectory?: boolean;
-  /** Metadata directories to remove before, below the virtual environment. */
+  /** Metadata to remove before, below the virtual environment. */
   stale?: readonly string[];
   /** Names of packages to uninstall. */
   names?: readonly string[];

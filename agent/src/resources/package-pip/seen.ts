@@ -10,6 +10,7 @@ import {
   isEditable,
   isUsable,
   missingFile,
+  neededBy,
   needsIn,
   orphansIn,
 } from './distributions.ts';
@@ -47,9 +48,15 @@ export interface SeenPipPackage {
   missingFile: string | null;
   /** Paths of metadata, below the virtual environment, that pip cannot use, and that an installation replaces. */
   stale: string[];
+  /** Path of the metadata below the virtual environment; null if there is none that pip can use. */
+  metadata: string | null;
   packages: string[];
   /** Only for a removal: packages that pip installed as dependencies and that nothing will need. */
   orphans: string[];
+  /** Only for a removal: packages that may need this one, at most 10. */
+  neededBy: string[];
+  /** Only for a removal: whether somebody requested the package, so that it is not only a dependency. */
+  isRequested: boolean;
   /** Only for a removal: whether the environment is the agent's and holds nothing else. */
   isBare: boolean;
   /** Whether the directory in which to create the virtual environment does not exist. */
@@ -93,12 +100,13 @@ export async function look(
     environment,
     version,
     ...(site === null
-      ? { unmanaged: null, missingFile: null, stale: [] }
+      ? { unmanaged: null, missingFile: null, stale: [], metadata: null }
       : packageState(resource, machine, { own, site, root, interrupted })),
     isInterrupted: interrupted,
     packages: all.map(({ name }) => name).slice(0, 1000),
-    orphans:
-      before === null || site === null ? [] : orphansOf(resource, machine, { all, site: `${root}/${site}`, before }),
+    ...(before === null || site === null
+      ? { orphans: [], neededBy: [], isRequested: false }
+      : usesOf(resource, machine, { all, site: `${root}/${site}`, before })),
     isBare: before !== null && isPresent && version === null && !interrupted && isBare(walk, path),
     isParentMissing: environment === 'absent' && inspect(walk, posix.dirname(path), false).type === 'absent',
     unsafe: isRoot && environment !== 'other' ? whyUnsafe(walk, path, root, site) : null,
@@ -118,15 +126,15 @@ function packageState(
   resource: Declared,
   { walk }: Machine,
   { own, site, root, interrupted }: Found,
-): Pick<SeenPipPackage, 'unmanaged' | 'missingFile' | 'stale'> {
+): Pick<SeenPipPackage, 'unmanaged' | 'missingFile' | 'stale' | 'metadata'> {
   const legacy = own.find(({ isLegacy }) => isLegacy);
   if (legacy !== undefined) {
     const how = legacy.entry.endsWith('.egg-link') ? 'an editable installation' : 'an installation by setup.py';
-    return { unmanaged: how, missingFile: null, stale: [] };
+    return { unmanaged: how, missingFile: null, stale: [], metadata: null };
   }
   const folder = `${root}/${site}`;
   if (own.some((one) => isEditable(walk, folder, one)))
-    return { unmanaged: 'an editable installation', missingFile: null, stale: [] };
+    return { unmanaged: 'an editable installation', missingFile: null, stale: [], metadata: null };
   const unusable = own.length > 1 ? own : own.filter((one) => !isUsable(walk, folder, one));
   const [first] = own;
   const missing =
@@ -137,22 +145,30 @@ function packageState(
     unmanaged: null,
     missingFile: missing?.slice(0, 200) ?? null,
     stale: unusable.map(({ entry }) => `${site}/${entry}`),
+    metadata: first === undefined || unusable.length > 0 ? null : `${site}/${first.entry}`,
   };
 }
 
-function orphansOf(
+/** Returns the parts of the state that only a removal needs. */
+function usesOf(
   resource: Declared,
   machine: Machine,
   { all, site, before }: { all: Distribution[]; site: string; before: PipPackageBefore },
-): string[] {
+): Pick<SeenPipPackage, 'orphans' | 'neededBy' | 'isRequested'> {
+  const own = pythonName(resource.body.name);
   const declared = machine
     .resourcesOf('package-pip')
     .map((other) => other as Declared)
-    .filter(({ key, body }) => key !== resource.key && body.virtualenv === environmentOf(resource))
+    .filter(({ key, body }) => body.virtualenv === environmentOf(resource) && machine.isDesired(key))
     .map(({ body }) => pythonName(body.name));
   const kept = new Set([...before.packages, ...declared, 'pip', 'setuptools', 'wheel']);
-  const own = pythonName(resource.body.name);
-  if (before.version !== null) kept.add(own);
-  else kept.delete(own);
-  return orphansIn(needsIn(machine.walk, site, all), before.version === null ? own : null, kept);
+  const needs = needsIn(machine.walk, site, all);
+  if (before.version !== null)
+    return { orphans: orphansIn(needs, null, kept.add(own)), neededBy: [], isRequested: false };
+  const orphans = orphansIn(needs, own, kept);
+  return {
+    orphans,
+    neededBy: neededBy(needs, own, orphans).slice(0, 10),
+    isRequested: needs.find(({ name }) => name === own)?.isRequested ?? false,
+  };
 }
