@@ -22,7 +22,7 @@ export interface Distribution {
 /** What decides whether a package is still needed. */
 export interface Need {
   name: string;
-  /** Whether somebody requested the package, so that it is not only a dependency. pip records this in a file. */
+  /** Whether the package was requested, so that it is not only a dependency. pip records this in a file. */
   isRequested: boolean;
   /** Whether pip installed the package only as a dependency of another one. */
   isDependency: boolean;

@@ -55,7 +55,7 @@ export interface SeenPipPackage {
   orphans: string[];
   /** Only for a removal: packages that may need this one, at most 10. */
   neededBy: string[];
-  /** Only for a removal: whether somebody requested the package, so that it is not only a dependency. */
+  /** Only for a removal: whether the package was requested, so that it is not only a dependency. */
   isRequested: boolean;
   /** Only for a removal: whether the environment is the agent's and holds nothing else. */
   isBare: boolean;
