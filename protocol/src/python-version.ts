@@ -8,6 +8,8 @@ export interface PythonVersion {
   readonly public: string;
   /** The part after "+", such as `cu121`; null if the version has none. */
   readonly local: string | null;
+  /** The whole version as pip writes it, such as `1.0rc1` for `1.0-C1`. */
+  readonly normal: string;
 }
 
 /** Maximum length of a version, in characters. */
@@ -26,7 +28,8 @@ const plain = (digits: string): string => digits.replace(/^0+(?=\d)/, '') || '0'
  * @returns null if the text is not such a version, or is longer than `maxPythonVersion`
  */
 export function pythonVersion(text: string): PythonVersion | null {
-  if (text.length > maxPythonVersion) return null;
+  // Some other characters become ASCII letters in lower case.
+  if (text.length > maxPythonVersion || /[^ -~]/.test(text)) return null;
   const lower = text.toLowerCase();
   const plus = lower.indexOf('+');
   const match = publicPattern.exec(plus === -1 ? lower : lower.slice(0, plus));
@@ -35,13 +38,19 @@ export function pythonVersion(text: string): PythonVersion | null {
   const [, epoch = '0', release = '', phase, phaseNumber = '', dashed, post, postNumber = '', dev, devNumber = ''] =
     match;
   const numbers = release.split('.').map(plain);
+  const written = numbers.join('.');
   while (numbers.length > 1 && numbers.at(-1) === '0') numbers.pop();
   const before = phase === undefined ? '' : `${phases[phase] ?? phase}${plain(phaseNumber)}`;
   const after =
     dashed === undefined ? (post === undefined ? '' : `.post${plain(postNumber)}`) : `.post${plain(dashed)}`;
   const unfinished = dev === undefined ? '' : `.dev${plain(devNumber)}`;
   const first = plain(epoch) === '0' ? '' : `${plain(epoch)}!`;
-  return { public: `${first}${numbers.join('.')}${before}${after}${unfinished}`, local };
+  const rest = `${before}${after}${unfinished}`;
+  return {
+    public: `${first}${numbers.join('.')}${rest}`,
+    local,
+    normal: `${first}${written}${rest}${local === null ? '' : `+${local}`}`,
+  };
 }
 
 /** Returns the local part in the form in which it is compared; undefined if it is not one. */
