@@ -9,6 +9,10 @@ import { type Declared, environmentOf, type PipPackageBefore, type SeenPipPackag
 export const isVersionMet = (installed: string, declared: string | null | undefined): boolean =>
   declared == null || isSamePythonVersion(installed, declared);
 
+/** Reports whether an installed version is the former one, also in its local part. */
+export const isVersionRestored = (installed: string, former: string): boolean =>
+  isSamePythonVersion(installed, former) && isSamePythonVersion(former, installed);
+
 export function diffPipPackage(
   resource: Declared,
   seen: SeenPipPackage,
@@ -25,7 +29,10 @@ export function diffPipPackage(
 }
 
 /** @throws HostFailure if pip must not run */
-function expectChangeable(resource: Declared, { environment, unmanaged, unsafe }: SeenPipPackage): void {
+function expectChangeable(
+  resource: Declared,
+  { environment, unmanaged, unsafe, broken, missing }: SeenPipPackage,
+): void {
   const path = environmentOf(resource);
   if (environment === 'other')
     throw new HostFailure(`${path} is not a virtual environment: move it away, or choose another path`);
@@ -34,6 +41,9 @@ function expectChangeable(resource: Declared, { environment, unmanaged, unsafe }
       `${resource.body.name} in ${path} is ${unmanaged}, which pip cannot replace safely: uninstall it first`,
     );
   if (unsafe !== null) throw new HostFailure(unsafe);
+  // Another resource may bring what is missing.
+  if (broken !== null && missing.length === 0)
+    throw new HostFailure(`${path}: ${broken}: move it away, and apply again`);
 }
 
 const awaiting = ({ missing }: SeenPipPackage): Pick<Difference, 'awaits'> =>
@@ -75,6 +85,7 @@ function presence(declared: string | null | undefined, seen: SeenPipPackage): Di
   }
   const changes: FieldChange[] = [];
   if (!isVersionMet(version, declared)) changes.push({ field: 'version', from: version, to });
+  if (seen.broken !== null) changes.push({ field: 'virtualenv', from: seen.broken, to: 'present' });
   changes.push(...repairs(seen));
   return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null };
 }
@@ -94,8 +105,9 @@ function removalOf(before: PipPackageBefore, seen: SeenPipPackage): Difference {
     orphans.length === 0 ? [] : [{ field: 'dependencies', from: orphans.join(', ').slice(0, 1000), to: null }];
   if (before.version === null && seen.neededBy.length > 0 && version !== null) {
     const message = `kept: ${seen.neededBy.join(', ')} may need it`;
-    if (!seen.isRequested || seen.metadata === null) return nothing(message);
-    return { ...restored, changes: [{ field: 'requested', from: 'yes', to: 'no' }], message };
+    const changes: FieldChange[] = isInterrupted ? repairs(seen) : [];
+    if (seen.isRequested && seen.metadata !== null) changes.push({ field: 'requested', from: 'yes', to: 'no' });
+    return changes.length === 0 ? nothing(message) : { ...restored, changes, message };
   }
   if (before.version === null) {
     const changes = version === null && !isInterrupted ? [] : absence(seen).changes;
@@ -106,7 +118,7 @@ function removalOf(before: PipPackageBefore, seen: SeenPipPackage): Difference {
   }
   const changes: FieldChange[] = [];
   if (version === null) changes.push(presenceChange('absent', 'present'));
-  if (version === null || !isVersionMet(version, before.version))
+  if (version === null || !isVersionRestored(version, before.version))
     changes.push({ field: 'version', from: version, to: before.version });
   changes.push(...repairs(seen), ...dependencies);
   if (changes.length === 0) return nothing('already in its original state');

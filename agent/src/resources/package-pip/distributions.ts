@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { isSamePythonVersion, pythonName } from '@muster/protocol/python-version';
 import { HostFailure } from '../../host/failure.ts';
-import { inspect, listDirectory } from '../../host/files/inspect.ts';
+import { listDirectory } from '../../host/files/inspect.ts';
 import type { PathWalk } from '../../host/files/path-walk.ts';
 import { readStart } from '../../host/files/read-start.ts';
 import { linkStatus } from '../../host/read-system.ts';
@@ -26,13 +26,15 @@ export interface Need {
   isRequested: boolean;
   /** Whether pip installed the package only as a dependency of another one. */
   isDependency: boolean;
-  /** Names of the packages that it needs under any conditions, such as those of an extra. */
+  /** Names of the installed packages that it needs under any conditions, such as those of an extra. */
   requires: string[];
 }
 
 const maxEntries = 20_000;
-const maxDistributions = 2000;
+export const maxDistributions = 2000;
 const maxMetadata = 512 * 1024;
+/** Maximum size of METADATA of all packages together, in bytes. */
+const maxAllMetadata = 32 * 1024 * 1024;
 const maxRecord = 8 * 1024 * 1024;
 const maxFiles = 20_000;
 /** Maximum length of a line in RECORD, in characters. A path has at most 4095 bytes. */
@@ -57,13 +59,20 @@ export function distributionOf(entry: string): Distribution | null {
   const isLegacy = suffix !== '.dist-info';
   const [name = '', version = '', ...rest] = entry.slice(0, -suffix.length).split('-');
   const isWhole = /^[A-Za-z0-9][A-Za-z0-9._]*$/.test(name) && (isLegacy || (/^[\w.+!]+$/.test(version) && !rest[0]));
-  return isWhole ? { name: pythonName(name), version: isLegacy ? '' : version, entry, isLegacy } : null;
+  // The name of the directory has "_" where the version has "-".
+  return isWhole
+    ? { name: pythonName(name), version: isLegacy ? '' : version.replaceAll('_', '-'), entry, isLegacy }
+    : null;
 }
 
+/** Reports whether metadata is a directory. The owner may put a file or a link there, below which nothing can be read. */
+const isDirectory = (site: string, { entry }: Distribution): boolean =>
+  linkStatus(`${site}/${entry}`)?.isDirectory() === true;
+
 /** Reports whether the package is a link to a source tree, as `pip install --editable` makes it. */
-export function isEditable(walk: PathWalk, site: string, { entry, isLegacy }: Distribution): boolean {
-  if (isLegacy) return false;
-  const text = readStart(walk, `${site}/${entry}/direct_url.json`, 64 * 1024)?.toString('utf8');
+export function isEditable(walk: PathWalk, site: string, one: Distribution): boolean {
+  if (one.isLegacy || !isDirectory(site, one)) return false;
+  const text = readStart(walk, `${site}/${one.entry}/direct_url.json`, 64 * 1024)?.toString('utf8');
   if (text === undefined) return false;
   let parsed: unknown;
   try {
@@ -79,12 +88,9 @@ export function isEditable(walk: PathWalk, site: string, { entry, isLegacy }: Di
  * Returns the first file that a package lists and that does not exist.
  * @param environment directory of the virtual environment; files outside are not checked
  */
-export function missingFile(
-  walk: PathWalk,
-  environment: string,
-  site: string,
-  { entry }: Distribution,
-): string | undefined {
+export function missingFile(walk: PathWalk, environment: string, site: string, one: Distribution): string | undefined {
+  const { entry } = one;
+  if (!isDirectory(site, one)) return entry;
   const record = readStart(walk, `${site}/${entry}/RECORD`, maxRecord);
   if (record === null) return `${entry}/RECORD`;
   const metadata = `${entry}/METADATA`;
@@ -125,11 +131,16 @@ function fieldsOf(metadata: string): [name: string, value: string][] {
   return fields;
 }
 
-/** Returns the names in the `Requires-Dist` fields of METADATA. */
-export function requirementsOf(metadata: string): string[] {
+/**
+ * Returns the names in the `Requires-Dist` fields of METADATA.
+ * @param installed names of the installed packages, by themselves; others are left out. The result shares these
+ *   strings, because the fields of many packages would otherwise take much memory.
+ */
+export function requirementsOf(metadata: string, installed: ReadonlyMap<string, string>): string[] {
   const names = fieldsOf(metadata).flatMap(([field, value]) => {
     const [name] = field === 'requires-dist' ? (/^[a-z0-9][a-z0-9._-]*/i.exec(value) ?? []) : [];
-    return name === undefined ? [] : [pythonName(name).replace(/-$/, '')];
+    const known = name === undefined ? undefined : installed.get(pythonName(name).replace(/-$/, ''));
+    return known === undefined ? [] : [known];
   });
   return [...new Set(names)];
 }
@@ -138,28 +149,54 @@ export function requirementsOf(metadata: string): string[] {
  * Reports whether pip can use the metadata of a package: whether it lists the package's files, and METADATA names the
  * same package and version as its directory.
  */
-export function isUsable(walk: PathWalk, site: string, { entry, name, version }: Distribution): boolean {
-  if (inspect(walk, `${site}/${entry}`, false).type !== 'directory') return false;
+export function isUsable(walk: PathWalk, site: string, one: Distribution): boolean {
+  const { entry, name, version } = one;
+  if (!isDirectory(site, one)) return false;
   if ((readStart(walk, `${site}/${entry}/RECORD`, 1)?.length ?? 0) === 0) return false;
   const fields = fieldsOf(readStart(walk, `${site}/${entry}/METADATA`, maxMetadata)?.toString('utf8') ?? '');
   const first = (wanted: string) => fields.find(([field]) => field === wanted)?.[1] ?? '';
-  return pythonName(first('name')) === name && isSamePythonVersion(first('version'), version.replaceAll('_', '-'));
+  return pythonName(first('name')) === name && isSamePythonVersion(first('version'), version);
 }
 
-/** Reads what decides whether packages are still needed. */
+/**
+ * Reads what decides whether packages are still needed.
+ * @throws HostFailure if there is too much to read
+ */
 export function needsIn(walk: PathWalk, site: string, distributions: readonly Distribution[]): Need[] {
-  return distributions.map(({ name, entry, isLegacy }) => {
-    const read = (file: string, limit: number) => readStart(walk, `${site}/${entry}/${file}`, limit);
-    if (isLegacy) return { name, isRequested: false, isDependency: false, requires: [] };
+  const installed = new Map(distributions.map(({ name }) => [name, name]));
+  let size = 0;
+  return distributions.map((one) => {
+    const { name } = one;
+    const read = (file: string, limit: number) => readStart(walk, `${site}/${one.entry}/${file}`, limit);
+    if (one.isLegacy || !isDirectory(site, one)) return { name, isRequested: false, isDependency: false, requires: [] };
     const isRequested = read('REQUESTED', 0) !== null;
     const installer = read('INSTALLER', 64)?.toString('latin1').trim();
+    const metadata = read('METADATA', maxMetadata);
+    size += metadata?.length ?? 0;
+    if (size > maxAllMetadata)
+      throw new HostFailure(`${site} has more metadata than a virtual environment should have`);
     return {
       name,
       isRequested,
       isDependency: installer === 'pip' && !isRequested,
-      requires: requirementsOf(read('METADATA', maxMetadata)?.toString('utf8') ?? ''),
+      requires: requirementsOf(metadata?.toString('utf8') ?? '', installed),
     };
   });
+}
+
+/** Returns everything that a package needs, directly or through others, sorted; empty if it is not installed. */
+export function dependenciesOf(needs: readonly Need[], name: string): string[] {
+  const found = withRequirements(needs, new Set([name]));
+  found.delete(name);
+  return [...found].sort();
+}
+
+/** Adds what the packages need, directly or through others. */
+function withRequirements(needs: readonly Need[], names: Set<string>): Set<string> {
+  const byName = new Map(needs.map((need) => [need.name, need]));
+  // The loop also visits the names that it adds.
+  for (const name of names) for (const other of byName.get(name)?.requires ?? []) names.add(other);
+  return names;
 }
 
 /**
@@ -169,12 +206,8 @@ export function needsIn(walk: PathWalk, site: string, distributions: readonly Di
  */
 export function orphansIn(needs: readonly Need[], without: string | null, kept: ReadonlySet<string>): string[] {
   const staying = needs.filter(({ name }) => name !== without);
-  const byName = new Map(staying.map((need) => [need.name, need]));
-  const needed = new Set(
-    staying.filter(({ name, isDependency }) => !isDependency || kept.has(name)).map(({ name }) => name),
-  );
-  // The loop also visits the names that it adds.
-  for (const name of needed) for (const other of byName.get(name)?.requires ?? []) needed.add(other);
+  const roots = staying.filter(({ name, isDependency }) => !isDependency || kept.has(name)).map(({ name }) => name);
+  const needed = withRequirements(staying, new Set(roots));
   return [...new Set(staying.map(({ name }) => name))].filter((name) => !needed.has(name)).sort();
 }
 

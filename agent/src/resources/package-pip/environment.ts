@@ -3,7 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { inspect, listDirectory } from '../../host/files/inspect.ts';
 import type { PathWalk } from '../../host/files/path-walk.ts';
 import { readStart } from '../../host/files/read-start.ts';
-import { linkStatus } from '../../host/read-system.ts';
+import { linkStatus, realPath } from '../../host/read-system.ts';
 import { expectTrustedFile, trustedPath } from '../archive/place.ts';
 
 /**
@@ -45,6 +45,29 @@ export function parseConfig(text: string): Map<string, string> {
 const configOf = (walk: PathWalk, environment: string): Map<string, string> =>
   parseConfig(readStart(walk, `${environment}/pyvenv.cfg`, maxConfig)?.toString('utf8') ?? '');
 
+/** Returns the first two parts of the version in pyvenv.cfg, such as `3.11`. */
+function pythonOf(walk: PathWalk, environment: string): string {
+  const config = configOf(walk, environment);
+  const version = config.get('version') ?? config.get('version_info') ?? '';
+  return version.slice(0, 32).split('.').slice(0, 2).join('.');
+}
+
+/**
+ * Returns why no package in a virtual environment can be used, as after an upgrade of the system; null if they can.
+ * @param root the environment, or the copies in it
+ * @param site path of `site-packages` below `root`
+ */
+export function whyBroken(walk: PathWalk, environment: string, root: string, site: string | null): string | null {
+  // Reveals at most that a path exists, and only to someone who wrote it into the link.
+  const program = realPath(`${root}/bin/python3`);
+  if (program === null) return 'bin/python3 leads to no program';
+  const version = /^python(3\.\d{1,3})$/.exec(posix.basename(program))?.[1] ?? pythonOf(walk, environment);
+  const folder = site?.split('/')[1];
+  return folder === undefined || !/^3\.\d{1,3}$/.test(version) || folder === `python${version}`
+    ? null
+    : `bin/python3 is Python ${version}, but the packages are in lib/${folder}`;
+}
+
 /**
  * Returns the path of `site-packages` below a virtual environment, such as lib/python3.11/site-packages; null if there
  * is none.
@@ -53,9 +76,7 @@ const configOf = (walk: PathWalk, environment: string): Map<string, string> =>
 export function sitePackagesOf(walk: PathWalk, environment: string, root: string): string | null {
   if (inspect(walk, `${root}/lib`, false).type !== 'directory') return null;
   const found = (listDirectory(walk, `${root}/lib`, 1000) ?? []).filter((name) => /^python3\.\d{1,3}$/.test(name));
-  const config = configOf(walk, environment);
-  const [major, minor] = (config.get('version') ?? config.get('version_info') ?? '').slice(0, 32).split('.');
-  const expected = `python${major}.${minor}`;
+  const expected = `python${pythonOf(walk, environment)}`;
   const name = found.includes(expected) ? expected : found.length === 1 ? found[0] : undefined;
   if (name === undefined) return null;
   const site = `lib/${name}/site-packages`;
@@ -151,8 +172,10 @@ function expectTrustedPaths(walk: PathWalk, site: string): void {
   if (names.length > 100) throw new HostFailure(`${site} has more than 100 files named .pth`);
   for (const name of names) {
     expectTrustedFile(walk, `${site}/${name}`, 'Python');
-    const text = readStart(walk, `${site}/${name}`, maxConfig)?.toString('utf8') ?? '';
-    for (const line of text.split('\n', 1000).map((one) => one.trim())) {
+    const content = readStart(walk, `${site}/${name}`, maxConfig + 1);
+    const lines = (content?.toString('utf8') ?? '').split('\n', 1001);
+    if ((content?.length ?? 0) > maxConfig || lines.length > 1000) throw new HostFailure(`${site}/${name} is too long`);
+    for (const line of lines.map((one) => one.trim())) {
       if (line === '' || line.startsWith('#') || /^import[ \t]/.test(line)) continue;
       if (line.includes('\0') || line.length > 4095) throw new HostFailure(`${site}/${name} is not a list of paths`);
       trustedPath(walk, posix.resolve(site, line), 'null');

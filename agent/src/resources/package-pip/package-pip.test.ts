@@ -1,18 +1,36 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ResourceBodies } from '@muster/protocol/module';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../../lib/src/clock.ts';
-import type { OpenDirectory, PathWalk } from '../../host/files/path-walk.ts';
+import { type OpenDirectory, PathWalk } from '../../host/files/path-walk.ts';
 import { readStart } from '../../host/files/read-start.ts';
 import type { Machine } from '../provider/provider.ts';
 import { diffPipPackage, diffPipPackageRemoval } from './diff.ts';
-import { distributionOf, type Need, orphansIn, recordedFiles, requirementsOf } from './distributions.ts';
+import {
+  dependenciesOf,
+  distributionOf,
+  type Need,
+  needsIn,
+  orphansIn,
+  recordedFiles,
+  requirementsOf,
+} from './distributions.ts';
 import { environmentState, isBare, parseConfig } from './environment.ts';
 import { packagePip } from './package-pip.ts';
-import { pipMessage } from './run-pip.ts';
+import { pipMessage, runPip } from './run-pip.ts';
 import { type Declared, look, type PipPackageBefore, type SeenPipPackage } from './seen.ts';
 
 type Body = ResourceBodies['package-pip'];
@@ -31,6 +49,8 @@ const seen = (fields: Partial<SeenPipPackage> = {}): SeenPipPackage => ({
     packages: [],
     orphans: [],
     neededBy: [],
+    dependencies: [],
+    broken: null,
     isRequested: false,
     isBare: false,
     isParentMissing: false,
@@ -41,7 +61,7 @@ const seen = (fields: Partial<SeenPipPackage> = {}): SeenPipPackage => ({
 });
 const diff = (body: Partial<Body>, now: Partial<SeenPipPackage> = {}, willBeThere = false) =>
   diffPipPackage(declared(body), seen(now), { purpose: 'apply', willBeThere: () => willBeThere });
-const fresh: PipPackageBefore = { version: null, environment: 'absent', packages: [] };
+const fresh: PipPackageBefore = { version: null, environment: 'absent', packages: [], dependencies: [] };
 const removal = (before: Partial<PipPackageBefore>, now: Partial<SeenPipPackage>) =>
   diffPipPackageRemoval(declared(), { ...fresh, environment: 'present', ...before }, seen(now));
 
@@ -148,6 +168,9 @@ test('restores the former version, or removes the package, its dependencies, and
   const fieldsOf = (...args: Parameters<typeof removal>) => removal(...args).changes.map(({ field }) => field);
   expect(fieldsOf({ version: '1.0' }, { version: '2.0' })).toEqual(['version']);
   expect(removal({ version: '1.0' }, { version: '1.0.0' }).action).toBe('none');
+  expect(removal({ version: '1.0+a' }, { version: '1.0+A' }).action).toBe('none');
+  expect(fieldsOf({ version: '2.1.0' }, { version: '2.1.0+cu121' })).toEqual(['version']);
+  expect(fieldsOf({ version: '2.1.0+cu121' }, { version: '2.1.0' })).toEqual(['version']);
   expect(fieldsOf({ version: '1.0' }, { version: '1.0', orphans: ['part'] })).toEqual(['dependencies']);
   expect(fieldsOf({ version: '1.0' }, {})).toEqual(['ensure', 'version']);
   expect(fieldsOf({}, { version: '1.0', orphans: ['part'] })).toEqual(['ensure', 'version', 'dependencies']);
@@ -225,7 +248,10 @@ test('reads hostile metadata within bounds', async () => {
   expect(recordedFiles('a,,\n'.repeat(100_000)).length).toBeLessThanOrEqual(20_000);
   const metadata =
     'Name: x\nRequires-Dist: Part_A (>1); extra == "x"\nrequires-dist:b[c]\nRequires-Dist: -r x\n\nRequires-Dist: no';
-  expect(requirementsOf(metadata)).toEqual(['part-a', 'b']);
+  const names = new Map(['part-a', 'b', 'no', 'x'].map((name) => [name, name]));
+  expect(requirementsOf(metadata, names)).toEqual(['part-a', 'b']);
+  expect(requirementsOf('Requires-Dist: elsewhere\nRequires-Dist: b\n', names)).toEqual(['b']);
+  expect(distributionOf('tool-1.0+ubuntu_1.dist-info')?.version).toBe('1.0+ubuntu-1');
   expect(parseConfig('Home = /a = b\nx\n=\n').get('home')).toBe('/a = b');
   for (const entry of [
     '-r-1.0.dist-info',
@@ -236,6 +262,34 @@ test('reads hostile metadata within bounds', async () => {
     'a-1;b.dist-info',
   ])
     expect(distributionOf(entry), entry).toBeNull();
+});
+
+test('refuses more metadata than an environment should have', () => {
+  const infos = Array.from({ length: 70 }, (_, i) => `${site}/p${i}-1.0.dist-info`);
+  const environment = environmentWith(Object.fromEntries(infos.map((info) => [`${info}/METADATA`, ''])));
+  const found = infos.flatMap((info) => distributionOf(info.slice(site.length + 1)) ?? []);
+  const read = () => needsIn(machineWith().walk, `${environment}/${site}`, found);
+  for (const info of infos.slice(0, 64)) truncateSync(`${environment}/${info}/METADATA`, 600 * 1024);
+  expect(read()).toHaveLength(70);
+  for (const info of infos) truncateSync(`${environment}/${info}/METADATA`, 600 * 1024);
+  expect(read).toThrow('more metadata than a virtual environment should have');
+});
+
+test('reads an environment with a file or a link in place of metadata', async () => {
+  const environment = environmentWith(whole('other', '1.0'));
+  const path = (name: string) => `${environment}/${site}/${name}-1.0.dist-info`;
+  symlinkSync('other-1.0.dist-info', path('part'));
+  // The links in `.muster-work` give a file a second name.
+  execFileSync('ln', [`${environment}/pyvenv.cfg`, path('tool')]);
+  const shared = machineWith({ shared: [`${environment}/${site}`] });
+  for (const machine of [machineWith(), shared]) {
+    expect(await lookAt(environment, {}, machine, fresh)).toMatchObject({
+      ...{ version: '1.0', unmanaged: null, missingFile: 'tool-1.0.dist-info', metadata: null },
+      stale: [`${site}/tool-1.0.dist-info`],
+    });
+    expect(await lookAt(environment, { name: 'other' }, machine, fresh)).toMatchObject({ version: '1.0', stale: [] });
+    expect((await lookAt(environment, { name: 'part' }, machine, fresh)).stale).toEqual([`${site}/part-1.0.dist-info`]);
+  }
 });
 
 test('reads only regular files', () => {
@@ -263,6 +317,8 @@ test('finds the dependencies that nothing needs, also in cycles', () => {
     ...[need('tool', ['part', 'shared'], false), need('other', ['shared'], false)],
     ...[need('part', ['loop']), need('loop', ['part']), need('shared'), need('pip')],
   ];
+  expect(dependenciesOf(needs, 'tool')).toEqual(['loop', 'part', 'shared']);
+  expect(dependenciesOf(needs, 'none')).toEqual([]);
   expect(orphansIn(needs, 'tool', new Set(['pip']))).toEqual(['loop', 'part']);
   expect(orphansIn(needs, 'tool', new Set(['pip', 'loop']))).toEqual([]);
   expect(orphansIn(needs, null, new Set(['pip']))).toEqual([]);
@@ -272,6 +328,11 @@ test('keeps a package that others need, as a dependency', async () => {
   const kept = { version: '1.0', neededBy: ['other'], metadata: `${site}/tool-1.0.dist-info` };
   expect(removal({}, { ...kept, isRequested: true }).changes).toEqual([{ field: 'requested', from: 'yes', to: 'no' }]);
   expect(removal({}, kept)).toMatchObject({ action: 'none', message: 'kept: other may need it' });
+  expect(removal({}, { ...kept, isInterrupted: true })).toMatchObject({
+    action: 'remove',
+    changes: [{ field: 'files', from: 'interrupted', to: 'complete' }],
+    message: 'kept: other may need it',
+  });
   expect(removal({ version: '1.0' }, kept).action).toBe('none');
   const other = whole('other', '1.0', {
     [`${site}/other-1.0.dist-info/METADATA`]: 'Name: other\nVersion: 1.0\nRequires-Dist: Tool\n',
@@ -283,15 +344,17 @@ test('keeps a package that others need, as a dependency', async () => {
     neededBy: ['other'],
     isRequested: true,
   });
-  expect(await found({})).toMatchObject({ neededBy: [], orphans: ['other'], isRequested: false });
+  expect(await found({})).toMatchObject({ neededBy: ['other'], orphans: [], isRequested: false });
 });
 
 test('keeps dependencies that others requested, declared, or had before', async () => {
   const part = whole('part', '1.0');
   const requested = { [`${site}/part-1.0.dist-info/REQUESTED`]: '' };
+  const needing = { [`${site}/tool-1.0.dist-info/METADATA`]: 'Name: tool\nVersion: 1.0\nRequires-Dist: part\n' };
+  const tool = whole('tool', '1.0', { [`${site}/tool-1.0.dist-info/REQUESTED`]: '', ...needing });
   const uv = { [`${site}/part-1.0.dist-info/INSTALLER`]: 'uv' };
   const orphans = async (files: Record<string, string>, before: Partial<PipPackageBefore> = {}, name = '') => {
-    const virtualenv = environmentWith({ ...whole('tool', '1.0'), ...part, ...files });
+    const virtualenv = environmentWith({ ...tool, ...part, ...files });
     const other = { ...declared({ name, virtualenv }), key: 'other' };
     return (await lookAt(virtualenv, {}, machineWith({ others: [other] }), { ...fresh, ...before })).orphans;
   };
@@ -300,6 +363,118 @@ test('keeps dependencies that others requested, declared, or had before', async 
   expect(await orphans(uv)).toEqual([]);
   expect(await orphans({}, { packages: ['part'] })).toEqual([]);
   expect(await orphans({}, {}, 'Part')).toEqual([]);
+  const virtualenv = environmentWith({ ...tool, ...part });
+  const link = `${mkdtempSync(join(tmpdir(), 'pip-link-'))}/link`;
+  onTestFinished(() => rmSync(dirname(link), { recursive: true }));
+  symlinkSync(dirname(virtualenv), link);
+  const other = { ...declared({ name: 'part', virtualenv: link + virtualenv.slice(dirname(virtualenv).length) }) };
+  const linked = { ...machineWith({ others: [{ ...other, key: 'other' }] }), walk: new PathWalk() };
+  expect((await lookAt(virtualenv, {}, linked, fresh)).orphans).toEqual([]);
+  const many = Array.from({ length: 1500 }, (_, i) => `p${i}`);
+  const environment = environmentWith(
+    Object.fromEntries(many.map((name) => [`${site}/${name}-1.0.dist-info/INSTALLER`, ''])),
+  );
+  expect((await lookAt(environment)).packages).toHaveLength(1500);
+});
+
+test('takes only dependencies of the package for orphans, and none if pip does not record what was requested', async () => {
+  const requested = { [`${site}/tool-1.0.dist-info/REQUESTED`]: '' };
+  const needing = { [`${site}/tool-1.0.dist-info/METADATA`]: 'Name: tool\nVersion: 1.0\nRequires-Dist: part\n' };
+  const others = { ...whole('part', '1.0'), ...whole('stranger', '1.0'), ...whole('old', '1.0') };
+  const found = (files: Record<string, string>, before: Partial<PipPackageBefore> = {}) =>
+    lookAt(environmentWith({ ...whole('tool', '1.0'), ...others, ...files }), {}, machineWith(), {
+      ...fresh,
+      ...before,
+    });
+  expect(await found({ ...requested, ...needing })).toMatchObject({ orphans: ['part'], dependencies: ['part'] });
+  expect((await found({ ...needing, [`${site}/pip-1.0.dist-info/REQUESTED`]: '' })).orphans).toEqual([]);
+  expect((await found({ ...requested, ...needing }, { dependencies: ['old'] })).orphans).toEqual(['old', 'part']);
+  // The former version is restored, so only the dependencies of the later one can be orphans.
+  expect((await found({ ...requested }, { version: '1.0', dependencies: ['part'] })).orphans).toEqual(['part']);
+  expect((await found({ ...requested, ...needing }, { version: '1.0', dependencies: ['part'] })).orphans).toEqual([]);
+});
+
+test('remembers the dependencies of a version that it replaces', async () => {
+  const needing = { [`${site}/tool-1.0.dist-info/METADATA`]: 'Name: tool\nVersion: 1.0\nRequires-Dist: part\n' };
+  const virtualenv = environmentWith({ ...whole('tool', '1.0'), ...whole('part', '1.0'), ...needing });
+  const resource = declared({ virtualenv });
+  const machine = machineWith();
+  const now = await look(resource, machine, null);
+  const remember = (before: PipPackageBefore | null) =>
+    packagePip.remember(resource, now, diff({}), before, machine) as Promise<PipPackageBefore>;
+  expect(await remember({ ...fresh, dependencies: ['old'] })).toEqual({ ...fresh, dependencies: ['old', 'part'] });
+  expect(await remember(null)).toMatchObject({ version: '1.0', packages: ['part', 'tool'], dependencies: ['part'] });
+});
+
+test('notices an interpreter that does not fit the environment', async () => {
+  const environment = environmentWith(whole('tool', '1.0', { 'bin/x': '' }));
+  const broken = async () => (await lookAt(environment)).broken;
+  expect(await broken()).toBe('bin/python3 leads to no program');
+  const interpreter = (name: string) => {
+    rmSync(`${environment}/bin/python3`, { force: true });
+    writeFileSync(`${environment}/${name}`, '', { mode: 0o755 });
+    symlinkSync(`../${name}`, `${environment}/bin/python3`);
+  };
+  interpreter('python3.11');
+  expect(await broken()).toBeNull();
+  interpreter('python3.12');
+  expect(await broken()).toBe('bin/python3 is Python 3.12, but the packages are in lib/python3.11');
+  interpreter('python');
+  expect(await broken()).toBeNull();
+  writeFileSync(`${environment}/pyvenv.cfg`, 'version = 3.13.1\n');
+  expect(await broken()).toBe('bin/python3 is Python 3.13, but the packages are in lib/python3.11');
+  const drift = diffPipPackage(declared(), seen({ version: '1', broken: 'x' }), {
+    purpose: 'drift',
+    willBeThere: () => false,
+  });
+  expect(drift.changes).toEqual([{ field: 'virtualenv', from: 'x', to: 'present' }]);
+  const moved = '/opt/venv: x: move it away, and apply again';
+  expect(() => diff({}, { version: '1', broken: 'x' })).toThrow(moved);
+  expect(() => removal({}, { version: '1', broken: 'x' })).toThrow(moved);
+  const missing: SeenPipPackage['missing'] = [{ kind: 'programs', message: 'y' }];
+  expect(diff({}, { version: '1', broken: 'x', missing }).awaits).toEqual(missing);
+});
+
+/** Makes an environment whose pip records its requirements in the file `asked`, and changes nothing. */
+function environmentWithIdlePip(files: Record<string, string>) {
+  const environment = environmentWith(files);
+  mkdirSync(`${environment}/bin`, { recursive: true });
+  const program = `#!/bin/sh\ncat /proc/self/fd/3 > '${environment}/asked'\n`;
+  writeFileSync(`${environment}/bin/python3`, program, { mode: 0o755 });
+  const machine = {
+    ...machineWith(),
+    ...{ environment: {}, limits: { packageMs: 20_000 }, startedProcess: () => undefined, printed: () => undefined },
+  } as unknown as Machine;
+  (machine.walk as { forget?: () => void }).forget = () => undefined;
+  return { machine, resource: (body: Partial<Body>) => declared({ virtualenv: environment, ...body }), environment };
+}
+
+test('fails if the package is still there after pip uninstalled it', async () => {
+  const { machine, resource } = environmentWithIdlePip(whole('tool', '1.0'));
+  const absent = resource({ ensure: 'absent' });
+  const now = await look(absent, machine, null);
+  await expect(packagePip.apply(absent, now, diff({}), machine)).rejects.toThrow(
+    'pip succeeded, but did not uninstall the package',
+  );
+});
+
+test('asks pip for exactly the former version', async () => {
+  const { machine, resource, environment } = environmentWithIdlePip(whole('tool', '2.1.0+cu121'));
+  const before = { ...fresh, environment: 'present', version: '2.1.0' } as const;
+  const now = await look(resource({}), machine, before);
+  await expect(packagePip.remove(resource({}), before, now, diff({}), machine)).rejects.toThrow(
+    'installed the version 2.1.0+cu121',
+  );
+  expect(readFileSync(`${environment}/asked`, 'utf8')).toBe('tool===2.1.0\n');
+  expect(existsSync(`${environment}/.muster-work`)).toBe(false);
+});
+
+test('names at most some packages that pip cannot uninstall', async () => {
+  const { machine, resource, environment } = environmentWithIdlePip(whole('tool', '1.0'));
+  writeFileSync(`${environment}/bin/python3`, '#!/bin/sh\nexit 1\n');
+  const names = Array.from({ length: 1000 }, (_, i) => `package-${i}`);
+  const run = runPip(resource({}), { action: 'uninstall', names }, { environment: 'present' }, machine);
+  await expect(run).rejects.toThrow(/^pip cannot uninstall package-0, package-1, .{500,1200}$/);
 });
 
 test('counts an environment as bare only if nothing was added', () => {
@@ -322,6 +497,11 @@ test('checks every path through which another user could redirect root', async (
   for (const path of [dirname(environment), ...paths, '/usr/bin', '/srv/src'])
     for (const user of [undefined, 'root']) expect(await unsafe([path], user), path).toContain('users other than root');
   expect(await unsafe(paths, 'daemon')).toBeNull();
+  for (const text of [`/srv/src\n${'#'.repeat(70_000)}\n`, '/srv/src\n'.repeat(1001)]) {
+    writeFileSync(`${environment}/${site}/x.pth`, text);
+    expect(await unsafe()).toContain('x.pth is too long');
+  }
+  writeFileSync(`${environment}/${site}/x.pth`, '/srv/src\n');
   chmodSync(`${environment}/pyvenv.cfg`, 0o664);
   expect(await unsafe()).toContain('make it a regular file that only root can write');
   writeFileSync(`${environment}/pyvenv.cfg`, `${config}include-system-site-packages = true\n`);
@@ -345,6 +525,16 @@ test('shows the errors of pip, without the index', () => {
   const index = 'https://us%40er:pa55@x.example/t0ken/simple/';
   const text = `ERROR: us@er us%40er pa55 /t0ken/simple/a/ HTTPS://us%40er:****@x.example/t0ken/simple/`;
   expect(message(text, index)).not.toMatch(/us@er|us%40er|pa55|t0ken/);
+  for (const [url, printed] of [
+    ['https://x.example/se%2fcretAB/simple/', '/se%2FcretAB/simple/x/'],
+    ['https://tok!enAB@x.example/simple/', 'tok%21enAB'],
+    ['https://x.example/a:b@cAB/', '(a%3Ab@cAB)'],
+    ['https://x.example/%41bc%2FdE/', 'Abc%2FdE'],
+  ] as const)
+    expect(message(`ERROR: No match, url: ${printed} for a==1 (from -r /proc/self/fd/3 (line 2))\n`, url)).toBe(
+      'No match, url: … for a==1',
+    );
+  expect(message('ERROR: /opt/venv is not empty')).toBe('/opt/venv is not empty');
   expect(message(text, index, '', true)).toBe('it ended with 1, and its output is too long to show');
   expect(message(`ERROR: ${'x'.repeat(5000)}`).length).toBeLessThan(1000);
 });

@@ -131,6 +131,8 @@ export interface PipRun {
   action: 'install' | 'uninstall' | 'clear';
   /** Version to install; null for the newest version. */
   version?: string | null;
+  /** Whether a version with another local part, such as `1.0+cu121`, is not the version to install. */
+  isExact?: boolean;
   /** Whether to install the package although this version is installed. */
   again?: boolean;
   /** Whether `clear` also removes the directory of the virtual environment if the agent did not record who made it. */
@@ -154,7 +156,7 @@ export async function runPip(
     machine,
   );
   const isRoot = user == null || account?.uid === 0;
-  const requirement = run.version == null ? name : `${name}==${run.version}`;
+  const requirement = run.version == null ? name : `${name}${run.isExact === true ? '===' : '=='}${run.version}`;
   const timeLimit = machine.limits.packageMs;
   const { stale = [], names = [] } = run;
   const result = await runAccountShell(
@@ -178,7 +180,8 @@ export async function runPip(
   machine.walk.forget();
   if (result.timedOut) throw new HostFailure(`pip took longer than ${timeLimit / 1000} s and was stopped`);
   if (result.exitCode !== 0) {
-    const what = run.action === 'install' ? `install ${requirement}` : `${run.action} ${names.join(', ') || name}`;
+    const what =
+      run.action === 'install' ? `install ${requirement}` : `${run.action} ${names.join(', ').slice(0, 1000) || name}`;
     throw new HostFailure(`pip cannot ${what}: ${pipMessage(result, index)}`);
   }
 }
@@ -196,9 +199,9 @@ export function pipMessage(
   // A cut could leave a part of the URL that is not recognized.
   if (truncated && index != null) return `it ended with ${exitCode}, and its output is too long to show`;
   const linesOf = (output: string) =>
-    withoutIndex(output, index)
+    withoutIndex(output.replaceAll(/ ?\(from -r \/proc\/self\/fd\/3 \(line \d+\)\)/g, ''), index)
       .split('\n')
-      .map((line) => line.replaceAll(/ ?\(from -r \/proc\/self\/fd\/3 \(line \d+\)\)/g, '').trim())
+      .map((line) => line.trim())
       .filter((line) => line !== '');
   const lines = linesOf(stderr);
   const errors = lines.filter((line) => line.startsWith('ERROR: ')).map((line) => line.slice('ERROR: '.length));
@@ -207,7 +210,10 @@ export function pipMessage(
   return shown.length === 0 ? `it ended with ${exitCode}` : shown.join(' ').slice(0, 800);
 }
 
-/** Replaces all URLs, and all parts of the index's URL that may be secret. */
+/**
+ * Replaces all URLs, and all parts of the index's URL that may be secret. Without an index, changes nothing. pip prints
+ * parts in other quotations, so this also replaces everything that looks like a path or has a quoted character.
+ */
 function withoutIndex(output: string, index: string | null | undefined): string {
   const url = index == null ? null : URL.parse(index);
   if (url === null) return output;
@@ -216,7 +222,9 @@ function withoutIndex(output: string, index: string | null | undefined): string 
     .filter((part) => part.length > 2 && part !== 'simple')
     .sort((one, other) => other.length - one.length);
   const whole = output.replaceAll(/https?:\/\/[^\s]+/gi, '(URL)');
-  return secrets.reduce((rest, part) => rest.replaceAll(part, '…'), whole);
+  return secrets
+    .reduce((rest, part) => rest.replaceAll(part, '…'), whole)
+    .replaceAll(/\S+/g, (word) => (/[/%]/.test(word) ? '…' : word));
 }
 
 function decoded(text: string): string {

@@ -1,11 +1,14 @@
 import { posix } from 'node:path';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { pythonName } from '@muster/protocol/python-version';
+import { HostFailure } from '../../host/failure.ts';
 import { inspect } from '../../host/files/inspect.ts';
+import type { PathWalk } from '../../host/files/path-walk.ts';
 import type { Difference, Machine } from '../provider/provider.ts';
 import { prerequisitesOf } from '../script/prerequisites.ts';
 import {
   type Distribution,
+  dependenciesOf,
   distributionsIn,
   isEditable,
   isUsable,
@@ -22,6 +25,7 @@ import {
   isInterrupted,
   marks,
   sitePackagesOf,
+  whyBroken,
   whyUnsafe,
 } from './environment.ts';
 
@@ -34,6 +38,8 @@ export type PipPackageBefore = {
   environment: EnvironmentState;
   /** Names of all packages in the virtual environment. */
   packages: string[];
+  /** Names of all dependencies of the versions that the agent replaced or removed. */
+  dependencies: string[];
 };
 
 export interface SeenPipPackage {
@@ -51,6 +57,10 @@ export interface SeenPipPackage {
   /** Path of the metadata below the virtual environment; null if there is none that pip can use. */
   metadata: string | null;
   packages: string[];
+  /** Why no package can be used, such as an interpreter that does not exist; null if they can. */
+  broken: string | null;
+  /** Only for a removal: everything that the package needs, directly or through others. */
+  dependencies: string[];
   /** Only for a removal: packages that pip installed as dependencies and that nothing will need. */
   orphans: string[];
   /** Only for a removal: packages that may need this one, at most 10. */
@@ -103,9 +113,10 @@ export async function look(
       ? { unmanaged: null, missingFile: null, stale: [], metadata: null }
       : packageState(resource, machine, { own, site, root, interrupted })),
     isInterrupted: interrupted,
-    packages: all.map(({ name }) => name).slice(0, 1000),
+    packages: all.map(({ name }) => name),
+    broken: isPresent ? whyBroken(walk, path, root, site) : null,
     ...(before === null || site === null
-      ? { orphans: [], neededBy: [], isRequested: false }
+      ? { dependencies: [], orphans: [], neededBy: [], isRequested: false }
       : usesOf(resource, machine, { all, site: `${root}/${site}`, before })),
     isBare: before !== null && isPresent && version === null && !interrupted && isBare(walk, path),
     isParentMissing: environment === 'absent' && inspect(walk, posix.dirname(path), false).type === 'absent',
@@ -149,24 +160,49 @@ function packageState(
   };
 }
 
+/** Packages that belong to the environment. */
+const ofEnvironment: readonly string[] = ['pip', 'setuptools', 'wheel'];
+
+/** Returns the path of an environment without the links that lead to it, because several paths can name the same one. */
+function realEnvironment(walk: PathWalk, path: string): string {
+  try {
+    return walk.within(path, 'null', (parent, name) => `${parent.path}/${name}`) ?? path;
+  } catch (error) {
+    // The path may be another resource's, which fails itself.
+    if (error instanceof HostFailure) return path;
+    throw error;
+  }
+}
+
 /** Returns the parts of the state that only a removal needs. */
 function usesOf(
   resource: Declared,
   machine: Machine,
   { all, site, before }: { all: Distribution[]; site: string; before: PipPackageBefore },
-): Pick<SeenPipPackage, 'orphans' | 'neededBy' | 'isRequested'> {
+): Pick<SeenPipPackage, 'dependencies' | 'orphans' | 'neededBy' | 'isRequested'> {
+  const { walk } = machine;
   const own = pythonName(resource.body.name);
+  const path = realEnvironment(walk, environmentOf(resource));
   const declared = machine
     .resourcesOf('package-pip')
     .map((other) => other as Declared)
-    .filter(({ key, body }) => body.virtualenv === environmentOf(resource) && machine.isDesired(key))
+    .filter(({ key, body }) => realEnvironment(walk, body.virtualenv) === path && machine.isDesired(key))
     .map(({ body }) => pythonName(body.name));
-  const kept = new Set([...before.packages, ...declared, 'pip', 'setuptools', 'wheel']);
-  const needs = needsIn(machine.walk, site, all);
-  if (before.version !== null)
-    return { orphans: orphansIn(needs, null, kept.add(own)), neededBy: [], isRequested: false };
-  const orphans = orphansIn(needs, own, kept);
+  const kept = new Set([...before.packages, ...declared, ...ofEnvironment]);
+  const needs = needsIn(walk, site, all);
+  const dependencies = dependenciesOf(needs, own);
+  const possible = new Set([...before.dependencies, ...dependencies]);
+  // An old pip, which does not record what was requested, makes every package look like a dependency.
+  const isRecorded = needs.some(({ name, isRequested }) => isRequested && !ofEnvironment.includes(name));
+  const orphansOf = (without: string | null) =>
+    isRecorded ? orphansIn(needs, without, kept).filter((name) => possible.has(name)) : [];
+  if (before.version !== null) {
+    kept.add(own);
+    return { dependencies, orphans: orphansOf(null), neededBy: [], isRequested: false };
+  }
+  const orphans = orphansOf(own);
   return {
+    dependencies,
     orphans,
     neededBy: neededBy(needs, own, orphans).slice(0, 10),
     isRequested: needs.find(({ name }) => name === own)?.isRequested ?? false,
