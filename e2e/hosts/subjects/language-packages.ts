@@ -97,7 +97,8 @@ export const pipSubjects: readonly Subject[] = [
     prepare: `${pipIndexUp}useradd --create-home ada`,
     desired: { 'package-pip': { ...pip, version: '1.0.0', virtualenv: '/home/ada/venv', user: 'ada' } },
     changed: { 'package-pip': { ...pip, version: '1.1.0', virtualenv: '/home/ada/venv', user: 'ada' } },
-    tamper: '/home/ada/venv/bin/pip uninstall --quiet --yes tool',
+    // Removal leaves the dependencies of a package that was uninstalled by hand.
+    tamper: '/home/ada/venv/bin/pip uninstall --quiet --yes tool part',
     moved: ['ensure', 'version'],
   },
   {

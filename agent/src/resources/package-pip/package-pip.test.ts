@@ -389,6 +389,8 @@ test('takes only dependencies of the package for orphans, and none if pip does n
   expect(await found({ ...requested, ...needing })).toMatchObject({ orphans: ['part'], dependencies: ['part'] });
   expect((await found({ ...needing, [`${site}/pip-1.0.dist-info/REQUESTED`]: '' })).orphans).toEqual([]);
   expect((await found({ ...requested, ...needing }, { dependencies: ['old'] })).orphans).toEqual(['old', 'part']);
+  // Nothing shows what an uninstalled package needed.
+  expect((await lookAt(environmentWith({ ...others, ...requested }), {}, machineWith(), fresh)).orphans).toEqual([]);
   // The former version is restored, so only the dependencies of the later one can be orphans.
   expect((await found({ ...requested }, { version: '1.0', dependencies: ['part'] })).orphans).toEqual(['part']);
   expect((await found({ ...requested, ...needing }, { version: '1.0', dependencies: ['part'] })).orphans).toEqual([]);
