@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { kinds, type ResourceType } from '@muster/protocol/module';
+import { kinds, type ResourceBodies, type ResourceType } from '@muster/protocol/module';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { operation } from '../agent/src/converge/test/desired.ts';
@@ -8,7 +8,16 @@ import { blocksOf } from '../tools/docs/markdown.ts';
 import { root } from '../tools/suite/cli.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
-import { languagesRoot, npmRegistry, npmRegistryUp, npmSubjects } from './hosts/subjects/language-packages.ts';
+import { volatilePaths } from './hosts/root-difference.ts';
+import {
+  languagesRoot,
+  npmRegistry,
+  npmRegistryUp,
+  npmSubjects,
+  pipIndex,
+  pipIndexUp,
+  pipSubjects,
+} from './hosts/subjects/language-packages.ts';
 import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
@@ -16,7 +25,7 @@ import { TestHosts } from './hosts/test-hosts.ts';
 
 const open = async () => TestHosts.open({ base: await languagesRoot() });
 
-describeSubjects('packages of languages on a test host', npmSubjects, open);
+describeSubjects('packages of languages on a test host', [...npmSubjects, ...pipSubjects], open);
 
 const reason = noHosts();
 
@@ -84,5 +93,186 @@ describe.skipIf(reason !== null)(`packages of npm${reason === null ? '' : ` (${r
       { status: 'failed', message: expect.stringMatching(/users other than root .*declare its owner as `user`/) },
     ]);
     expect(machine.changes()).toEqual(before);
+  });
+});
+
+const secretIndex = 'http://ada-u5er:pa55-w0rd@127.0.0.1:4874/private/t0ken-in-path/simple/';
+
+describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${reason})`}`, () => {
+  let hosts: TestHosts;
+  let machine: Machine;
+  let agent: DrivenAgent;
+  beforeAll(async () => {
+    hosts = await open();
+    machine = await hosts.start('pip');
+    await machine.sh(pipIndexUp);
+    agent = await DrivenAgent.start(machine);
+  }, 600_000);
+  afterAll(() => hosts?.end());
+
+  const volatile = [...volatilePaths, '/opt/venv/lib/python3.11/site-packages/__pycache__'];
+  const changes = () => machine.changes(volatile);
+  const apply = async (...declared: Declared[]) =>
+    (
+      await agent.run(
+        operation(
+          'apply',
+          declared.map((one, i) => ({ ...resolved(one), id: `r${i}` })),
+        ),
+      )
+    ).results;
+  const pip = (fields: Partial<ResourceBodies['package-pip']>): Declared => ({
+    'package-pip': { name: 'tool', virtualenv: '/opt/venv', index_url: pipIndex, ...fields },
+  });
+  const inVenv = (command: string) => machine.sh(`/opt/venv/bin/${command}`);
+  const byHand = (...packages: string[]) =>
+    inVenv(`pip install -q --no-cache-dir --index-url ${pipIndex} ${packages.join(' ')}`);
+  const site = '/opt/venv/lib/python3.11/site-packages';
+
+  test('applies and removes the documented examples', async () => {
+    const before = changes();
+    const example: Declared = { 'package-pip': parse(kinds['package-pip'].example) };
+    for (const declared of [example, ...documented('package-pip')]) {
+      const local = pip(declared['package-pip'] ?? {});
+      expect(await apply(local), JSON.stringify(declared)).toMatchObject([{ status: 'changed' }]);
+      expect(await apply(local)).toMatchObject([{ status: 'unchanged' }]);
+      await apply();
+      expect(changes()).toEqual(before);
+    }
+  });
+
+  test('keeps the former version if the new one cannot be installed, and shows the message of pip', async () => {
+    const before = changes();
+    expect(await apply(pip({ name: 'failing', version: '3' }))).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/No matching distribution found for failing==3/) },
+    ]);
+    expect(changes()).toEqual(before);
+    expect(await apply(pip({ name: 'failing', version: '1.0.0' }))).toMatchObject([{ status: 'changed' }]);
+    const installed = changes();
+    expect(await apply(pip({ name: 'failing', version: '2.0.0' }))).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/pip cannot install failing==2\.0\.0: .*nowhere/) },
+    ]);
+    expect(changes()).toEqual(installed);
+    await apply();
+    expect(changes()).toEqual(before);
+  });
+
+  test('shows no part of the URL of an index in processes, messages, or results', async () => {
+    const installed = await apply(pip({ index_url: secretIndex }));
+    expect(installed).toMatchObject([{ status: 'changed' }]);
+    const failed = await apply(pip({ index_url: secretIndex }), pip({ name: 'nowhere', index_url: secretIndex }));
+    expect(failed).toMatchObject([
+      { status: 'unchanged' },
+      { status: 'failed', message: expect.stringContaining('No matching distribution found for nowhere') },
+    ]);
+    const refused = await apply(pip({ name: 'other', index_url: secretIndex.replace('w0rd', 'other-w0rd') }));
+    expect(refused.filter(({ status }) => status === 'failed')).toHaveLength(1);
+    const drift = (await agent.run(operation('drift'))).results;
+    expect(JSON.stringify([installed, failed, refused, drift])).not.toMatch(/u5er|w0rd|t0ken/);
+    expect(await machine.sh('grep -c simple/tool /tmp/pip-private; cat /tmp/pip-leaks 2>&1 || true')).toMatch(
+      /^[1-9]\d*\ncat: .*No such file/,
+    );
+    await apply();
+  });
+
+  test('removes dependencies only if nothing else needs them, and the environment only if nothing else is in it', async () => {
+    const before = changes();
+    await apply(pip({}), pip({ name: 'other' }));
+    await apply(pip({ name: 'other' }));
+    expect(await inVenv('pip list --format=freeze')).toMatch(/other==1\.0\.0[\s\S]*part==1\.0\.0/);
+    await machine.sh('echo mine > /opt/venv/notes.txt');
+    await apply();
+    expect(await inVenv('pip list --format=freeze')).not.toMatch(/other|part/);
+    expect(await machine.sh('cat /opt/venv/notes.txt')).toBe('mine\n');
+    await machine.sh('rm -r /opt/venv');
+    expect(changes()).toEqual(before);
+  });
+
+  test('keeps a package that another one needs, and removes it with that one', async () => {
+    const before = changes();
+    const [part, tool] = [pip({ name: 'part', version: '1.0.0' }), pip({ version: '1.0.0' })];
+    await apply(tool, part);
+    await apply();
+    expect(changes()).toEqual(before);
+    await apply(tool);
+    await inVenv('pip uninstall -q --yes part');
+    await apply(tool, part);
+    const results = await apply(tool);
+    expect(results.find(({ action }) => action === 'remove')).toMatchObject({
+      status: 'changed',
+      changes: [{ field: 'requested' }],
+      message: 'kept: tool may need it',
+    });
+    expect(await inVenv('pip list --format=freeze')).toMatch(/part==1/);
+    await apply();
+    expect(changes()).toEqual(before);
+  });
+
+  test('keeps packages that others installed', async () => {
+    await apply(pip({ version: '1.0.0' }));
+    await byHand('other', 'httpie');
+    await apply();
+    expect(await inVenv('pip list --format=freeze')).toMatch(/httpie==3\.2\.2[\s\S]*other==1\.0\.0[\s\S]*part==1/);
+    await machine.sh('rm -r /opt/venv');
+  });
+
+  test('repairs a package without files, or without the list of its files', async () => {
+    await apply(pip({ version: '1.0.0' }));
+    const installed = changes();
+    for (const damage of [
+      `rm ${site}/tool.py`,
+      `rm ${site}/tool-1.0.0.dist-info/RECORD`,
+      'rm /opt/venv/bin/tool-old',
+    ]) {
+      await machine.sh(damage);
+      expect(await apply(pip({ version: '1.0.0' })), damage).toMatchObject([
+        { status: 'changed', changes: [{ field: 'files' }] },
+      ]);
+      expect(changes(), damage).toEqual(installed);
+    }
+    await machine.sh(`rm ${site}/tool-1.0.0.dist-info/RECORD`);
+    await apply();
+    expect(await machine.sh('ls -d /opt/venv || true')).toBe('');
+  });
+
+  test('refuses editable and legacy installations', async () => {
+    await machine.sh('python3 -m venv /opt/venv');
+    for (const entry of ['tool.egg-link', 'tool-1.0-py3.11.egg-info']) {
+      await machine.sh(`touch ${site}/${entry}`);
+      expect(await apply(pip({ version: '1.0.0' }))).toMatchObject([
+        { status: 'failed', message: expect.stringContaining('which pip cannot replace safely: uninstall it first') },
+      ]);
+      await machine.sh(`rm ${site}/${entry}`);
+    }
+    await machine.sh('rm -r /opt/venv');
+  });
+
+  test('does not run pip as root where other users can write', async () => {
+    await machine.sh('id eve || useradd --create-home eve; python3 -m venv /opt/venv');
+    const before = changes();
+    const message = expect.stringMatching(/users other than root|only root can write/);
+    for (const [harm, heal] of [
+      ['chown eve /opt/venv', 'chown root /opt/venv'],
+      ['chown eve /opt/venv/bin', 'chown root /opt/venv/bin'],
+      ['chmod o+w /opt/venv/lib/python3.11', 'chmod o-w /opt/venv/lib/python3.11'],
+      [`chown eve ${site}`, `chown root ${site}`],
+      [`chown eve ${site}/pip`, `chown root ${site}/pip`],
+      ['chmod g+w /opt/venv/pyvenv.cfg', 'chmod g-w /opt/venv/pyvenv.cfg'],
+      [`echo /home/eve > ${site}/x.pth`, `rm ${site}/x.pth`],
+      [`ln -s /home/eve ${site}/x`, `rm ${site}/x`],
+      [
+        'cp /usr/bin/python3.11 /home/eve/python; ln -sfn /home/eve/python /opt/venv/bin/python3',
+        'ln -sfn /usr/bin/python3 /opt/venv/bin/python3; rm /home/eve/python',
+      ],
+    ] as const) {
+      await machine.sh(harm);
+      for (const user of [{}, { user: 'root' }])
+        expect(await apply(pip(user)), harm).toMatchObject([{ status: 'failed', message }]);
+      await machine.sh(heal);
+      expect(changes(), harm).toEqual(before);
+    }
+    await machine.sh('rm -r /opt/venv');
+    expect(await apply(pip({ virtualenv: '/home/eve/venv' }))).toMatchObject([{ status: 'failed', message }]);
+    expect(await machine.sh('ls /home/eve')).toBe('');
   });
 });

@@ -271,6 +271,7 @@ export class Progress {
       database: (database) => this.#read(database),
       stale: (...databases) => this.stale(...databases),
       resourcesOf: (type) => this.#resources.filter((resource) => resource.type === type),
+      isDesired: (key) => this.#desired.has(key),
       mayContainSecret: (path) => this.#withSecrets().has(path),
       followsSecret: (resource) => followsSecret(resource, this.#resources, journal.state.managed, this.#withSecrets()),
       startedProcess,

@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs';
 
 /** Reads system files. Never throws. Treats an unreadable file as missing. */
 
@@ -21,6 +21,24 @@ export function exists(path: string): boolean {
 export function linkTarget(path: string): string | null {
   try {
     return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** Returns a path without symbolic links; null if it leads to nothing. */
+export function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/** Returns the status of a path, without following a link; null if it does not exist. */
+export function linkStatus(path: string): Stats | null {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) ?? null;
   } catch {
     return null;
   }

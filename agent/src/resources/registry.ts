@@ -27,6 +27,7 @@ import { mysqlUser } from './mysql/user.ts';
 import { packageApt } from './package-apt/package-apt.ts';
 import { packageDnf } from './package-dnf/package-dnf.ts';
 import { packageNpm } from './package-npm/package-npm.ts';
+import { packagePip } from './package-pip/package-pip.ts';
 import { postgresqlDatabase } from './postgresql/database.ts';
 import { postgresqlExtension } from './postgresql/extension.ts';
 import { postgresqlGrant } from './postgresql/grant.ts';
@@ -70,6 +71,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     aptRepository,
     packageDnf,
     packageNpm,
+    packagePip,
     dnfRepository,
     alternatives,
     knownHost,

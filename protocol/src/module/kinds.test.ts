@@ -16,6 +16,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'name: "@angular/cli", version: ">=17 <19 || 20.x", prefix: /opt/node, user: ada, registry: "https://npm.example.org/", ensure: present',
     'package-npm:@angular/cli#/opt/node',
   ],
+  'package-pip': [
+    'name: Zope.Interface, version: "1!2.0rc1.post2+cu121", virtualenv: /opt/venv, user: ada, index_url: "https://u:p@pip.example.org/simple/", ensure: present',
+    'package-pip:zope-interface#/opt/venv',
+  ],
   'file-unix': [
     'path: /etc/a b, content: "x", owner: root, group: "0", mode: "0644", validate: "visudo -cf %", if_exists: keep, ensure: present',
     'path:/etc/a b',
@@ -243,6 +247,8 @@ describe('kinds', () => {
     ['package-npm', 'name: JSONStream, version: "1.2.3-rc.1+build"'],
     ['package-npm', 'name: a, version: "1.2 - 2.0.x"'],
     ['package-npm', 'name: a, version: "*"'],
+    ['package-pip', 'name: a, virtualenv: /v, index_url: "${{ secrets.index }}"'],
+    ['package-pip', 'name: a, virtualenv: /v, index_url: "http://127.0.0.1:8080/simple/"'],
   ])('%s accepts { %s }', (type, fields) => {
     expect(parseModule(source(type, fields))).toMatchObject({ ok: true });
   });
@@ -268,6 +274,19 @@ describe('kinds', () => {
     ['package-npm', 'name: a, version: "1\\n2"', 'must be a version, such as 5.4.2, or a range'],
     ['package-npm', 'name: a, registry: "https://u:p@x.example/"', 'must not contain a user or password'],
     ['package-npm', 'name: a, registry: "ftp://x.example/"', 'must be an http or https URL'],
+    ['package-pip', 'name: "a[b]", virtualenv: /v', 'must not have extras in brackets'],
+    ['package-pip', 'name: "-r", virtualenv: /v', 'must be the name of a package in the index'],
+    ['package-pip', 'name: "a==1", virtualenv: /v', 'must be the name of a package in the index'],
+    ['package-pip', 'name: "a\\nb", virtualenv: /v', 'must be the name of a package in the index'],
+    ['package-pip', 'name: a.whl, virtualenv: /v', 'must not end as an archive does'],
+    ['package-pip', 'name: PIP, virtualenv: /v', 'must not be pip'],
+    ['package-pip', 'name: a, virtualenv: v', 'must be an absolute path'],
+    ['package-pip', 'name: a, virtualenv: /v, version: ">=1"', 'must be one version'],
+    ['package-pip', 'name: a, virtualenv: /v, version: latest', 'must be one version'],
+    ['package-pip', 'name: a, virtualenv: /v, index_url: "http://pip.example.org/simple/"', 'must begin with https://'],
+    ['package-pip', 'name: a, virtualenv: /v, index_url: "https://x.example/?key=x"', 'must not contain "?"'],
+    ['package-pip', 'name: a, virtualenv: /v, index_url: "https://x.example/ --pre"', 'must be an http or https URL'],
+    ['package-pip', 'name: a, virtualenv: /v, index_url: "https://x.example/${HOME}"', 'must not contain quotes'],
     ['file-unix', 'path: /a, content: b, content_base64: ""', 'cannot be combined with content; keep only one'],
     ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be combined with symlink; keep only one'],
     ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],

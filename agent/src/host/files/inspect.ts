@@ -4,6 +4,7 @@ import {
   constants,
   fstatSync,
   lstatSync,
+  opendirSync,
   openSync,
   read,
   readdirSync,
@@ -268,16 +269,30 @@ function kindOf(stats: Stats): string {
   return 'special file';
 }
 
+/** Returns the names in an open directory; null if there are more than `limit`. Another user may add names endlessly. */
+export function namesUpTo(directory: { readSync(): { name: string } | null }, limit: number): string[] | null {
+  const names: string[] = [];
+  for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
+    if (names.length === limit) return null;
+    names.push(entry.name);
+  }
+  return names;
+}
+
 /**
- * Lists the names in a directory.
+ * Lists the names in a directory, sorted.
  * @returns null if there are more than `limit`
  */
 export function listDirectory(walk: PathWalk, path: string, limit: number): string[] | null {
   const directory = walk.open(path, 'null');
   if (directory === null) return [];
   try {
-    const names = readdirSync(directory.self);
-    return names.length > limit ? null : names;
+    const open = opendirSync(directory.self);
+    try {
+      return namesUpTo(open, limit)?.sort() ?? null;
+    } finally {
+      open.closeSync();
+    }
   } catch (error) {
     throw hostFailure(error, `list ${path}`);
   } finally {

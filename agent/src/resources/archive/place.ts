@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { posix } from 'node:path';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
+import { inspect } from '../../host/files/inspect.ts';
 import type { OpenDirectory, PathWalk } from '../../host/files/path-walk.ts';
 
 export type Declared = ResolvedResource<'archive'>;
@@ -48,6 +49,19 @@ export function trustedPath(walk: PathWalk, path: string, missing: 'make' | 'nul
   } finally {
     walk.release(directory);
   }
+}
+
+/**
+ * Refuses a file through which another user could redirect a program that runs as root.
+ * @param reader the program, for messages
+ * @throws HostFailure if another user can change the file, or it is not a regular file
+ */
+export function expectTrustedFile(walk: PathWalk, path: string, reader: string): void {
+  const found = inspect(walk, path, false);
+  if (found.type === 'absent') return;
+  const isOwn = found.uid === 0 || found.uid === process.geteuid?.();
+  if (found.type !== 'file' || !isOwn || (found.mode & 0o022) !== 0)
+    throw new HostFailure(`${reader} reads ${path}: make it a regular file that only root can write`);
 }
 
 function expectTrusted(directory: OpenDirectory): void {

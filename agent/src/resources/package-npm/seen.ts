@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { inspect } from '../../host/files/inspect.ts';
 import { exists, fileStatus, linkTarget, namesIn } from '../../host/read-system.ts';
-import { trustedPath } from '../archive/place.ts';
+import { expectTrustedFile, trustedPath } from '../archive/place.ts';
 import type { Difference, Machine } from '../provider/provider.ts';
 import { prerequisitesOf } from '../script/prerequisites.ts';
 
@@ -147,19 +147,10 @@ function linksInto(resource: Declared): string[] {
 function whyUnsafe(directories: readonly string[], prefix: string, machine: Machine): string | null {
   try {
     for (const directory of [...directories, `${prefix}/etc`]) trustedPath(machine.walk, directory, 'null');
-    expectOwnFile(machine, `${prefix}/etc/npmrc`);
+    expectTrustedFile(machine.walk, `${prefix}/etc/npmrc`, 'npm');
     return null;
   } catch (error) {
     if (error instanceof HostFailure) return `${error.message}, or declare its owner as \`user\``;
     throw error;
   }
-}
-
-/** @throws HostFailure if another user can change the file, or it is not a regular file */
-function expectOwnFile(machine: Machine, path: string): void {
-  const found = inspect(machine.walk, path, false);
-  if (found.type === 'absent') return;
-  const isOwn = found.uid === 0 || found.uid === process.geteuid?.();
-  if (found.type !== 'file' || !isOwn || (found.mode & 0o022) !== 0)
-    throw new HostFailure(`npm reads ${path}: make it a regular file that only root can write`);
 }

@@ -65,6 +65,8 @@ export interface Machine {
    * Returns every resource of this type in the operation, including those to remove, so that one read can serve all.
    */
   resourcesOf(type: ResourceType): readonly ResolvedResource[];
+  /** Reports whether this operation declares the resource with this key, and does not remove it. */
+  isDesired(key: string): boolean;
   /**
    * Reports whether a resource writes, or wrote, a secret to the file. In that case, a program that reads the file may
    * print the secret.

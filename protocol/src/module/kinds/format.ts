@@ -1,3 +1,5 @@
+import { maxPythonVersion, pythonName, pythonVersion } from '../../python-version.ts';
+
 /**
  * Checks a field's format. Returns the error, worded to complete a sentence about the field, or undefined.
  * Checks run on upload, if the text contains no expression, and again after resolution, because an expression may yield
@@ -224,6 +226,39 @@ export const npmVersion: Check = allOf(maxLength(256), (text) =>
     ? undefined
     : 'must be a version, such as 5.4.2, or a range, such as ^5.4 or ">=5 <7"; omit it for any version',
 );
+
+/** pip would read other names as options, files, or URLs. */
+export const pipPackage: Check = (name) => {
+  if (name.includes('['))
+    return 'must not have extras in brackets: declare each package that the extra needs as a resource';
+  if (name.length > 128 || !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name) || /[._-]$/.test(name))
+    return 'must be the name of a package in the index, such as requests; put the version into `version`';
+  if (/\.(whl|zip|tgz|tbz|txz|tlz|tar|tar\.(gz|bz2|xz|lz|lzma))$/i.test(name))
+    return 'must not end as an archive does, such as in ".whl"';
+  return pythonName(name) === 'pip' ? 'must not be pip, which is part of every virtual environment' : undefined;
+};
+
+/** An exact version of a package of Python. */
+export const pipVersion: Check = (text) =>
+  pythonVersion(text) === null
+    ? `must be one version with up to ${maxPythonVersion} characters, such as 2.31.0; omit it for any version`
+    : undefined;
+
+/**
+ * The URL of an index of packages of Python. pip reads it from a file, in which it would expand `${NAME}` and remove
+ * quotes, and ignores servers that it cannot authenticate.
+ */
+export const pipIndex: Check = (text) => {
+  const fault = httpUrl(text);
+  if (fault !== undefined) return fault.replace('app.tar.gz', 'simple/');
+  if (text.includes('?')) return 'must not contain "?", because pip appends the name of the package to the URL';
+  if (/["'`\\$]/.test(text)) return 'must not contain quotes, "$" or a backslash: encode them, such as "%24"';
+  if (text.startsWith('https://')) return undefined;
+  const host = URL.parse(text)?.hostname ?? '';
+  return host === 'localhost' || /^127\.\d+\.\d+\.\d+$/.test(host)
+    ? undefined
+    : 'must begin with https://, unless the server is on this machine: pip refuses other servers';
+};
 
 const unitNameRule = 'must be a unit name of letters, digits and : _ . \\ @ -';
 

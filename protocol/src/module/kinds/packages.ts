@@ -1,4 +1,5 @@
-import { choice, type Field, formatted } from './field.ts';
+import { pythonName } from '../../python-version.ts';
+import { choice, type Field, formatted, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';
 
@@ -54,6 +55,27 @@ export const languagePackageKinds = {
     },
     identifiedBy: ({ prefix }) => (prefix == null ? ['name'] : ['name', 'prefix']),
     identity: ({ name, prefix }) => (prefix == null || prefix === '/usr/local' ? String(name) : `${name}#${prefix}`),
+  }),
+  'package-pip': defineKind({
+    description: 'A package that pip installs from wheels in a virtual environment',
+    platforms: ['linux'],
+    example: 'name: httpie\nversion: 3.2.2\nvirtualenv: /opt/httpie',
+    required: {
+      name: formatted('Name of the package, without extras', format.pipPackage),
+      virtualenv: formatted(
+        'Directory of the virtual environment, which is created if it is missing',
+        format.allOf(format.unixFile, format.oneLine),
+      ),
+    },
+    optional: {
+      version: formatted('An exact version, such as 2.31.0; default: any version', format.pipVersion),
+      user: formatted('User who owns the virtual environment and runs pip; default: root', format.unixAccount),
+      index_url: text('URL of the index; never shown; default: https://pypi.org/simple', format.pipIndex),
+      ensure,
+    },
+    identifiedBy: ['name', 'virtualenv'],
+    identity: ({ name, virtualenv }) => `${pythonName(String(name))}#${virtualenv}`,
+    sensitive: ['index_url'],
   }),
 };
 

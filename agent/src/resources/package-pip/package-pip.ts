@@ -1,0 +1,125 @@
+import { pythonVersion } from '@muster/protocol/python-version';
+import { HostFailure } from '../../host/failure.ts';
+import { checkPath } from '../../host/files/path-walk.ts';
+import { defineProvider } from '../provider/define-provider.ts';
+import type { Machine } from '../provider/provider.ts';
+import {
+  diffPipPackage,
+  diffPipPackageRemoval,
+  hasEnvironmentToRemove,
+  isVersionMet,
+  isVersionRestored,
+} from './diff.ts';
+import { maxDistributions } from './distributions.ts';
+import { marks } from './environment.ts';
+import { runPip } from './run-pip.ts';
+import { type Declared, environmentOf, look, type PipPackageBefore, type SeenPipPackage } from './seen.ts';
+
+/** A package of Python in a virtual environment. */
+export const packagePip = defineProvider<'package-pip', SeenPipPackage, PipPackageBefore>({
+  type: 'package-pip',
+  fields: {
+    ...{ name: 'text', virtualenv: 'text', version: 'text?', user: 'text?', index_url: 'text?', ensure: 'text?' },
+  },
+  watched: (resource) =>
+    ['pyvenv.cfg', 'bin/python3', marks.work, marks.partial].map((name) => `${environmentOf(resource)}/${name}`),
+  brings: () => ['programs'],
+
+  check(resource) {
+    const { name, version, index_url: index } = resource.body;
+    checkPath(environmentOf(resource));
+    // pip would read other names as options, files, or URLs, and the file with the index as several lines.
+    if (!/^[A-Za-z0-9][\w.-]*$/.test(name))
+      throw new HostFailure(`${JSON.stringify(name)} is not the name of a package`);
+    if (version != null && !/^[A-Za-z0-9.!+_-]+$/.test(version)) throw new HostFailure('`version` must be one version');
+    if (index != null && !/^https?:\/\/[^\s"'`\\$#?]+$/.test(index))
+      throw new HostFailure('`index_url` must be an http or https URL');
+  },
+
+  observe: (resource, _circumstances, machine) => look(resource, machine, null),
+  diff: diffPipPackage,
+  async remember(resource, { version, environment, packages }, _difference, before, machine) {
+    const known = before ?? { version, environment, packages, dependencies: [] };
+    // The next version may not need them.
+    return version === null ? known : withDependencies(known, await look(resource, machine, known));
+  },
+
+  async apply(resource, seen, _difference, machine) {
+    if (resource.body.ensure === 'absent') await uninstall(resource, seen, [], machine);
+    else await install(resource, seen, resource.body.version ?? null, machine);
+    return {};
+  },
+
+  observeForRemoval: (resource, before, machine) => look(resource, machine, before),
+  diffRemoval: diffPipPackageRemoval,
+
+  async remove(resource, before, seen, _difference, machine) {
+    if (before.version === null && seen.version !== null && seen.neededBy.length > 0) {
+      // The package becomes a dependency, so that it is removed with the last package that needs it.
+      const stale = seen.metadata === null ? [] : [`${seen.metadata}/REQUESTED`];
+      await runPip(resource, { action: 'uninstall', stale }, seen, machine);
+      return {};
+    }
+    if (before.version === null) {
+      if (seen.version !== null || seen.isInterrupted || seen.orphans.length > 0)
+        await uninstall(resource, seen, seen.orphans, machine);
+    } else if (seen.version === null || !isVersionRestored(seen.version, before.version) || isDamaged(seen))
+      await install(resource, seen, before.version, machine, true);
+    // The dependencies of the restored version are known only now.
+    const now = await look(resource, machine, withDependencies(before, seen));
+    if (now.orphans.length > 0) await runPip(resource, { action: 'uninstall', names: now.orphans }, now, machine);
+    if (before.version === null && hasEnvironmentToRemove(before, now)) {
+      const removesDirectory = before.environment === 'absent';
+      await runPip(resource, { action: 'clear', removesDirectory }, now, machine);
+    }
+    return {};
+  },
+});
+
+const withDependencies = (before: PipPackageBefore, { dependencies }: SeenPipPackage): PipPackageBefore => ({
+  ...before,
+  dependencies: [...new Set([...before.dependencies, ...dependencies])].slice(0, maxDistributions),
+});
+
+const isDamaged = ({ isInterrupted, missingFile }: SeenPipPackage): boolean => isInterrupted || missingFile !== null;
+
+/**
+ * Installs a version, or repairs the installed one if it meets the wanted one.
+ * @param isExact whether the local part of the version counts, too
+ */
+async function install(
+  resource: Declared,
+  seen: SeenPipPackage,
+  wanted: string | null,
+  machine: Machine,
+  isExact = false,
+): Promise<void> {
+  const isMet = (installed: string) =>
+    isExact && wanted !== null ? isVersionRestored(installed, wanted) : isVersionMet(installed, wanted);
+  const again = seen.version !== null && isMet(seen.version);
+  const chosen = again ? seen.version : wanted;
+  // pip compares the text of an exact version.
+  const version = isExact && chosen !== null ? (pythonVersion(chosen)?.normal ?? chosen) : chosen;
+  await runPip(resource, { action: 'install', version, isExact, again, stale: seen.stale }, seen, machine);
+  const now = await look(resource, machine, null);
+  if (now.version === null || !isMet(now.version))
+    throw new HostFailure(
+      `pip succeeded, but ${now.version === null ? 'did not install the package' : `installed the version ${now.version}`}`,
+    );
+  if (now.missingFile !== null)
+    throw new HostFailure(`pip succeeded, but the package lists a file that is missing: ${now.missingFile}`);
+}
+
+/** Uninstalls the package and its orphans. Installs the package again before, if pip does not know its files. */
+async function uninstall(
+  resource: Declared,
+  seen: SeenPipPackage,
+  orphans: readonly string[],
+  machine: Machine,
+): Promise<void> {
+  if (seen.version !== null && seen.stale.length > 0) await install(resource, seen, seen.version, machine);
+  const names = [...(seen.version === null ? [] : [resource.body.name]), ...orphans];
+  await runPip(resource, { action: 'uninstall', names }, seen, machine);
+  const now = await look(resource, machine, null);
+  if (now.version !== null) throw new HostFailure('pip succeeded, but did not uninstall the package');
+}

@@ -1,0 +1,210 @@
+import { posix } from 'node:path';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { pythonName } from '@muster/protocol/python-version';
+import { HostFailure } from '../../host/failure.ts';
+import { inspect } from '../../host/files/inspect.ts';
+import type { PathWalk } from '../../host/files/path-walk.ts';
+import type { Difference, Machine } from '../provider/provider.ts';
+import { prerequisitesOf } from '../script/prerequisites.ts';
+import {
+  type Distribution,
+  dependenciesOf,
+  distributionsIn,
+  isEditable,
+  isUsable,
+  missingFile,
+  neededBy,
+  needsIn,
+  orphansIn,
+} from './distributions.ts';
+import {
+  type EnvironmentState,
+  environmentState,
+  hasCopies,
+  isBare,
+  isInterrupted,
+  marks,
+  sitePackagesOf,
+  whyBroken,
+  whyUnsafe,
+} from './environment.ts';
+
+export type Declared = ResolvedResource<'package-pip'>;
+
+/** State before the agent's first change. */
+export type PipPackageBefore = {
+  /** Null if the package was not installed. */
+  version: string | null;
+  environment: EnvironmentState;
+  /** Names of all packages in the virtual environment. */
+  packages: string[];
+  /** Names of all dependencies of the versions that the agent replaced or removed. */
+  dependencies: string[];
+};
+
+export interface SeenPipPackage {
+  environment: EnvironmentState;
+  /** Installed version; null if the package is not installed. */
+  version: string | null;
+  /** Why pip must not replace or remove the package, such as `an editable installation`; null if it may. */
+  unmanaged: string | null;
+  /** Whether a run of pip was interrupted. The other fields then describe the state before this run. */
+  isInterrupted: boolean;
+  /** A file of the package that does not exist, or metadata that pip cannot use; null if the package is complete. */
+  missingFile: string | null;
+  /** Paths of metadata, below the virtual environment, that pip cannot use, and that an installation replaces. */
+  stale: string[];
+  /** Path of the metadata below the virtual environment; null if there is none that pip can use. */
+  metadata: string | null;
+  packages: string[];
+  /** Why no package can be used, such as an interpreter that does not exist; null if they can. */
+  broken: string | null;
+  /** Only for a removal: everything that the package needs, directly or through others. */
+  dependencies: string[];
+  /** Only for a removal: packages that pip installed as dependencies and that nothing will need. */
+  orphans: string[];
+  /** Only for a removal: packages that may need this one, at most 10. */
+  neededBy: string[];
+  /** Only for a removal: whether the package was requested, so that it is not only a dependency. */
+  isRequested: boolean;
+  /** Only for a removal: whether the environment is the agent's and holds nothing else. */
+  isBare: boolean;
+  /** Whether the directory in which to create the virtual environment does not exist. */
+  isParentMissing: boolean;
+  /** Why root must not run pip in the virtual environment; null if it may. */
+  unsafe: string | null;
+  missing: NonNullable<Difference['awaits']>;
+}
+
+export const environmentOf = ({ body }: Declared): string => body.virtualenv;
+
+/** Returns what pip needs to run: the interpreter of a virtual environment, or the one that creates it. */
+export const needsOf = ({ body: { user, virtualenv } }: Declared, environment: EnvironmentState) => ({
+  program: environment === 'present' ? `${rootOf(virtualenv)}/bin/python3` : 'python3',
+  ...(user == null ? {} : { user }),
+});
+
+/** Returns the directory with the last state of `bin` and `lib` that is known to be whole. */
+const rootOf = (environment: string): string => (hasCopies(environment) ? `${environment}/${marks.work}` : environment);
+
+/** @param before null unless the resource is removed */
+export async function look(
+  resource: Declared,
+  machine: Machine,
+  before: PipPackageBefore | null,
+): Promise<SeenPipPackage> {
+  const { walk } = machine;
+  const path = environmentOf(resource);
+  const { user } = resource.body;
+  const environment = environmentState(walk, path);
+  const isPresent = environment === 'present';
+  const interrupted = isPresent && isInterrupted(path);
+  const root = rootOf(path);
+  const site = isPresent ? sitePackagesOf(walk, path, root) : null;
+  const all = site === null ? [] : distributionsIn(walk, `${root}/${site}`);
+  const own = all.filter(({ name }) => name === pythonName(resource.body.name));
+  const version = own.find(({ isLegacy }) => !isLegacy)?.version ?? null;
+  const { account, missing } = await prerequisitesOf(needsOf(resource, environment), machine);
+  const isRoot = user == null || account?.uid === 0;
+  return {
+    environment,
+    version,
+    ...(site === null
+      ? { unmanaged: null, missingFile: null, stale: [], metadata: null }
+      : packageState(resource, machine, { own, site, root, interrupted })),
+    isInterrupted: interrupted,
+    packages: all.map(({ name }) => name),
+    broken: isPresent ? whyBroken(walk, path, root, site) : null,
+    ...(before === null || site === null
+      ? { dependencies: [], orphans: [], neededBy: [], isRequested: false }
+      : usesOf(resource, machine, { all, site: `${root}/${site}`, before })),
+    isBare: before !== null && isPresent && version === null && !interrupted && isBare(walk, path),
+    isParentMissing: environment === 'absent' && inspect(walk, posix.dirname(path), false).type === 'absent',
+    unsafe: isRoot && environment !== 'other' ? whyUnsafe(walk, path, root, site) : null,
+    missing,
+  };
+}
+
+interface Found {
+  own: Distribution[];
+  /** Path of `site-packages` below `root`. */
+  site: string;
+  root: string;
+  interrupted: boolean;
+}
+
+function packageState(
+  resource: Declared,
+  { walk }: Machine,
+  { own, site, root, interrupted }: Found,
+): Pick<SeenPipPackage, 'unmanaged' | 'missingFile' | 'stale' | 'metadata'> {
+  const legacy = own.find(({ isLegacy }) => isLegacy);
+  if (legacy !== undefined) {
+    const how = legacy.entry.endsWith('.egg-link') ? 'an editable installation' : 'an installation by setup.py';
+    return { unmanaged: how, missingFile: null, stale: [], metadata: null };
+  }
+  const folder = `${root}/${site}`;
+  if (own.some((one) => isEditable(walk, folder, one)))
+    return { unmanaged: 'an editable installation', missingFile: null, stale: [], metadata: null };
+  const unusable = own.length > 1 ? own : own.filter((one) => !isUsable(walk, folder, one));
+  const [first] = own;
+  const missing =
+    first === undefined || interrupted
+      ? undefined
+      : (missingFile(walk, environmentOf(resource), folder, first) ?? unusable[0]?.entry);
+  return {
+    unmanaged: null,
+    missingFile: missing?.slice(0, 200) ?? null,
+    stale: unusable.map(({ entry }) => `${site}/${entry}`),
+    metadata: first === undefined || unusable.length > 0 ? null : `${site}/${first.entry}`,
+  };
+}
+
+/** Packages that belong to the environment. */
+const ofEnvironment: readonly string[] = ['pip', 'setuptools', 'wheel'];
+
+/** Returns the path of an environment without the links that lead to it, because several paths can name the same one. */
+function realEnvironment(walk: PathWalk, path: string): string {
+  try {
+    return walk.within(path, 'null', (parent, name) => `${parent.path}/${name}`) ?? path;
+  } catch (error) {
+    // The path may be another resource's, which fails itself.
+    if (error instanceof HostFailure) return path;
+    throw error;
+  }
+}
+
+/** Returns the parts of the state that only a removal needs. */
+function usesOf(
+  resource: Declared,
+  machine: Machine,
+  { all, site, before }: { all: Distribution[]; site: string; before: PipPackageBefore },
+): Pick<SeenPipPackage, 'dependencies' | 'orphans' | 'neededBy' | 'isRequested'> {
+  const { walk } = machine;
+  const own = pythonName(resource.body.name);
+  const path = realEnvironment(walk, environmentOf(resource));
+  const declared = machine
+    .resourcesOf('package-pip')
+    .map((other) => other as Declared)
+    .filter(({ key, body }) => realEnvironment(walk, body.virtualenv) === path && machine.isDesired(key))
+    .map(({ body }) => pythonName(body.name));
+  const kept = new Set([...before.packages, ...declared, ...ofEnvironment]);
+  const needs = needsIn(walk, site, all);
+  const dependencies = dependenciesOf(needs, own);
+  const possible = new Set([...before.dependencies, ...dependencies]);
+  // An old pip, which does not record what was requested, makes every package look like a dependency.
+  const isRecorded = needs.some(({ name, isRequested }) => isRequested && !ofEnvironment.includes(name));
+  const orphansOf = (without: string | null) =>
+    isRecorded ? orphansIn(needs, without, kept).filter((name) => possible.has(name)) : [];
+  if (before.version !== null) {
+    kept.add(own);
+    return { dependencies, orphans: orphansOf(null), neededBy: [], isRequested: false };
+  }
+  const orphans = orphansOf(own);
+  return {
+    dependencies,
+    orphans,
+    neededBy: neededBy(needs, own, orphans).slice(0, 10),
+    isRequested: needs.find(({ name }) => name === own)?.isRequested ?? false,
+  };
+}
