@@ -18,6 +18,7 @@ import {
   listRuns,
   listSecrets,
   listWindows,
+  matchSelector,
   type Notification,
   type OffAgent,
   type Operation,
@@ -191,6 +192,8 @@ const answers: Readonly<Record<string, unknown>> = {
   [listChannels.id]: channels,
   [listWindows.id]: windows,
   [listReconcile.id]: off,
+  // Also the agents without a successful apply.
+  [matchSelector.id]: { matches: [nodeOf(20)] },
   [listAssignments.id]: ['base', 'db', 'web'].map((name) => ({
     ...example<object[]>(listAssignments)[0],
     ...{ name, selector: name === 'base' ? 'all' : `role=${name}` },
@@ -222,9 +225,11 @@ function moved(value: unknown, by: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, moved(each, by)]));
 }
 
-/** All reads, and plans, which change nothing. */
+/** Requests with a body that change nothing. */
+const harmless: readonly string[] = [planAgent.id, matchSelector.id];
+/** All reads, and requests that change nothing. */
 const reads = routes
-  .filter(({ method, media, id }) => (method === 'GET' || id === planAgent.id) && media === undefined)
+  .filter(({ method, media, id }) => (method === 'GET' || harmless.includes(id)) && media === undefined)
   // Paths without parameters come first, so that their last segment is not read as a name.
   .toSorted((one, other) => one.path.split('{').length - other.path.split('{').length)
   .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));

@@ -9,8 +9,9 @@ import { RowToggle } from '../../parts/table/row-toggle.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { issuesOf } from './issues.ts';
-import { acceptable, canRepair, type OffGroup, reasonTones } from './off.ts';
+import { acceptable, canRepair, type OffGroup } from './off.ts';
 import type { OffDialog } from './off-dialog.ts';
+import { findingTones } from './sync-tones.ts';
 
 /** A row of the list: an agent, or a group of agents with the same issues. */
 export interface OffEntry extends OffGroup {
@@ -103,7 +104,7 @@ export function offColumns({
 function Reason({ agent }: { readonly agent: OffAgent }) {
   const [worst] = findingsOf(agent);
   if (worst === undefined) return <Badge>accepted</Badge>;
-  return <Badge tone={reasonTones[worst]}>{reasonWords[worst]}</Badge>;
+  return <Badge tone={findingTones[worst]}>{reasonWords[worst]}</Badge>;
 }
 
 function LastSeen({ group }: { readonly group: OffGroup }) {
