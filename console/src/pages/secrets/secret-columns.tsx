@@ -80,8 +80,13 @@ export function secretColumns({
       width: '6rem',
       from: 'sm',
       phone: 'labeled',
+      align: 'right',
       sort: ({ updated_at }) => Date.parse(updated_at),
-      cell: ({ updated_at }) => <Time at={updated_at} />,
+      cell: ({ updated_at }) => (
+        <span className="text-muted">
+          <Time at={updated_at} />
+        </span>
+      ),
     },
     {
       id: 'actions',

@@ -1,7 +1,7 @@
 import { type MouseEvent, memo, type ReactNode } from 'react';
 import { classNames } from '../class-names.ts';
 import type { Column } from './column.ts';
-import { stickyClasses, trackOf } from './column-track.ts';
+import { gapClass, stickyClasses, trackOf } from './column-track.ts';
 
 interface TableRowProps<Row> {
   readonly id: string;
@@ -51,7 +51,7 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
             {below.map((column) => (
               <Cell
                 key={column.id}
-                className={classNames('gap-1 empty:hidden', column.phone === 'rest' ? 'flex-1 basis-24' : 'max-w-full')}
+                className={classNames('gap-1 empty:hidden', column.phone === 'rest' ? 'flex-1 basis-40' : 'max-w-full')}
               >
                 {column.phone === 'labeled' && <span className="text-muted">{column.header}</span>}
                 {column.cell(row)}
@@ -123,6 +123,7 @@ function Row<Data>({
             style={trackOf(column.width, widths?.[column.id])}
             className={classNames(
               'flex min-w-0 self-stretch px-2',
+              gapClass(columns, column.id),
               isTall ? 'items-start py-2' : 'items-center',
               column.align && 'justify-end text-right',
               at === 0 && stickyClasses,
