@@ -30,7 +30,7 @@ const recordColumns: Record<
   agent: {
     id: 'agent',
     header: 'Agent',
-    width: 'minmax(9rem,2.2fr)',
+    width: 'minmax(8rem,2.2fr)',
     sort: displayName,
     cell: (agent) => (
       <Link
@@ -48,7 +48,7 @@ const recordColumns: Record<
   state: {
     id: 'state',
     header: 'Status',
-    width: '9rem',
+    width: '8.25rem',
     sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
     // Shows a time only for states other than connected, because a link's age does not indicate the last contact.
     cell: (agent) => (

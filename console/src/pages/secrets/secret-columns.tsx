@@ -33,7 +33,7 @@ export function secretColumns({
       cell: ({ name }) => (
         <button
           type="button"
-          className="min-w-0 truncate rounded font-medium font-mono text-xs hover:underline"
+          className="min-w-0 truncate rounded font-medium hover:underline"
           onClick={() => onEdit(name)}
         >
           <Line text={name} />

@@ -47,7 +47,7 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
       <div className="flex min-h-11 min-w-0 flex-1 flex-col justify-center gap-1 px-2 py-2">
         {first !== undefined && <Cell className="wraps-names">{first.cell(row)}</Cell>}
         {below.length > 0 && (
-          <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs">
+          <div className="flex min-w-0 flex-wrap items-baseline gap-x-3 gap-y-1 text-xs">
             {below.map((column) => (
               <Cell
                 key={column.id}
