@@ -38,7 +38,7 @@ test('lists failures before approvals, and approvals before drift', () => {
     ...['apply_failed', 'offline', 'expired', 'pending', 'drifted', 'drift_failed', 'outdated', 'expiring'],
   ]);
   expect(needs.find(({ id }) => id === 'offline')).toMatchObject({ title: '3 agents are offline', tone: 'bad' });
-  expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent is pending approval');
+  expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent pending approval');
   expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');
   expect(needs.find(({ id }) => id === 'outdated')).toMatchObject({
     title: '4 agents are outdated',

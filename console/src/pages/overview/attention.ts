@@ -44,7 +44,7 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
     },
     {
       ...{ id: 'pending', tone: 'warn', count: agents.pending, action: 'Approve or reject' },
-      title: counted(agents.pending, 'agent is pending approval', 'agents are pending approval'),
+      title: counted(agents.pending, 'agent pending approval', 'agents pending approval'),
       ...{ to: '/agents', search: { status: 'pending' } },
     },
     { ...offlineNeed, tone: 'warn', count: agents.lost > 0 ? 0 : offline },
