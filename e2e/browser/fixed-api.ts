@@ -196,7 +196,7 @@ const answers: Readonly<Record<string, unknown>> = {
   [listChannels.id]: channels,
   [listWindows.id]: windows,
   [listReconcile.id]: off,
-  // Also the agents without a successful apply.
+  // The agents page requests the agents without a successful apply.
   [matchSelector.id]: { matches: [nodeOf(20)] },
   [listAssignments.id]: ['base', 'db', 'web'].map((name) => ({
     ...example<object[]>(listAssignments)[0],

@@ -79,7 +79,7 @@ export interface Share {
   readonly tone: StateTone;
 }
 
-export interface SyncShare extends Share {
+interface SyncShare extends Share {
   readonly id: SyncState;
 }
 

@@ -12,7 +12,7 @@ export const syncTones: Readonly<Record<SyncState, StateTone>> = {
   never_applied: 'faint',
 };
 
-/** Failures are `bad`. What an apply repairs is `warn`. */
+/** Failures are `bad`, and differences that an apply repairs are `warn`. */
 export const findingTones: Readonly<Record<OffFinding, StateTone>> = {
   apply_failed: 'bad',
   drifted: 'warn',

@@ -69,6 +69,34 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
   );
 }
 
+/** The cells of a row on a wide screen. */
+function OneLine<Data>({
+  columns,
+  row,
+  widths,
+  isTall,
+}: Pick<TableRowProps<Data>, 'columns' | 'row' | 'widths'> & {
+  /** Whether cells may have several lines. */
+  readonly isTall: boolean;
+}) {
+  return columns.map((column, at) => (
+    <div
+      key={column.id}
+      role="gridcell"
+      style={trackOf(column.width, widths?.[column.id])}
+      className={classNames(
+        'flex min-w-0 self-stretch px-2',
+        gapClass(columns, column.id),
+        isTall ? 'items-start py-2' : 'items-center',
+        column.align && 'justify-end text-right',
+        at === 0 && stickyClasses,
+      )}
+    >
+      {column.cell(row)}
+    </div>
+  ));
+}
+
 /** A table row. Memoized, so that it does not render again when other rows are selected, focused, or hovered. */
 function Row<Data>({
   id,
@@ -116,22 +144,7 @@ function Row<Data>({
       {isPhone ? (
         <TwoLines columns={columns} row={row} />
       ) : (
-        columns.map((column, at) => (
-          <div
-            key={column.id}
-            role="gridcell"
-            style={trackOf(column.width, widths?.[column.id])}
-            className={classNames(
-              'flex min-w-0 self-stretch px-2',
-              gapClass(columns, column.id),
-              isTall ? 'items-start py-2' : 'items-center',
-              column.align && 'justify-end text-right',
-              at === 0 && stickyClasses,
-            )}
-          >
-            {column.cell(row)}
-          </div>
-        ))
+        <OneLine {...{ columns, row, widths, isTall }} />
       )}
     </>
   );
