@@ -141,11 +141,7 @@ function Row<Data>({
           </label>
         </div>
       )}
-      {isPhone ? (
-        <TwoLines columns={columns} row={row} />
-      ) : (
-        <OneLine {...{ columns, row, widths, isTall }} />
-      )}
+      {isPhone ? <TwoLines columns={columns} row={row} /> : <OneLine {...{ columns, row, widths, isTall }} />}
     </>
   );
   return (
