@@ -18,6 +18,7 @@ import {
   listRuns,
   listSecrets,
   listWindows,
+  matchSelector,
   type Notification,
   type OffAgent,
   type Operation,
@@ -93,14 +94,18 @@ const run = (at: number, more: Partial<RunEntry>): RunEntry => {
   const started_at = now - at * 50 * minute - 30;
   return { ...example<RunEntry[]>(listRuns)[0]!, run_id: idOf(at), started_at, finished_at: started_at + 25, ...more };
 };
+const outcomes = { succeeded: 0, failed: 0, cancelled: 0, skipped: 0, running: 0, waiting: 0 };
 const runs: RunEntry[] = [
-  run(1, { status: 'running', finished_at: null, assignment: 'web' }),
-  run(2, { kind: 'plan', assignment: 'web' }),
+  run(1, {
+    ...{ status: 'running', finished_at: null, assignment: 'web' },
+    outcomes: { ...outcomes, succeeded: 14, running: 2, waiting: 4 },
+  }),
+  run(2, { kind: 'plan', assignment: 'web', outcomes: { ...outcomes, succeeded: 20 } }),
   run(3, {
     ...{ status: 'halted', assignment: 'web' },
-    outcomes: { failed: 1, cancelled: 0, skipped: 19, running: 0, waiting: 0, succeeded: 0 },
+    outcomes: { ...outcomes, failed: 1, skipped: 19 },
   }),
-  run(4, { assignment: null }),
+  run(4, { assignment: null, status: 'failed' }),
 ];
 
 const event = (at: number, event_type: string, text: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
@@ -108,7 +113,7 @@ const event = (at: number, event_type: string, text: string, more: Partial<Audit
   ...{ id: idOf(at), event_type, summary: text, timestamp: iso(now - at * 6 * minute - 30), ...more },
 });
 const events: AuditEvent[] = [
-  event(1, 'agent.pending', 'agent new-machine waits for approval', { severity: 'warning' }),
+  event(1, 'agent.pending', 'agent new-machine is pending approval', { severity: 'warning' }),
   event(2, 'state.applied', 'apply on web-paris-1 succeeded'),
   event(3, 'module.uploaded', 'module web uploaded as revision 4'),
   event(4, 'agent.lost', 'agent kiosk-3 is offline', { severity: 'critical' }),
@@ -128,8 +133,8 @@ const notification = (
   ...{ timestamp_ms: (now - at * 11 * minute - 30) * 1000, ...more },
 });
 const notifications: Notification[] = [
-  notification(1, 'agent.pending', 'agent new-machine waits for approval'),
-  notification(2, 'agent.pending', 'agent new-machine-2 waits for approval'),
+  notification(1, 'agent.pending', 'agent new-machine is pending approval'),
+  notification(2, 'agent.pending', 'agent new-machine-2 is pending approval'),
   notification(3, 'agent.lost', 'agent kiosk-3 is offline', { severity: 'critical' }),
   notification(6, 'drift.detected', 'web-paris-4 has drifted', { suppressed: true }),
   notification(7, 'secret.expiring', 'secret tls_key expires soon'),
@@ -191,6 +196,8 @@ const answers: Readonly<Record<string, unknown>> = {
   [listChannels.id]: channels,
   [listWindows.id]: windows,
   [listReconcile.id]: off,
+  // The agents page requests the agents without a successful apply.
+  [matchSelector.id]: { matches: [nodeOf(20)] },
   [listAssignments.id]: ['base', 'db', 'web'].map((name) => ({
     ...example<object[]>(listAssignments)[0],
     ...{ name, selector: name === 'base' ? 'all' : `role=${name}` },
@@ -222,9 +229,11 @@ function moved(value: unknown, by: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, moved(each, by)]));
 }
 
-/** All reads, and plans, which change nothing. */
+/** Requests with a body that change nothing. */
+const harmless: readonly string[] = [planAgent.id, matchSelector.id];
+/** All reads, and requests that change nothing. */
 const reads = routes
-  .filter(({ method, media, id }) => (method === 'GET' || id === planAgent.id) && media === undefined)
+  .filter(({ method, media, id }) => (method === 'GET' || harmless.includes(id)) && media === undefined)
   // Paths without parameters come first, so that their last segment is not read as a name.
   .toSorted((one, other) => one.path.split('{').length - other.path.split('{').length)
   .map((route) => ({ route, pattern: new RegExp(`^${apiPrefix}${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));

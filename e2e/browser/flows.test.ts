@@ -69,7 +69,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     const agents = page.getByRole('grid', { name: 'Agents' });
     await tab.press('Tab', agents.getByRole('row', { name: 'web-1' }));
     await page.keyboard.press('Space');
-    await tab.press('Tab', page.getByRole('button', { name: 'Approve 1' }));
+    await tab.press('Tab', page.getByRole('button', { name: 'Approve 1' }), 60);
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Approve this agent' });
     await tab.press('Tab', dialog.getByRole('button', { name: 'Approve' }));

@@ -150,6 +150,16 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     expect(small).toEqual({});
   });
 
+  test('opens the enrollment page at both spellings, and states that an address is unknown', async ({ fixed: tab }) => {
+    const { page } = tab;
+    await tab.go('/enrollment');
+    await page.getByRole('heading', { level: 1, name: 'Enrollment' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/enrolment');
+    await tab.go('/nowhere');
+    await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
+    await page.getByText('Check the address, or go to the overview.').waitFor();
+  });
+
   test('shows an example of a new module within the width of a phone', async ({ fixed: tab }) => {
     await tab.page.setViewportSize({ width: 390, height: 800 });
     await tab.go('/modules/new');

@@ -88,6 +88,13 @@ export async function forgetAgent(node_id: string): Promise<void> {
   keepAgents(new Map([[node_id, null]]));
 }
 
+/** The node ids of the approved agents without a successful apply. Operations mark it as stale. */
+export const neverAppliedQuery = queryOptions({
+  queryKey: [...keys.reconcile, 'never-applied'],
+  queryFn: async ({ signal }) =>
+    (await call(matchSelector, { body: { selector: '', never_applied: true }, signal })).matches,
+});
+
 /** Returns the query for the agents that a selector matches. */
 export const matchesQuery = (selector: string) =>
   queryOptions({

@@ -23,6 +23,17 @@ export const offAgentQuery = (node_id: string) =>
     },
   });
 
+/** All agents that are out of sync or outdated, or whose drift was accepted, the most urgent first. */
+export const allReconcileQuery = queryOptions({
+  queryKey: [...keys.reconcile, 'all'],
+  queryFn: ({ signal }) =>
+    call(listReconcile, {
+      query: { limit: 500, include_accepted: 'true', include_outdated: 'true' } as never,
+      all: true,
+      signal,
+    }),
+});
+
 /** All agents that are out of sync or outdated, the most urgent first. */
 export const reconcileQuery = ({ reason = '', filter = '', accepted = false }: ReconcileFilter = {}) =>
   queryOptions({

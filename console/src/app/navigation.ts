@@ -57,7 +57,7 @@ export const sections: readonly { readonly label: string; readonly destinations:
   {
     label: 'Monitoring',
     destinations: [
-      { path: '/windows', label: 'Maintenance', icon: CalendarClock, key: 'w' },
+      { path: '/windows', label: 'Maintenance windows', icon: CalendarClock, key: 'w' },
       { path: '/notifications', label: 'Notifications', icon: Bell, key: 'n' },
       { path: '/channels', label: 'Channels', icon: Megaphone, key: 'l' },
       { path: '/audit', label: 'Audit log', icon: FileClock, key: 'u' },

@@ -25,14 +25,18 @@ const page = <const Path extends string>(path: Path, load: () => Promise<Record<
     component: lazyPage(load, name),
   });
 
-/** Redirects a URL from an earlier release to the page that lists out-of-sync agents. */
-const moved = <const Path extends string>(path: Path, searchOf: (search: Search) => Search) =>
+/** Redirects a URL of an earlier release, or another spelling of a path. */
+const moved = <const Path extends string>(
+  path: Path,
+  to: '/out-of-sync' | '/enrolment',
+  searchOf: (search: Search) => Search = (search) => search,
+) =>
   createRoute({
     getParentRoute: () => root,
     path,
     validateSearch: textOnly,
     beforeLoad: ({ search }) => {
-      throw redirect({ to: '/out-of-sync', search: searchOf(search as Search) as never, replace: true });
+      throw redirect({ to, search: searchOf(search as Search) as never, replace: true });
     },
   });
 
@@ -67,8 +71,11 @@ const routeTree = root.addChildren([
   page('/operators', () => import('../pages/operators/operators-page.tsx'), 'OperatorsPage'),
   page('/sessions', () => import('../pages/sessions/sessions-page.tsx'), 'SessionsPage'),
   page('/enrolment', () => import('../pages/enrollment/enrollment-page.tsx'), 'EnrollmentPage'),
-  moved('/reconcile', ({ accepted, ...search }) => (accepted === 'yes' ? { ...search, tab: 'accepted' } : search)),
-  moved('/drift', (search) => ({ ...search, tab: 'checks' })),
+  moved('/enrollment', '/enrolment'),
+  moved('/reconcile', '/out-of-sync', ({ accepted, ...search }) =>
+    accepted === 'yes' ? { ...search, tab: 'accepted' } : search,
+  ),
+  moved('/drift', '/out-of-sync', (search) => ({ ...search, tab: 'checks' })),
   page('/settings', () => import('../pages/settings/settings-page.tsx'), 'SettingsPage'),
 ]);
 

@@ -31,7 +31,9 @@ export function AgentLink({ id, name }: { readonly id: string; readonly name?: s
 
 /** An agent's name without a link, for rows that lead elsewhere. */
 export function AgentName({ id }: { readonly id: string }) {
-  return <Line text={agentWords(useAgentName(id))} maxLength={64} />;
+  const name = useAgentName(id);
+  const words = <Line text={agentWords(name)} maxLength={64} />;
+  return name === null ? <span className="flex min-w-0 font-normal text-muted">{words}</span> : words;
 }
 
 export function OperationLink({ id, children }: { readonly id: string; readonly children?: ReactNode }) {

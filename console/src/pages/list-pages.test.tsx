@@ -19,6 +19,7 @@ import {
   listTags,
   listTerminals,
   listWindows,
+  matchSelector,
   type Route,
 } from '@muster/protocol/http';
 import { screen } from '@testing-library/react';
@@ -163,7 +164,7 @@ const cases: readonly Case[] = [
 function orchestrator(): FakeApi {
   const api = fakeApi();
   api.answerExamples(getOverview, latestSamples, listAgents, listAssignments, listModules, listOperators);
-  api.answerExamples(listReconcile, listRuns, listSecrets, listTags);
+  api.answerExamples(listReconcile, listRuns, listSecrets, listTags, matchSelector);
   return api;
 }
 

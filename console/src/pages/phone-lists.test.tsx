@@ -45,11 +45,38 @@ test('shows an agent that is out of sync on two lines, with its worst reason and
       />
     );
   });
-  expect(cells(row)).toEqual(['web-1', 'apply failed', '/etc/motd: mode 0666, expected 0644+2', '']);
+  expect(cells(row)).toEqual(['web-1', 'apply failed', '/etc/motd: mode 0666, expected 0644+2', 'Fix… web-1']);
   expect(row.getAllByRole('button').map((each) => each.getAttribute('aria-label') ?? each.textContent)).toEqual([
     'web-1',
+    'Fix… web-1',
     'Actions on web-1',
   ]);
+});
+
+const failing: Channel = {
+  ...(listChannels.example.answer as never as [Channel])[0],
+  delivery: {
+    ...{ last_delivered_at: null, last_error: 'the receiver answered 500', failures: 7 },
+    ...{ failing_since: Math.floor(Date.now() / 1000) - 4 * 3_600, next_attempt_at: null },
+  },
+};
+
+test('shows since when a channel fails, and why', async () => {
+  const row = await render(async ({ DataTable }) => {
+    const { channelColumns } = await import('./channels/channel-columns.tsx');
+    return (
+      <DataTable
+        label="Channels"
+        rows={[failing]}
+        columns={channelColumns({ ...none, testing: null, actions: null })}
+        rowKey={({ id }) => id}
+        details={() => null}
+        empty={null}
+      />
+    );
+  });
+  expect(cells(row)[2]).toBe('failingfor 4hthe receiver answered 500');
+  expect(row.getByText('the receiver answered 500').className).not.toContain('hidden');
 });
 
 test('shows a channel on two lines, with its actions in a menu', async () => {

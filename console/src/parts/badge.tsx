@@ -7,23 +7,30 @@ import { classNames } from './class-names.ts';
  * not accessible.
  */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
+/** Tones of badges, dots, and bars. `mild` is a less urgent `warn`, and `faint` is a lighter `neutral`. */
+export type StateTone = Tone | 'mild' | 'faint';
 
-const soft: Record<Tone, string> = {
+const soft: Record<StateTone, string> = {
   good: 'bg-good-soft text-good',
   warn: 'bg-warn-soft text-warn',
   bad: 'bg-bad-soft text-bad',
   info: 'bg-info-soft text-info',
   neutral: 'bg-raised text-muted',
+  mild: 'bg-mild-soft text-warn',
+  faint: 'bg-raised text-muted',
 };
-const dots: Record<Tone, string> = {
+/** Background colors of dots and bars. */
+export const fills: Record<StateTone, string> = {
   good: 'bg-good',
   warn: 'bg-warn',
   bad: 'bg-bad',
   info: 'bg-info',
   neutral: 'bg-line-strong',
+  mild: 'bg-mild',
+  faint: 'bg-faint',
 };
 
-export function Badge({ tone = 'neutral', children }: { readonly tone?: Tone; readonly children: ReactNode }) {
+export function Badge({ tone = 'neutral', children }: { readonly tone?: StateTone; readonly children: ReactNode }) {
   return (
     <span
       className={classNames(
@@ -45,7 +52,7 @@ export function Dot({
   live = false,
   children,
 }: {
-  readonly tone: Tone;
+  readonly tone: StateTone;
   readonly live?: boolean;
   readonly children?: ReactNode;
 }) {
@@ -53,7 +60,7 @@ export function Dot({
     <span className="inline-flex min-w-0 items-center gap-1.5">
       <span
         aria-hidden="true"
-        className={classNames('size-2 shrink-0 rounded-full', dots[tone], live && 'animate-pulse')}
+        className={classNames('size-2 shrink-0 rounded-full', fills[tone], live && 'animate-pulse')}
       />
       {children !== undefined && <span className="truncate">{children}</span>}
     </span>

@@ -32,7 +32,7 @@ export function Page({
   return (
     // All pages have the same width, so that the title stays in place on navigation.
     <div className={classNames('w-full max-w-[120rem]', fill && 'flex h-full min-h-0 flex-col')}>
-      <header className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 pt-4 pb-3 sm:px-6">
+      <header className="flex flex-wrap items-start gap-x-4 gap-y-2 px-4 pt-4 pb-3 sm:px-6">
         <div className="min-w-0 flex-1 basis-60">
           {crumbs.length > 0 && (
             <nav aria-label="Breadcrumb" className="flex min-w-0 items-center gap-1.5 text-muted text-xs">
@@ -48,7 +48,14 @@ export function Page({
           <h1 className="wraps-names truncate font-semibold text-lg leading-7 tracking-tight">{title}</h1>
           {subtitle !== undefined && <div className="text-muted text-sm">{subtitle}</div>}
         </div>
-        {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        {actions !== undefined && (
+          // The buttons are 4 px higher than the line of the title. Links above the title are 16 px high.
+          <div
+            className={classNames('flex flex-wrap items-center gap-2', crumbs.length > 0 ? 'sm:mt-3.5' : 'sm:-mt-0.5')}
+          >
+            {actions}
+          </div>
+        )}
       </header>
       <div className={fill ? 'min-h-0 flex-1 px-4 pb-4 sm:px-6' : 'px-4 pb-10 sm:px-6'}>{children}</div>
     </div>

@@ -122,7 +122,22 @@ export const milliseconds = (at: number | string): number => (typeof at === 'num
 export const isTime = (ms: number): boolean => Math.abs(ms) <= 8.64e15;
 
 /** Shows a time from the API relative to now, with the absolute time as tooltip. */
-export function Time({ at }: { readonly at: number | string | null | undefined }) {
+export const Time = ({ at }: { readonly at: number | string | null | undefined }) => (
+  <RelativeTime at={at} format={relativeTime} />
+);
+
+/** Shows how long ago a time from the API was, such as `4h`, with the absolute time as tooltip. */
+export const Elapsed = ({ at }: { readonly at: number | string }) => (
+  <RelativeTime at={at} format={(ms, from) => shortDuration(Math.max(0, from - ms) / 1000)} />
+);
+
+function RelativeTime({
+  at,
+  format,
+}: {
+  readonly at: number | string | null | undefined;
+  readonly format: (at: number, from: number) => string;
+}) {
   const { now, hasTooltips } = useMoment();
   if (at === null || at === undefined) return <span className="text-muted">–</span>;
   const ms = milliseconds(at);
@@ -133,7 +148,7 @@ export function Time({ at }: { readonly at: number | string | null | undefined }
       title={hasTooltips ? absoluteTime(ms) : undefined}
       className="tabular whitespace-nowrap"
     >
-      {relativeTime(ms, now)}
+      {format(ms, now)}
     </time>
   );
 }

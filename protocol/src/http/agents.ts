@@ -143,7 +143,16 @@ export const matchSelector = route({
   tag: 'Agents',
   summary: 'List the approved agents that a selector matches',
   access: 'operator',
-  body: z.strictObject({ selector: z.string().max(2048) }),
+  body: z.strictObject({
+    selector: z.string().max(2048),
+    never_applied: optional(
+      z
+        .boolean()
+        .describe(
+          '`true` matches only agents without a successful apply; the empty selector, which otherwise matches none, then matches all of them',
+        ),
+    ),
+  }),
   answers: { 200: z.strictObject({ matches: z.array(z.string()) }) },
   errors: ['selector_invalid'],
   example: { body: { selector: 'role=web' }, answer: { matches: [nodeExample] } },

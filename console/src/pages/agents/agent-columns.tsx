@@ -1,5 +1,5 @@
 import type { Sample } from '@muster/protocol';
-import type { Agent, OffAgent } from '@muster/protocol/http';
+import type { Agent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
 import { createContext, useContext } from 'react';
 import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
@@ -11,7 +11,8 @@ import { TagChip } from '../../parts/tag-chip.tsx';
 import { tagsThatFit } from '../../parts/tags-that-fit.ts';
 import { cutText, Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { reasonTones } from '../reconcile/off.ts';
+import { agentSync, type FleetSync } from '../reconcile/agent-sync.ts';
+import { findingTones, syncWords } from '../reconcile/sync-tones.ts';
 import { agentParam, displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
 import { type RowDialog, RowMenu } from './row-menu.tsx';
 
@@ -29,16 +30,15 @@ const recordColumns: Record<
   agent: {
     id: 'agent',
     header: 'Agent',
-    width: 'minmax(9rem,2.2fr)',
+    width: 'minmax(8rem,2.2fr)',
     sort: displayName,
     cell: (agent) => (
       <Link
         to="/agents/$agent"
         params={{ agent: agentParam(agent) }}
         tabIndex={-1}
-        className="flex min-w-0 items-center gap-2 rounded font-medium hover:underline"
+        className="flex min-w-0 items-center rounded font-medium hover:underline"
       >
-        <Dot tone={tones[stateOf(agent)]} />
         <span className={agent.name === null ? 'flex min-w-0 font-normal text-muted italic' : 'flex min-w-0'}>
           <Line text={displayName(agent)} maxLength={64} />
         </span>
@@ -48,12 +48,12 @@ const recordColumns: Record<
   state: {
     id: 'state',
     header: 'Status',
-    width: '7.5rem',
+    width: '8.25rem',
     sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
     // Shows a time only for states other than connected, because a link's age does not indicate the last contact.
     cell: (agent) => (
       <span className="flex min-w-0 items-baseline gap-1.5">
-        <span>{stateOf(agent)}</span>
+        <Dot tone={tones[stateOf(agent)]}>{stateOf(agent)}</Dot>
         {!agent.connected && (
           <span className="text-muted text-xs">
             <Time at={stateSince(agent)} />
@@ -126,28 +126,36 @@ const recordColumns: Record<
   },
 };
 
-const findingsIn = (off: ReadonlyMap<string, OffAgent>, nodeId: string) => {
-  const found = off.get(nodeId);
+const findingsIn = (sync: FleetSync | null, { node_id }: Agent) => {
+  const found = sync?.off.get(node_id);
   return found === undefined ? [] : findingsOf(found);
 };
 
-/** A column with the first finding of an agent that is out of sync or outdated, and the number of other findings. */
-const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
+/** Sort order of sync states, most urgent first. */
+const syncOrder = { out_of_sync: 0, outdated: 1, never_applied: 2, accepted: 3, in_sync: 4 } as const;
+
+/** A column with an agent's sync state, or with its first finding and the number of other findings. */
+const syncColumn = (sync: FleetSync | null): Column<Agent> => ({
   id: 'off',
   header: 'Sync',
   width: '7rem',
   from: 'sm',
   phone: 'line',
-  sort: ({ node_id }) => findingsIn(off, node_id).length || null,
-  cell: ({ node_id }) => {
-    const [first, ...others] = findingsIn(off, node_id);
-    if (first === undefined) return null;
+  sort: (agent) => {
+    const state = agentSync(agent, sync);
+    return state === null ? null : syncOrder[state] * 100 - findingsIn(sync, agent).length;
+  },
+  cell: (agent) => {
+    const [first, ...others] = findingsIn(sync, agent);
+    const state = agentSync(agent, sync);
+    if (first === undefined || state === null)
+      return <span className="text-muted">{state === null ? '–' : syncWords[state]}</span>;
     return (
       <span
         className="flex min-w-0 items-center gap-1"
         title={[first, ...others].map((each) => reasonWords[each]).join(', ')}
       >
-        <Badge tone={reasonTones[first]}>{reasonWords[first]}</Badge>
+        <Badge tone={findingTones[first]}>{reasonWords[first]}</Badge>
         {others.length > 0 && <span className="text-muted text-xs">+{others.length}</span>}
       </span>
     );
@@ -182,21 +190,24 @@ function Tags({ tags }: { readonly tags: Agent['tags'] }) {
 
 export function agentColumns({
   samples,
-  off,
+  sync,
   hasPending,
   onDialog,
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
-  readonly off: ReadonlyMap<string, OffAgent>;
+  /** Null while loading. */
+  readonly sync: FleetSync | null;
   /** Whether agents are pending. The row of a pending agent has a button that approves the agent. */
   readonly hasPending: boolean;
   readonly onDialog: (dialog: RowDialog, agent: Agent) => void;
 }): readonly Column<Agent>[] {
-  const cpu = ({ node_id }: Agent) => share(samples[node_id]?.cpu_usage, 100);
-  const memory = ({ node_id }: Agent) => share(samples[node_id]?.memory_used, samples[node_id]?.memory_total);
+  /** The newest sample. That of an offline agent does not show its current usage. */
+  const sampleOf = ({ node_id, connected }: Agent) => (connected ? samples[node_id] : undefined);
+  const cpu = (agent: Agent) => share(sampleOf(agent)?.cpu_usage, 100);
+  const memory = (agent: Agent) => share(sampleOf(agent)?.memory_used, sampleOf(agent)?.memory_total);
   const { agent, state, tags, system, hostname, ip, version, seen } = recordColumns;
   return [
-    ...[agent, state, offColumn(off), tags, system, hostname, ip, version],
+    ...[agent, state, syncColumn(sync), tags, system, hostname, ip, version],
     { id: 'cpu', header: 'CPU', width: '6rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
     {
       id: 'memory',

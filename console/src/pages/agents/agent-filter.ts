@@ -1,10 +1,16 @@
 import type { Agent } from '@muster/protocol/http';
 import { isEmpty, matchesSelector, parseSelector } from '@muster/protocol/selector';
+import type { SyncState } from '@muster/protocol/sync-state';
+import { agentSync, type FleetSync } from '../reconcile/agent-sync.ts';
 import { stateOf } from './agent-state.ts';
 
 /** Filters agents by the page's URL parameters. */
 
-export const agentTabs = ['all', 'approved', 'connected', 'offline', 'off', 'outdated', 'pending', 'rejected'] as const;
+export const agentTabs = [
+  ...(['all', 'approved', 'connected', 'offline'] as const),
+  ...(['in_sync', 'off', 'outdated', 'never_applied'] as const),
+  ...(['pending', 'rejected'] as const),
+] as const;
 export type AgentTab = (typeof agentTabs)[number];
 
 const key = '[A-Za-z0-9._/:-]+';
@@ -71,32 +77,34 @@ export function* indexSearch(agents: readonly Agent[]): Generator<undefined, voi
   }
 }
 
-/** The IDs of the agents that are out of sync, and of the agents that are outdated but not out of sync. */
-export interface SyncIds {
-  readonly off: ReadonlySet<string>;
-  readonly outdated: ReadonlySet<string>;
+/** Tabs by sync state. Accepted drift has a list of its own, on the page of out-of-sync agents. */
+const syncTabs: Readonly<Record<SyncState, AgentTab | null>> = {
+  in_sync: 'in_sync',
+  out_of_sync: 'off',
+  outdated: 'outdated',
+  accepted: null,
+  never_applied: 'never_applied',
+};
+
+function syncTabOf(agent: Agent, sync: FleetSync | null): AgentTab | null {
+  const state = agentSync(agent, sync);
+  return state === null ? null : syncTabs[state];
 }
 
-function inTab(agent: Agent, tab: AgentTab, sync: SyncIds): boolean {
-  if (tab === 'all') return true;
-  if (tab === 'approved') return agent.status === 'approved';
-  if (tab === 'off' || tab === 'outdated') return sync[tab].has(agent.node_id);
-  return stateOf(agent) === tab;
-}
+const isInTab = (agent: Agent, tab: AgentTab, sync: FleetSync | null): boolean =>
+  tab === 'all' ||
+  (tab === 'approved' ? agent.status === tab : stateOf(agent) === tab || syncTabOf(agent, sync) === tab);
 
 type AgentCounts = Readonly<Record<AgentTab, number>>;
 
-const noCounts: AgentCounts = {
-  ...{ all: 0, approved: 0, connected: 0, offline: 0, off: 0, outdated: 0, pending: 0, rejected: 0 },
-};
-
 /** Counts the agents on each tab. */
-function countAgents(agents: readonly Agent[], sync: SyncIds): AgentCounts {
-  const counts = { ...noCounts, all: agents.length };
+function countAgents(agents: readonly Agent[], sync: FleetSync | null): AgentCounts {
+  const counts = Object.fromEntries(agentTabs.map((tab) => [tab, 0])) as Record<AgentTab, number>;
+  counts.all = agents.length;
   for (const agent of agents) {
     counts[stateOf(agent)] += 1;
-    if (sync.off.has(agent.node_id)) counts.off += 1;
-    if (sync.outdated.has(agent.node_id)) counts.outdated += 1;
+    const tab = syncTabOf(agent, sync);
+    if (tab !== null) counts[tab] += 1;
   }
   counts.approved = counts.connected + counts.offline;
   return counts;
@@ -111,11 +119,11 @@ export interface AgentChoice {
 export function chooseAgents(
   agents: readonly Agent[],
   { search, selector, tab }: { readonly search: string; readonly selector: string; readonly tab: AgentTab },
-  sync: SyncIds,
+  sync: FleetSync | null,
 ): AgentChoice {
   const found = applySelector(applySearch(agents, search), selector);
   return {
     counts: countAgents(found, sync),
-    rows: tab === 'all' ? found : found.filter((agent) => inTab(agent, tab, sync)),
+    rows: tab === 'all' ? found : found.filter((agent) => isInTab(agent, tab, sync)),
   };
 }

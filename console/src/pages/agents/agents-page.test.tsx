@@ -1,3 +1,4 @@
+import type { Sample } from '@muster/protocol';
 import {
   type Agent,
   agentExample,
@@ -6,6 +7,8 @@ import {
   listAgents,
   listReconcile,
   listTags,
+  matchSelector,
+  type OffAgent,
   setAgentStatus,
 } from '@muster/protocol/http';
 import { screen, waitFor, within } from '@testing-library/react';
@@ -29,6 +32,7 @@ const agents: readonly Agent[] = Array.from({ length: 150 }, (_, index) => ({
 function orchestrator(): { readonly api: FakeApi; readonly release: (all?: readonly Agent[]) => void } {
   const api = fakeApi();
   api.answerExamples(latestSamples, listReconcile, listTags);
+  api.answer(matchSelector, { matches: [] });
   const all = Promise.withResolvers<Agent[]>();
   api.answer(listAgents, ({ query: { limit } }) =>
     limit === undefined ? all.promise : agents.slice(0, Number(limit)),
@@ -190,4 +194,31 @@ test('approves a pending agent from its row', async () => {
   await waitFor(() =>
     expect(api.received(setAgentStatus)).toMatchObject([{ body: { status: 'approved', name: 'new-1' } }]),
   );
+});
+
+test('shows the sync state of each agent, and the usage of connected agents only', async () => {
+  const { api, release } = orchestrator();
+  const [synced, fresh, offline, drifted, pending] = agents.slice(0, 5) as [Agent, Agent, Agent, Agent, Agent];
+  const [off] = listReconcile.example.answer as never as [OffAgent];
+  api.answer(matchSelector, { matches: [fresh.node_id] });
+  api.answer(listReconcile, [{ ...off, node_id: drifted.node_id, reasons: ['drifted'] }]);
+  const sample = Object.values(latestSamples.example.answer as Record<string, Sample>)[0] as Sample;
+  const usage = { ...sample, cpu_usage: 42, memory_used: null };
+  api.answer(latestSamples, { [synced.node_id]: usage, [offline.node_id]: usage });
+  await renderPage(AgentsPage);
+  release([synced, fresh, { ...offline, connected: false }, drifted, { ...pending, status: 'pending' }]);
+  const table = await grid();
+  await within(table).findByText('never applied');
+  const cells = (column: string) => {
+    const headers = within(table).getAllByRole('columnheader');
+    const at = headers.findIndex(({ textContent }) => textContent?.startsWith(column));
+    return within(table)
+      .getAllByRole('row')
+      .slice(1)
+      .map((row) => within(row).getAllByRole('gridcell')[at]?.textContent);
+  };
+  await waitFor(() => expect(cells('CPU')).toEqual(['42%', '–', '–', '–', '–']));
+  expect(cells('Sync')).toEqual(['in sync', 'never applied', 'in sync', expect.stringContaining('drifted'), '–']);
+  expect(await screen.findByRole('button', { name: 'In sync 2' })).toBeTruthy();
+  expect(api.received(matchSelector)[0]?.body).toEqual({ selector: '', never_applied: true });
 });

@@ -4,10 +4,10 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { lazy, Suspense, useCallback, useMemo, useRef, useState } from 'react';
-import { latestSamplesQuery, useAgentList } from '../../api/agents.ts';
+import { latestSamplesQuery, neverAppliedQuery, useAgentList } from '../../api/agents.ts';
 import { defaultAgentOrder, firstAgentsSort } from '../../api/live/agent-list.ts';
 import { loadCode } from '../../api/live/load-code.ts';
-import { reconcileQuery } from '../../api/reconcile.ts';
+import { allReconcileQuery } from '../../api/reconcile.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
 import { Button } from '../../parts/button.tsx';
@@ -18,6 +18,7 @@ import { useColumnPreference } from '../../parts/table/column-preference.ts';
 import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ColumnsMenu } from '../../parts/table/columns-menu.tsx';
 import { DataTable } from '../../parts/table/data-table.tsx';
+import type { FleetSync } from '../reconcile/agent-sync.ts';
 import { agentColumns, TagWidth } from './agent-columns.tsx';
 import { type AgentTab, splitSearch } from './agent-filter.ts';
 import { agentParam, displayName } from './agent-state.ts';
@@ -38,8 +39,18 @@ const TagDialog = lazy(() => loadCode(async () => ({ default: (await import('./t
 
 const noAgents: readonly Agent[] = [];
 const noSamples = {};
-const noOff: ReadonlyMap<string, OffAgent> = new Map();
 const byId = (off: OffAgent[]): ReadonlyMap<string, OffAgent> => new Map(off.map((each) => [each.node_id, each]));
+const setOf = (ids: string[]): ReadonlySet<string> => new Set(ids);
+
+/** Returns what decides the sync states of all agents; null while it is loading. */
+function useFleetSync(): FleetSync | null {
+  const { data: off } = useQuery({ ...allReconcileQuery, select: byId });
+  const { data: neverApplied } = useQuery({ ...neverAppliedQuery, select: setOf });
+  return useMemo(
+    () => (off === undefined || neverApplied === undefined ? null : { off, neverApplied }),
+    [off, neverApplied],
+  );
+}
 
 const keyOf = ({ node_id }: Agent): string => node_id;
 const labelOf = (agent: Agent): string => displayName(agent).slice(0, 80);
@@ -56,8 +67,8 @@ export function AgentsPage() {
     ...latestSamplesQuery,
     enabled: isShown('cpu') || isShown('memory'),
   });
-  const { data: off = noOff } = useQuery({ ...reconcileQuery(), select: byId });
-  const { search, tab, setTab, rows, counts, isFiltered } = useAgentFilter(agents, off);
+  const sync = useFleetSync();
+  const { search, tab, setTab, rows, counts, isFiltered } = useAgentFilter(agents, sync);
   const { chosen, setChosen, chosenAgents, hidden } = useAgentSelection(agents, rows);
   // The rows that match a filter may be among the agents that are still loading.
   const isListed = isComplete || rows.length > 0;
@@ -68,8 +79,8 @@ export function AgentsPage() {
   const onDialog = useCallback((kind: RowDialog, agent: Agent) => setDialog({ kind, agent }), []);
   const hasPending = useMemo(() => agents.some(({ status }) => status === 'pending'), [agents]);
   const columns = useMemo(
-    () => agentColumns({ samples, off, hasPending, onDialog }),
-    [samples, off, hasPending, onDialog],
+    () => agentColumns({ samples, sync, hasPending, onDialog }),
+    [samples, sync, hasPending, onDialog],
   );
   const open = useCallback(
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),

@@ -10,7 +10,7 @@ export function ApprovalCheck({ agent, onApprove }: { readonly agent: Agent; rea
   return (
     <Callout
       tone="warn"
-      title="This agent awaits approval. Verify that it is the machine you expect"
+      title="This agent is pending approval. Verify that it is the machine you expect"
       action={
         <Button look="primary" onClick={onApprove}>
           Approve…

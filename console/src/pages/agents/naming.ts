@@ -1,6 +1,6 @@
 import { isName } from '@muster/protocol/identity';
 
-/** Suggests unique names for agents that await approval, based on their hostnames. */
+/** Suggests unique names for agents that are pending approval, based on their hostnames. */
 
 /** Returns a valid name similar to the hostname, or null if the hostname has no valid character. */
 export function nameFrom(hostname: string): string | null {

@@ -7,8 +7,10 @@ const labels: Record<AgentTab, string> = {
   approved: 'Approved',
   connected: 'Connected',
   offline: 'Offline',
+  in_sync: 'In sync',
   off: 'Out of sync',
   outdated: 'Outdated',
+  never_applied: 'Never applied',
   pending: 'Pending',
   rejected: 'Rejected',
 };

@@ -1,17 +1,17 @@
-import type { Agent, OffAgent } from '@muster/protocol/http';
-import { syncStateOf } from '@muster/protocol/sync-state';
+import type { Agent } from '@muster/protocol/http';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { runInSlices } from '../../parts/in-slices.ts';
 import type { Sorting } from '../../parts/table/data-table.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { type AgentTab, chooseAgents, indexSearch, type SyncIds, splitSearch } from './agent-filter.ts';
+import type { FleetSync } from '../reconcile/agent-sync.ts';
+import { type AgentTab, chooseAgents, indexSearch, splitSearch } from './agent-filter.ts';
 
 const noAgents: readonly Agent[] = [];
 
 /** Returns the filters in the agents page's URL, and the agents that match them. */
-export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string, OffAgent>) {
+export function useAgentFilter(agents: readonly Agent[], sync: FleetSync | null) {
   const [query, setQuery] = useQueryText();
   const search = useDebouncedText(query, setQuery);
   const [status, setTab] = useUrlState<AgentTab | 'away'>('status', 'all');
@@ -19,7 +19,6 @@ export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string
   const tab: AgentTab = status === 'away' ? 'offline' : status;
   // Renders the rows with lower priority, so that typing stays responsive.
   const searchText = useDeferredValue(search.text);
-  const sync = useMemo(() => syncIdsOf(off.values()), [off]);
   const { rows, counts } = useMemo(
     () => chooseAgents(agents, { ...splitSearch(searchText), tab }, sync),
     [agents, searchText, tab, sync],
@@ -27,17 +26,6 @@ export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string
   useEffect(() => runInSlices(indexSearch(agents), () => {}), [agents]);
   const isFiltered = search.text !== '' || tab !== 'all';
   return { search, tab, setTab, rows, counts, isFiltered };
-}
-
-function syncIdsOf(entries: Iterable<OffAgent>): SyncIds {
-  const off = new Set<string>();
-  const outdated = new Set<string>();
-  for (const entry of entries) {
-    const state = syncStateOf(entry, true);
-    if (state === 'out_of_sync') off.add(entry.node_id);
-    if (state === 'outdated') outdated.add(entry.node_id);
-  }
-  return { off, outdated };
 }
 
 /**

@@ -42,7 +42,7 @@ export function AssignmentOverview({ assignment }: { readonly assignment: Assign
                   ],
                   [
                     'Selector',
-                    <code key="selector" className="font-mono text-xs [overflow-wrap:anywhere]">
+                    <code key="selector" className="font-mono text-muted text-xs [overflow-wrap:anywhere]">
                       {selector === '' ? 'empty, matches no agent' : visibleText(selector)}
                     </code>,
                   ],

@@ -101,7 +101,7 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'run',
     header: 'Last run',
-    width: 'minmax(10rem,1fr)',
+    width: 'minmax(11rem,1fr)',
     sort: ({ lastRun }) => lastRun?.started_at ?? null,
     cell: ({ lastRun }) =>
       lastRun === undefined ? (

@@ -5,8 +5,8 @@ import { Button, IconButton } from '../../parts/button.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
-import { Line } from '../../parts/text.tsx';
-import { Time } from '../../parts/time.tsx';
+import { Line, lineText, Text } from '../../parts/text.tsx';
+import { Elapsed, Time } from '../../parts/time.tsx';
 
 /** Whether deliveries succeed, worst first. */
 export const channelStates = ['failing', 'unused', 'working'] as const;
@@ -111,13 +111,13 @@ function Status({ channel }: { readonly channel: Channel }) {
         <Dot tone={tones[state]}>{stateWords[state]}</Dot>
         {failing_since !== null && (
           <span className="text-muted">
-            since <Time at={failing_since} />
+            for <Elapsed at={failing_since} />
           </span>
         )}
       </span>
       {last_error !== null && (
-        <span className="flex min-w-0 text-bad text-xs max-sm:hidden">
-          <Line text={last_error} />
+        <span className="line-clamp-2 text-bad text-xs sm:line-clamp-1" title={lineText(last_error, 1_000)}>
+          <Text text={last_error} maxLength={300} />
         </span>
       )}
     </span>

@@ -19,7 +19,7 @@ const newer = { drift_id: '01KAGZ9R3E5F6G7H8J9K0M1N2P', checked_at: record.check
 
 test('shows a drift record with the actions that repair or accept it', async () => {
   await open();
-  expect(await screen.findByText('Drifted since')).toBeTruthy();
+  expect(await screen.findByText('Drifted for')).toBeTruthy();
   for (const name of ['Check now', 'Accept…', 'Fix…']) expect(screen.getByRole('button', { name })).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Withdraw acceptance' })).toBeNull();
   expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
@@ -33,7 +33,7 @@ test('links to a newer check', async () => {
 
 test('ignores checks of audit assignments when it looks for a newer check', async () => {
   await open({}, [{ ...newer, trigger: 'audit' }]);
-  await screen.findByText('Drifted since');
+  await screen.findByText('Drifted for');
   expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
 });
 
@@ -73,6 +73,6 @@ test('shows why the check failed', async () => {
 
 test('offers no repair for drift from an audit assignment', async () => {
   await open({ trigger: 'audit' });
-  await screen.findByText('Drifted since');
+  await screen.findByText('Drifted for');
   expect(screen.queryByRole('button', { name: 'Fix…' })).toBeNull();
 });

@@ -11,7 +11,7 @@ import { Panel } from '../../parts/panel.tsx';
 import { ResourceResults } from '../../parts/resource/resource-results.tsx';
 import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
-import { Time } from '../../parts/time.tsx';
+import { Elapsed, Time } from '../../parts/time.tsx';
 import { AgentLink, agentWords, ListLink, OperationLink } from '../links.tsx';
 import { DriftActions } from './drift-actions.tsx';
 import { DriftNotices } from './drift-notices.tsx';
@@ -105,10 +105,10 @@ function CheckFacts({
           ['Result', <SummaryLine key="s" wrap summary={summary} resultKind="drift" />],
           status === 'drifted' && since !== null
             ? [
-                'Drifted since',
+                'Drifted for',
                 <span key="d">
                   {since.atLeast && 'at least '}
-                  <Time at={since.at} />
+                  <Elapsed at={since.at} />
                 </span>,
               ]
             : null,

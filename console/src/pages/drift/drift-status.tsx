@@ -1,13 +1,14 @@
 import type { DriftRecord } from '@muster/protocol/http';
-import { Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot, type StateTone } from '../../parts/badge.tsx';
+import { findingTones, syncTones } from '../reconcile/sync-tones.ts';
 
 type ShownStatus = DriftRecord['status'] | 'accepted';
 
-const looks: Record<ShownStatus, { readonly tone: Tone; readonly word: string }> = {
-  in_sync: { tone: 'good', word: 'in sync' },
-  drifted: { tone: 'warn', word: 'drifted' },
-  accepted: { tone: 'neutral', word: 'accepted' },
-  failed: { tone: 'bad', word: 'check failed' },
+const looks: Record<ShownStatus, { readonly tone: StateTone; readonly word: string }> = {
+  in_sync: { tone: syncTones.in_sync, word: 'in sync' },
+  drifted: { tone: findingTones.drifted, word: 'drifted' },
+  accepted: { tone: syncTones.accepted, word: 'accepted' },
+  failed: { tone: findingTones.drift_failed, word: 'check failed' },
   cancelled: { tone: 'neutral', word: 'cancelled' },
 };
 

@@ -13,7 +13,7 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
   return (
     <FormDialog
       title="Discover agents"
-      description="Sends a signed UDP message. Agents that wait for discovery then connect and await approval."
+      description="Sends a signed UDP message. Agents that wait for discovery then connect and are pending approval."
       action="Discover"
       cancel="Close"
       request={discover}

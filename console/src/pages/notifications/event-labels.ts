@@ -2,7 +2,7 @@ import type { NotifyingEvent } from '@muster/protocol/http';
 
 /** Labels for event types that cause notifications: for one event, and for several. */
 const labels: Readonly<Record<NotifyingEvent, readonly [one: string, many: string]>> = {
-  'agent.pending': ['Agent awaits approval', 'agents await approval'],
+  'agent.pending': ['Agent pending approval', 'agents pending approval'],
   'agent.lost': ['Agent offline', 'agents offline'],
   'agent.returned': ['Agent returned', 'agents returned'],
   'agent.cloned': ['Key used by two machines', 'keys used by two machines'],
@@ -24,7 +24,7 @@ const labels: Readonly<Record<NotifyingEvent, readonly [one: string, many: strin
 /** Returns an event type's label. A newer orchestrator may send a type without one. */
 export const eventLabel = (type: string): string => labelsOf(type)?.[0] ?? type;
 
-/** Returns a label for several events of a type, such as `5 agents await approval`. */
+/** Returns a label for several events of a type, such as `5 agents pending approval`. */
 export const eventsLabel = (type: string, count: number): string => `${count} ${labelsOf(type)?.[1] ?? `× ${type}`}`;
 
 const labelsOf = (type: string) => (Object.hasOwn(labels, type) ? labels[type as NotifyingEvent] : undefined);

@@ -60,7 +60,7 @@ export function NotificationsPage() {
             title={onlyUnread ? 'No unread notifications' : 'No notifications yet'}
             icon={<BellOff className="size-7" strokeWidth={1.4} />}
           >
-            Offline agents, agents that await approval, drift, failed applies, and halted runs appear here.
+            Offline agents, agents that are pending approval, drift, failed applies, and halted runs appear here.
           </Empty>
         }
       >

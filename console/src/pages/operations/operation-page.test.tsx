@@ -28,14 +28,14 @@ const times = { created_at: 1_795_000_000, started_at: 1_795_000_000, finished_a
 
 test('shows how long an operation took, even if it took less than a second', async () => {
   await open({ status: 'succeeded', ...times });
-  expect(fact('Duration')).toMatch(/^<1 s, ended /);
+  expect(fact('Duration')).toMatch(/^<1s, ended /);
   // The start equals the time of the request.
   expect(namesOfFacts()).not.toContain('Started');
 });
 
 test('shows the start of an operation that was queued', async () => {
   await open({ status: 'succeeded', ...times, started_at: times.created_at + 60, finished_at: times.created_at + 75 });
-  expect(fact('Duration')).toMatch(/^15 s, ended /);
+  expect(fact('Duration')).toMatch(/^15s, ended /);
   expect(namesOfFacts()).toContain('Started');
 });
 

@@ -160,7 +160,7 @@ function Took({ operation: { started_at, finished_at } }: { readonly operation: 
   if (started_at === null || finished_at === null) return <span className="text-muted">never started</span>;
   return (
     <span className="tabular">
-      {durationText((finished_at - started_at) * 1000) || '<1 s'}
+      {durationText((finished_at - started_at) * 1000) || '<1s'}
       <span className="text-muted">
         , ended <Time at={finished_at} />
       </span>

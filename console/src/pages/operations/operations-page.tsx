@@ -34,7 +34,7 @@ const columns: readonly Column<OperationEntry>[] = [
       <Link
         to="/operations/$operation"
         params={{ operation: operation_id }}
-        className="inline-flex min-w-0 items-center gap-1 rounded hover:underline"
+        className="inline-flex min-w-0 items-center gap-1 rounded font-medium hover:underline"
       >
         <span className="w-12 shrink-0">
           <KindBadge kind={kind} />
@@ -96,7 +96,7 @@ const columns: readonly Column<OperationEntry>[] = [
     from: 'lg',
     cell: ({ started_at, finished_at }) => (
       <span className="tabular text-muted">
-        {started_at === null || finished_at === null ? '–' : durationText((finished_at - started_at) * 1000) || '<1 s'}
+        {started_at === null || finished_at === null ? '–' : durationText((finished_at - started_at) * 1000) || '<1s'}
       </span>
     ),
   },
@@ -128,7 +128,7 @@ export function OperationsPage() {
   return (
     <ListPage
       title="Operations"
-      subtitle="Plans and applies of each machine, newest first."
+      subtitle="Plan and apply operations per agent."
       query={query}
       rows={rows}
       filters={filters}

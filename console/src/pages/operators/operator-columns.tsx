@@ -51,7 +51,13 @@ export function operatorColumns(
         <span className="truncate">
           <Time at={added_at} />{' '}
           <span className="text-muted">
-            by {added_by === 'bootstrap' ? 'the configuration' : <Line text={names.get(added_by) ?? added_by} />}
+            {added_by === 'bootstrap' ? (
+              'from the configuration file'
+            ) : (
+              <>
+                by <Line text={names.get(added_by) ?? added_by} />
+              </>
+            )}
           </span>
         </span>
       ),

@@ -1,6 +1,6 @@
 import type { Overview } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { agentCount, agentShares, needsOf } from './attention.ts';
+import { agentCount, agentShares, needsOf, syncShares } from './attention.ts';
 
 const quiet: Overview = {
   as_of: 0,
@@ -38,7 +38,7 @@ test('lists failures before approvals, and approvals before drift', () => {
     ...['apply_failed', 'offline', 'expired', 'pending', 'drifted', 'drift_failed', 'outdated', 'expiring'],
   ]);
   expect(needs.find(({ id }) => id === 'offline')).toMatchObject({ title: '3 agents are offline', tone: 'bad' });
-  expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent awaits approval');
+  expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent pending approval');
   expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');
   expect(needs.find(({ id }) => id === 'outdated')).toMatchObject({
     title: '4 agents are outdated',
@@ -60,4 +60,14 @@ test('counts all agents in the total', () => {
 test('lists agents that are offline, even before they are lost', () => {
   const agents = { ...quiet.agents, approved: 10_000, connected: 0, lost: 0 };
   expect(needsOf({ ...quiet, agents }, now)).toMatchObject([{ tone: 'warn', title: '10,000 agents are offline' }]);
+});
+
+test('gives each sync state its own tone', () => {
+  const shares = syncShares({ ...quiet, desired_state: { ...quiet.desired_state, in_sync: 10, outdated: 4 } });
+  expect(shares.map(({ id, count }) => [id, count]).slice(0, 3)).toEqual([
+    ['in_sync', 6],
+    ['out_of_sync', 0],
+    ['outdated', 4],
+  ]);
+  expect(new Set(shares.map(({ tone }) => tone)).size).toBe(5);
 });

@@ -1,13 +1,15 @@
 import type { Overview } from '@muster/protocol/http';
+import type { SyncState } from '@muster/protocol/sync-state';
 import type { OffFinding } from '../../../../client/src/reason-words.ts';
-import type { Tone } from '../../parts/badge.tsx';
+import type { StateTone } from '../../parts/badge.tsx';
 import { countedText as counted } from '../../parts/count.ts';
+import { findingTones, syncTones, syncWords } from '../reconcile/sync-tones.ts';
 
 /** Items that need attention, most urgent first. */
 
 export interface Need {
   readonly id: string;
-  readonly tone: Tone;
+  readonly tone: StateTone;
   readonly title: string;
   /** The link's label. */
   readonly action: string;
@@ -29,7 +31,7 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
   };
   const needs: (Need & { readonly count: number })[] = [
     {
-      ...{ id: 'apply_failed', tone: 'bad', count: off.apply_failed, action: 'See why' },
+      ...{ id: 'apply_failed', tone: findingTones.apply_failed, count: off.apply_failed, action: 'See why' },
       title: counted(off.apply_failed, 'agent failed its last apply', 'agents failed their last apply'),
       ...{ to: '/out-of-sync', search: { reason: 'apply_failed' } },
     },
@@ -42,22 +44,22 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
     },
     {
       ...{ id: 'pending', tone: 'warn', count: agents.pending, action: 'Approve or reject' },
-      title: counted(agents.pending, 'agent awaits approval', 'agents await approval'),
+      title: counted(agents.pending, 'agent pending approval', 'agents pending approval'),
       ...{ to: '/agents', search: { status: 'pending' } },
     },
     { ...offlineNeed, tone: 'warn', count: agents.lost > 0 ? 0 : offline },
     {
-      ...{ id: 'drifted', tone: 'warn', count: off.drifted, action: 'See which', fixes: 'drifted' },
+      ...{ id: 'drifted', tone: findingTones.drifted, count: off.drifted, action: 'See which', fixes: 'drifted' },
       title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),
       ...{ to: '/out-of-sync', search: { reason: 'drifted' } },
     },
     {
-      ...{ id: 'drift_failed', tone: 'warn', count: drift.failed, action: 'See why' },
+      ...{ id: 'drift_failed', tone: findingTones.drift_failed, count: drift.failed, action: 'See why' },
       title: counted(drift.failed, 'agent could not be checked', 'agents could not be checked'),
       ...{ to: '/out-of-sync', search: { reason: 'drift_failed' } },
     },
     {
-      ...{ id: 'outdated', tone: 'warn', count: outdated, action: 'See which', fixes: 'outdated' },
+      ...{ id: 'outdated', tone: findingTones.outdated, count: outdated, action: 'See which', fixes: 'outdated' },
       title: counted(outdated, 'agent is outdated', 'agents are outdated'),
       ...{ to: '/out-of-sync', search: { reason: 'outdated' } },
     },
@@ -74,7 +76,11 @@ export interface Share {
   readonly id: string;
   readonly label: string;
   readonly count: number;
-  readonly tone: Tone;
+  readonly tone: StateTone;
+}
+
+interface SyncShare extends Share {
+  readonly id: SyncState;
 }
 
 /** Counts agents by state, each agent once, with the same labels and numbers as the agents page. */
@@ -93,10 +99,11 @@ export const agentCount = ({ agents: { approved, pending, rejected } }: Overview
   approved + pending + rejected;
 
 /** Counts approved agents by sync state, each agent once. */
-export const syncShares = ({ desired_state }: Overview): Share[] => [
-  { id: 'in_sync', label: 'in sync', count: desired_state.in_sync - (desired_state.outdated ?? 0), tone: 'good' },
-  { id: 'out_of_sync', label: 'out of sync', count: desired_state.out_of_sync, tone: 'warn' },
-  { id: 'outdated', label: 'outdated', count: desired_state.outdated ?? 0, tone: 'warn' },
-  { id: 'accepted', label: 'accepted', count: desired_state.accepted, tone: 'neutral' },
-  { id: 'never_applied', label: 'never applied', count: desired_state.never_applied, tone: 'neutral' },
-];
+export function syncShares({ desired_state }: Overview): SyncShare[] {
+  const { in_sync, outdated = 0, ...others } = desired_state;
+  // The orchestrator also counts outdated agents as in sync.
+  const counts: Readonly<Record<SyncState, number>> = { ...others, in_sync: in_sync - outdated, outdated };
+  return syncOrder.map((id) => ({ id, label: syncWords[id], count: counts[id], tone: syncTones[id] }));
+}
+
+const syncOrder = ['in_sync', 'out_of_sync', 'outdated', 'accepted', 'never_applied'] as const;

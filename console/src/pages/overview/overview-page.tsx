@@ -1,4 +1,5 @@
 import type { Overview } from '@muster/protocol/http';
+import type { SyncState } from '@muster/protocol/sync-state';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight, ShieldCheck } from 'lucide-react';
@@ -23,7 +24,7 @@ import { KindBadge } from '../../parts/work-status.tsx';
 import { OutcomeCounts } from '../runs/outcome-counts.tsx';
 import { agentCount, agentShares, type Need, needsOf, syncShares } from './attention.ts';
 import { RecentEvents } from './recent-events.tsx';
-import { Shares } from './shares.tsx';
+import { type ShareLink, Shares } from './shares.tsx';
 
 // Loaded on demand, because only new fleets show the first steps.
 const FirstSteps = lazy(() => loadCode(async () => ({ default: (await import('./first-steps.tsx')).FirstSteps })));
@@ -96,6 +97,15 @@ export function OverviewPage() {
   );
 }
 
+/** Lists of the agents in each sync state. */
+const syncLinks: Readonly<Record<SyncState, ShareLink>> = {
+  in_sync: { to: '/agents', search: { status: 'in_sync' } },
+  out_of_sync: { to: '/out-of-sync' },
+  outdated: { to: '/out-of-sync', search: { reason: 'outdated' } },
+  accepted: { to: '/out-of-sync', search: { tab: 'accepted' } },
+  never_applied: { to: '/agents', search: { status: 'never_applied' } },
+};
+
 function Fleet({ overview }: { readonly overview: Overview }) {
   return (
     <Panel title="Agents">
@@ -111,15 +121,7 @@ function Fleet({ overview }: { readonly overview: Overview }) {
             title="Desired state"
             label="Agents by sync state"
             shares={syncShares(overview)}
-            linkOf={({ id }) =>
-              id === 'out_of_sync'
-                ? { to: '/out-of-sync' }
-                : id === 'outdated'
-                  ? { to: '/out-of-sync', search: { reason: 'outdated' } }
-                  : id === 'accepted'
-                    ? { to: '/out-of-sync', search: { tab: 'accepted' } }
-                    : { to: '/agents', search: { status: 'approved' } }
-            }
+            linkOf={({ id }) => syncLinks[id]}
           />
         )}
       </div>

@@ -1,19 +1,16 @@
 import { Link } from '@tanstack/react-router';
-import type { Tone } from '../../parts/badge.tsx';
+import { fills } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
 import type { Share } from './attention.ts';
 
-const fills: Record<Tone, string> = {
-  good: 'bg-good',
-  warn: 'bg-warn',
-  bad: 'bg-bad',
-  info: 'bg-info',
-  neutral: 'bg-line-strong',
-};
+export interface ShareLink {
+  readonly to: string;
+  readonly search?: Readonly<Record<string, string>>;
+}
 
 /** A titled bar that shows proportions, with a count and a link for each. */
-export function Shares({
+export function Shares<S extends Share>({
   title,
   label,
   shares,
@@ -22,8 +19,8 @@ export function Shares({
   readonly title: string;
   /** The list's accessible name. */
   readonly label: string;
-  readonly shares: readonly Share[];
-  readonly linkOf: (share: Share) => { readonly to: string; readonly search?: Readonly<Record<string, string>> };
+  readonly shares: readonly S[];
+  readonly linkOf: (share: S) => ShareLink;
 }) {
   const total = Math.max(
     1,

@@ -6,11 +6,12 @@ import { Button, IconButton } from '../../parts/button.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
-import { Line, Text } from '../../parts/text.tsx';
+import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { issuesOf } from './issues.ts';
-import { acceptable, canRepair, type OffGroup, reasonTones } from './off.ts';
+import { acceptable, canRepair, type OffGroup } from './off.ts';
 import type { OffDialog } from './off-dialog.ts';
+import { findingTones } from './sync-tones.ts';
 
 /** A row of the list: an agent, or a group of agents with the same issues. */
 export interface OffEntry extends OffGroup {
@@ -103,7 +104,7 @@ export function offColumns({
 function Reason({ agent }: { readonly agent: OffAgent }) {
   const [worst] = findingsOf(agent);
   if (worst === undefined) return <Badge>accepted</Badge>;
-  return <Badge tone={reasonTones[worst]}>{reasonWords[worst]}</Badge>;
+  return <Badge tone={findingTones[worst]}>{reasonWords[worst]}</Badge>;
 }
 
 function LastSeen({ group }: { readonly group: OffGroup }) {
@@ -127,8 +128,8 @@ function Issues({ agent, max }: { readonly agent: OffAgent; readonly max: number
   if (max === 1)
     return (
       <span className="flex min-w-0 items-center gap-1.5">
-        <span className="flex min-w-0 font-mono text-xs">
-          <Line text={issues[0]?.text ?? ''} />
+        <span className="line-clamp-2 min-w-0 font-mono text-xs">
+          <Text text={issues[0]?.text ?? ''} maxLength={160} />
         </span>
         {hidden > 0 && <span className="shrink-0 text-muted text-xs">+{hidden}</span>}
       </span>
@@ -145,7 +146,7 @@ function Issues({ agent, max }: { readonly agent: OffAgent; readonly max: number
   );
 }
 
-/** Buttons on a wide screen, and a menu on a phone. */
+/** Buttons. On a phone, Accept… is in a menu. */
 function Actions({
   group,
   isPhone,
@@ -163,14 +164,26 @@ function Actions({
   if (!accept && !fix) return null;
   if (isPhone)
     return (
-      <Menu
-        trigger={
-          <IconButton small label={`Actions on ${label}`} icon={<Ellipsis aria-hidden="true" className="size-4" />} />
-        }
-      >
-        {fix && <MenuItem onSelect={fix}>Fix…</MenuItem>}
-        {accept && <MenuItem onSelect={accept}>Accept…</MenuItem>}
-      </Menu>
+      <span className="flex items-center gap-1">
+        {fix && (
+          <Button small onClick={fix}>
+            Fix…<span className="sr-only"> {label}</span>
+          </Button>
+        )}
+        {accept && (
+          <Menu
+            trigger={
+              <IconButton
+                small
+                label={`Actions on ${label}`}
+                icon={<Ellipsis aria-hidden="true" className="size-4" />}
+              />
+            }
+          >
+            <MenuItem onSelect={accept}>Accept…</MenuItem>
+          </Menu>
+        )}
+      </span>
     );
   return (
     <span className="-my-0.5 flex justify-end gap-1">

@@ -11,7 +11,7 @@ import { hasFailed } from '../../parts/resource/resource-groups.ts';
 import { ResultList } from '../../parts/resource/resource-results.tsx';
 import { Failure, Skeleton } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
-import { Time } from '../../parts/time.tsx';
+import { Elapsed, Time } from '../../parts/time.tsx';
 import { AssignmentLink, ModuleLinks, OperationLink, OperatorName, RunLink } from '../links.tsx';
 
 /** Shows why an agent is out of sync. The reasons are loaded when the row opens. */
@@ -36,7 +36,7 @@ export function OffDetails({
               </>
             )}
             <span className="text-muted">
-              since <Time at={entry.since} />, checked <Time at={entry.checked_at} />
+              for <Elapsed at={entry.since} /> · checked <Time at={entry.checked_at} />
             </span>
           </h3>
           {entry.accepted !== null && (

@@ -1,18 +1,8 @@
 import type { OffAgent } from '@muster/protocol/http';
-import { findingsOf, type OffFinding } from '../../../../client/src/reason-words.ts';
-import type { Tone } from '../../parts/badge.tsx';
+import { findingsOf } from '../../../../client/src/reason-words.ts';
 import { issuesOf } from './issues.ts';
 
 /** Labels and groups out-of-sync agents. */
-
-export const reasonTones: Readonly<Record<OffFinding, Tone>> = {
-  apply_failed: 'bad',
-  drifted: 'warn',
-  drift_failed: 'bad',
-  unapplied: 'warn',
-  pending_removals: 'warn',
-  outdated: 'warn',
-};
 
 /** Returns drift that no operator accepted, including drift from audit assignments. */
 const openDrift = ({ drift }: OffAgent) => drift.filter(({ accepted }) => accepted === null);

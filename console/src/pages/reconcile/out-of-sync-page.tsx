@@ -8,7 +8,7 @@ import { OffTab } from './off-tab.tsx';
 export type OutOfSyncTab = 'action' | 'accepted' | 'checks';
 
 const subtitles: Readonly<Record<OutOfSyncTab, string>> = {
-  action: 'Agents that are not in their desired state or are outdated, most urgent first.',
+  action: 'Agents that differ from their desired state or run old revisions.',
   accepted: 'Agents with drift that an operator accepted.',
   checks: 'The latest drift check of each agent.',
 };

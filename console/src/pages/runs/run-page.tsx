@@ -96,7 +96,7 @@ function RunDetails({ run }: { readonly run: Run }) {
                 : [
                     'Duration',
                     <span key="e" className="tabular">
-                      {durationText((run.finished_at - run.started_at) * 1000) || '<1 s'}
+                      {durationText((run.finished_at - run.started_at) * 1000) || '<1s'}
                     </span>,
                   ],
               terms?.plan_run_id ? ['From plan', <RunLink key="p" id={terms.plan_run_id} />] : null,

@@ -24,13 +24,13 @@ const columns: readonly Column<RunEntry>[] = [
       <Link
         to="/runs/$run"
         params={{ run: run_id }}
-        className="inline-flex min-w-0 items-center gap-1 rounded hover:underline"
+        className="inline-flex min-w-0 items-center gap-1 rounded font-medium hover:underline"
       >
         <span className="w-12 shrink-0">
           <KindBadge kind={kind} />
         </span>
         {assignment === null ? (
-          <span className="truncate text-muted">selected agents</span>
+          <span className="truncate font-normal text-muted">selected agents</span>
         ) : (
           <Line text={assignment} />
         )}
@@ -81,7 +81,7 @@ const columns: readonly Column<RunEntry>[] = [
     from: 'sm',
     cell: ({ started_at, finished_at }) => (
       <span className="tabular text-muted">
-        {finished_at === null ? '–' : durationText((finished_at - started_at) * 1000) || '<1 s'}
+        {finished_at === null ? '–' : durationText((finished_at - started_at) * 1000) || '<1s'}
       </span>
     ),
   },
@@ -112,7 +112,7 @@ export function RunsPage() {
   return (
     <ListPage
       title="Runs"
-      subtitle="Plans and applies over many agents, newest first."
+      subtitle="Fleet-wide plan and apply runs."
       query={query}
       rows={rows}
       filters={filters}

@@ -33,7 +33,7 @@ export function secretColumns({
       cell: ({ name }) => (
         <button
           type="button"
-          className="min-w-0 truncate rounded font-medium font-mono text-xs hover:underline"
+          className="min-w-0 truncate rounded font-medium hover:underline"
           onClick={() => onEdit(name)}
         >
           <Line text={name} />
@@ -57,7 +57,7 @@ export function secretColumns({
       header: 'Allowed agents',
       width: '2fr',
       from: 'lg',
-      cell: ({ restriction }) => <Line text={restrictionText(restriction, names)} />,
+      cell: ({ restriction }) => <Restriction {...{ restriction, names }} />,
     },
     {
       id: 'expires',
@@ -80,8 +80,13 @@ export function secretColumns({
       width: '6rem',
       from: 'sm',
       phone: 'labeled',
+      align: 'right',
       sort: ({ updated_at }) => Date.parse(updated_at),
-      cell: ({ updated_at }) => <Time at={updated_at} />,
+      cell: ({ updated_at }) => (
+        <span className="text-muted">
+          <Time at={updated_at} />
+        </span>
+      ),
     },
     {
       id: 'actions',
@@ -117,16 +122,29 @@ function Expiry({ at, now }: { readonly at: string | null; readonly now: number 
   );
 }
 
-function restrictionText(restriction: Secret['restriction'], names: ReadonlyMap<string, string>): string {
-  const parts: string[] = [];
-  if (restriction?.node_ids != null)
-    parts.push(
-      restriction.node_ids.length === 0
-        ? 'no agent'
-        : restriction.node_ids.length <= 3
-          ? restriction.node_ids.map((id) => names.get(id) ?? id.slice(0, 8)).join(', ')
-          : `${restriction.node_ids.length} agents`,
-    );
-  if (restriction?.tags != null) parts.push(restriction.tags === '' ? 'no agent' : restriction.tags);
-  return parts.length === 0 ? 'any approved agent' : parts.join(' and ');
+/** The agents that may use a secret: agents by name, and those that a selector matches. */
+function Restriction({
+  restriction,
+  names,
+}: {
+  readonly restriction: Secret['restriction'];
+  readonly names: ReadonlyMap<string, string>;
+}) {
+  const { node_ids = null, tags = null } = restriction ?? {};
+  const agents = node_ids === null ? null : agentsText(node_ids, names);
+  if (tags === '') return <Line text="no agent" />;
+  if (tags === null) return <Line text={agents ?? 'any approved agent'} />;
+  return (
+    <span className="flex min-w-0 items-baseline gap-1">
+      {agents !== null && <Line text={`${agents} and`} />}
+      <code className="flex min-w-0 font-mono text-muted text-xs">
+        <Line text={tags} />
+      </code>
+    </span>
+  );
+}
+
+function agentsText(ids: readonly string[], names: ReadonlyMap<string, string>): string {
+  if (ids.length === 0) return 'no agent';
+  return ids.length <= 3 ? ids.map((id) => names.get(id) ?? id.slice(0, 8)).join(', ') : `${ids.length} agents`;
 }

@@ -3,7 +3,7 @@ import { useMemo } from 'react';
 import { classNames } from '../../parts/class-names.ts';
 import { Line } from '../../parts/text.tsx';
 import { absoluteTime } from '../../parts/time.tsx';
-import { onDay, stageOf, weeksOf } from './month.ts';
+import { onDay, shownWeeks, stageOf, weeksOf } from './month.ts';
 
 /** Maximum number of windows to show per day. The list shows all. */
 const maxPerDay = 3;
@@ -33,7 +33,7 @@ export interface MonthView {
 }
 
 export function Calendar({ year, month, now, windows, onWindow, onDay: plan }: MonthView) {
-  const weeks = useMemo(() => weeksOf(year, month), [year, month]);
+  const weeks = useMemo(() => shownWeeks(weeksOf(year, month), windows, now), [year, month, windows, now]);
   return (
     <table className="w-full table-fixed border-collapse text-sm" aria-label="Calendar">
       <thead>
@@ -92,7 +92,8 @@ function DayNumber({
   readonly plan?: (from: Date) => void;
 }) {
   const look = classNames(
-    'flex size-6 items-center justify-center rounded-full text-xs',
+    // The number starts below the name of the weekday.
+    'flex h-6 min-w-6 items-center rounded-md px-1 text-xs',
     isToday ? 'bg-accent font-semibold text-on-accent' : inMonth ? 'text-text' : 'text-muted',
   );
   if (plan === undefined)

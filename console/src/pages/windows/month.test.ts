@@ -1,5 +1,16 @@
 import { expect, test } from 'vitest';
-import { agendaOf, changeOf, fieldTime, monthOf, monthText, onDay, rangeText, stageOf, weeksOf } from './month.ts';
+import {
+  agendaOf,
+  changeOf,
+  fieldTime,
+  monthOf,
+  monthText,
+  onDay,
+  rangeText,
+  shownWeeks,
+  stageOf,
+  weeksOf,
+} from './month.ts';
 
 test('shows a month in whole weeks from Monday', () => {
   const weeks = weeksOf(2026, 10);
@@ -20,6 +31,18 @@ test('shows a window on every day that it overlaps, but not on a day that starts
   expect(stageOf(window, at(9, 0) * 1000)).toBe('planned');
   expect(stageOf(window, window.starts_at * 1000)).toBe('open');
   expect(stageOf(window, window.ends_at * 1000)).toBe('over');
+});
+
+test('begins with the current week if the weeks before it have no windows', () => {
+  const weeks = weeksOf(2026, 10);
+  const at = (day: number) => new Date(2026, 10, day, 12).getTime();
+  const window = (day: number) => ({ starts_at: at(day) / 1000, ends_at: at(day) / 1000 + 60 });
+  const firstDay = (windows: readonly ReturnType<typeof window>[], now: number) =>
+    shownWeeks(weeks, windows, now)[0]?.[0]?.from.getDate();
+  expect(firstDay([], at(18))).toBe(16);
+  expect(firstDay([window(17), window(25)], at(18))).toBe(16);
+  expect(firstDay([window(15)], at(18))).toBe(26);
+  expect(firstDay([], new Date(2026, 11, 20).getTime())).toBe(26);
 });
 
 test('lists each window once in the agenda of a month, on the first of its days in the month', () => {

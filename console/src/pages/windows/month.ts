@@ -28,6 +28,22 @@ export function weeksOf(year: number, month: number): Day[][] {
   return weeks;
 }
 
+/**
+ * Returns the weeks from the current one on if the weeks before it have no windows; otherwise all weeks.
+ * @param now Unix milliseconds
+ */
+export function shownWeeks(
+  weeks: readonly (readonly Day[])[],
+  windows: readonly { readonly starts_at: number; readonly ends_at: number }[],
+  now: number,
+): readonly (readonly Day[])[] {
+  const current = weeks.findIndex((week) => week.some(({ from, until }) => now >= +from && now < +until));
+  const isEmpty = weeks
+    .slice(0, Math.max(0, current))
+    .every((week) => week.every((day) => onDay(windows, day).length === 0));
+  return isEmpty ? weeks.slice(Math.max(0, current)) : weeks;
+}
+
 /** Returns the windows that overlap the day, sorted by start. Times are Unix seconds. */
 export function onDay<W extends { readonly starts_at: number; readonly ends_at: number }>(
   windows: readonly W[],

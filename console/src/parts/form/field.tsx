@@ -1,3 +1,4 @@
+import { ChevronDown } from 'lucide-react';
 import {
   type InputHTMLAttributes,
   type ReactNode,
@@ -115,9 +116,19 @@ export function Select({
   return (
     <Field label={label} hideLabel={hideLabel} hint={hint} error={error}>
       {(names) => (
-        <select className={classNames(fieldClasses, 'h-8 pr-7 max-sm:h-11', className)} {...names} {...rest}>
-          {children}
-        </select>
+        <span className="relative block">
+          <select
+            className={classNames(fieldClasses, 'h-8 appearance-none pr-8 max-sm:h-11', className)}
+            {...names}
+            {...rest}
+          >
+            {children}
+          </select>
+          <ChevronDown
+            aria-hidden="true"
+            className="pointer-events-none absolute inset-y-0 right-3 my-auto size-3.5 text-muted"
+          />
+        </span>
       )}
     </Field>
   );

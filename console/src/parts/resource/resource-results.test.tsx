@@ -120,13 +120,13 @@ test('follows running output until the reader turns it off', async () => {
 
 test.each([
   [0, ''],
-  [12, '12 ms'],
-  [1_000, '1 s'],
-  [2_340, '2.3 s'],
-  [119_700, '1 min 59 s'],
-  [180_000, '3 min'],
-  [7_380_000, '2 h 3 min'],
-  [7_200_000, '2 h'],
+  [12, '12ms'],
+  [1_000, '1s'],
+  [2_340, '2.3s'],
+  [119_700, '1m 59s'],
+  [180_000, '3m'],
+  [7_380_000, '2h 3m'],
+  [7_200_000, '2h'],
 ])('formats %d milliseconds as "%s"', (ms, text) => {
   expect(durationText(ms)).toBe(text);
 });

@@ -224,13 +224,13 @@ export function ResourceOutput({
   );
 }
 
-/** Formats a duration such as `12 ms`, `3.4 s`, or `2 min 5 s`. Returns an empty string below 1 ms. */
+/** Formats a duration such as `12ms`, `3.4s`, or `2m 5s`. Returns an empty string below 1 ms. */
 export function durationText(ms: number): string {
   if (ms < 1) return '';
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms % 1_000 === 0 ? 0 : 1)} s`;
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms % 1_000 === 0 ? 0 : 1)}s`;
   const seconds = Math.floor(ms / 1_000);
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`;
-  return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 60) return seconds % 60 === 0 ? `${minutes}m` : `${minutes}m ${seconds % 60}s`;
+  return minutes % 60 === 0 ? `${minutes / 60}h` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
 }

@@ -1,4 +1,5 @@
 import type { CSSProperties } from 'react';
+import type { Column } from './column.ts';
 
 /** Styles of a column's cells, shared by the header and the rows. */
 
@@ -13,6 +14,12 @@ export const fromClasses = {
 
 /** Keeps the first column in view when a narrow table scrolls sideways. */
 export const stickyClasses = 'max-md:sticky max-md:left-0 max-md:z-[1] max-md:bg-inherit';
+
+/** Separates a left-aligned cell from the right-aligned numbers before it. @param columns the columns on the screen */
+export function gapClass(columns: readonly Pick<Column<unknown>, 'id' | 'align'>[], id: string): string | undefined {
+  const at = columns.findIndex((column) => column.id === id);
+  return columns[at - 1]?.align === 'right' && columns[at]?.align === undefined ? 'pl-6' : undefined;
+}
 
 /**
  * Converts a column width to flex styles: `6rem` is fixed, `minmax(8rem,2fr)` is at least 8rem and grows by its

@@ -92,6 +92,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       >
         <TableHeader
           columns={isPhone ? drawn : shown}
+          drawn={drawn}
           isPhone={isPhone}
           kept={preference?.kept}
           sorting={sorting}

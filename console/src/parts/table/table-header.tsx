@@ -2,10 +2,12 @@ import { ChevronDown, ChevronUp } from 'lucide-react';
 import type { KeyboardEvent, PointerEvent } from 'react';
 import { classNames } from '../class-names.ts';
 import type { Column, Sorting } from './column.ts';
-import { fromClasses, stickyClasses, trackOf } from './column-track.ts';
+import { fromClasses, gapClass, stickyClasses, trackOf } from './column-track.ts';
 
 interface TableHeaderProps<Row> {
   readonly columns: readonly Column<Row>[];
+  /** Columns that fit the screen. */
+  readonly drawn: readonly Column<Row>[];
   /** Whether rows have two lines, so that headers have no columns below them and only sort. */
   readonly isPhone: boolean;
   /** Columns that are shown even on narrow screens. */
@@ -20,7 +22,7 @@ interface TableHeaderProps<Row> {
 
 /** Column headers. A click sorts; dragging the right edge resizes. */
 export function TableHeader<Row>(props: TableHeaderProps<Row>) {
-  const { columns, isPhone, kept, sorting, onSort, choose, widths, onWidth } = props;
+  const { columns, drawn, isPhone, kept, sorting, onSort, choose, widths, onWidth } = props;
   if (isPhone) return <PhoneHeader {...props} />;
   return (
     <div role="rowgroup" className="sticky top-0 z-10 border-b bg-surface">
@@ -40,6 +42,7 @@ export function TableHeader<Row>(props: TableHeaderProps<Row>) {
               style={trackOf(column.width, widths?.[column.id])}
               className={classNames(
                 'group/head relative flex h-full min-w-0 items-center px-2',
+                gapClass(drawn, column.id),
                 column.align && 'justify-end text-right',
                 column.from && !kept?.includes(column.id) && fromClasses[column.from],
                 at === 0 && stickyClasses,

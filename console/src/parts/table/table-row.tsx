@@ -1,7 +1,7 @@
 import { type MouseEvent, memo, type ReactNode } from 'react';
 import { classNames } from '../class-names.ts';
 import type { Column } from './column.ts';
-import { stickyClasses, trackOf } from './column-track.ts';
+import { gapClass, stickyClasses, trackOf } from './column-track.ts';
 
 interface TableRowProps<Row> {
   readonly id: string;
@@ -47,11 +47,11 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
       <div className="flex min-h-11 min-w-0 flex-1 flex-col justify-center gap-1 px-2 py-2">
         {first !== undefined && <Cell className="wraps-names">{first.cell(row)}</Cell>}
         {below.length > 0 && (
-          <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs">
+          <div className="flex min-w-0 flex-wrap items-baseline gap-x-3 gap-y-1 text-xs">
             {below.map((column) => (
               <Cell
                 key={column.id}
-                className={classNames('gap-1 empty:hidden', column.phone === 'rest' ? 'flex-1 basis-24' : 'max-w-full')}
+                className={classNames('gap-1 empty:hidden', column.phone === 'rest' ? 'flex-1 basis-40' : 'max-w-full')}
               >
                 {column.phone === 'labeled' && <span className="text-muted">{column.header}</span>}
                 {column.cell(row)}
@@ -102,6 +102,34 @@ function Choice({
   );
 }
 
+/** The cells of a row on a wide screen. */
+function OneLine<Data>({
+  columns,
+  row,
+  widths,
+  isTall,
+}: Pick<TableRowProps<Data>, 'columns' | 'row' | 'widths'> & {
+  /** Whether cells may have several lines. */
+  readonly isTall: boolean;
+}) {
+  return columns.map((column, at) => (
+    <div
+      key={column.id}
+      role="gridcell"
+      style={trackOf(column.width, widths?.[column.id])}
+      className={classNames(
+        'flex min-w-0 self-stretch px-2',
+        gapClass(columns, column.id),
+        isTall ? 'items-start py-2' : 'items-center',
+        column.align && 'justify-end text-right',
+        at === 0 && stickyClasses,
+      )}
+    >
+      {column.cell(row)}
+    </div>
+  ));
+}
+
 /** A table row. Memoized, so that it does not render again when other rows are selected, focused, or hovered. */
 function Row<Data>({
   id,
@@ -134,25 +162,7 @@ function Row<Data>({
           onChoose={(isRange) => onChoose(id, isRange)}
         />
       )}
-      {isPhone ? (
-        <TwoLines columns={columns} row={row} />
-      ) : (
-        columns.map((column, at) => (
-          <div
-            key={column.id}
-            role="gridcell"
-            style={trackOf(column.width, widths?.[column.id])}
-            className={classNames(
-              'flex min-w-0 self-stretch px-2',
-              isTall ? 'items-start py-2' : 'items-center',
-              column.align && 'justify-end text-right',
-              at === 0 && stickyClasses,
-            )}
-          >
-            {column.cell(row)}
-          </div>
-        ))
-      )}
+      {isPhone ? <TwoLines columns={columns} row={row} /> : <OneLine {...{ columns, row, widths, isTall }} />}
     </>
   );
   return (

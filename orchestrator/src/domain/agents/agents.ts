@@ -21,6 +21,7 @@ import {
 } from '../../store/queries/agents/agents.ts';
 import { deleteLatestDriftOf } from '../../store/queries/drift.ts';
 import { deleteDriftStatesOf } from '../../store/queries/drift-states.ts';
+import { agentsNeverApplied } from '../../store/queries/overview.ts';
 import { deleteAppliedModules, deleteEveryApplied, deleteStateOf } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
@@ -303,6 +304,17 @@ export async function* agentsInTurns(
 export async function approvedMatching(context: Context, selector: Selector): Promise<Agent[]> {
   if (isEmptySelector(selector)) return [];
   return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
+}
+
+/**
+ * Returns the IDs of the approved agents without a successful apply that match a selector. The empty selector matches
+ * all of them.
+ */
+export async function neverAppliedMatching(context: Context, selector: Selector): Promise<string[]> {
+  const found = (await context.db.all(agentsNeverApplied, {})).map(({ node_id }) => node_id);
+  if (isEmptySelector(selector)) return found;
+  const matching = new Set((await approvedMatching(context, selector)).map(({ node_id }) => node_id));
+  return found.filter((node_id) => matching.has(node_id));
 }
 
 /** Returns the agents with the specified IDs. Omits agents that do not exist. */

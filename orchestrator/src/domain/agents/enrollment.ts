@@ -273,7 +273,7 @@ export async function enrolStatements(
       const summary = `agent ${label} approved by an enrollment token`;
       statements.push(audited(context, { ...happening, type: 'agent.approved', summary }));
     } else {
-      const summary = `agent ${label} waits for approval${trust}`;
+      const summary = `agent ${label} is pending approval${trust}`;
       const waits = { ...happening, type: 'agent.pending', summary } as const;
       announced = pending.isReportedSingly(waits);
       if (announced) statements.push(audited(context, waits));

@@ -13,7 +13,7 @@ import {
   reportsOf,
   resultOf,
 } from '../../../test/domain.ts';
-import { setStatus } from '../agents/agents.ts';
+import { neverAppliedMatching, requireSelector, setStatus } from '../agents/agents.ts';
 import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
 import { getOverview } from '../fleet/overview.ts';
@@ -528,7 +528,11 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
   test('counts an agent as in sync after an apply, before its first check', async () => {
     const { context, actor, apply } = await open('a1', 'a2');
     expect((await getOverview(context, actor.id)).desired_state).toMatchObject({ in_sync: 0, never_applied: 2 });
+    const neverApplied = async (selector: string) =>
+      (await neverAppliedMatching(context, requireSelector(selector, '/selector'))).length;
+    expect([await neverApplied(''), await neverApplied('group=a'), await neverApplied('group=b')]).toEqual([2, 2, 0]);
     await apply('a1');
+    expect([await neverApplied(''), await neverApplied('group=a')]).toEqual([1, 1]);
     await apply('a2', [resultOf({ status: 'failed' })], 'failed');
     expect((await getOverview(context, actor.id)).desired_state).toEqual({
       ...{ in_sync: 1, outdated: 0, accepted: 0, out_of_sync: 1, never_applied: 0 },

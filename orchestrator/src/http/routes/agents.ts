@@ -6,6 +6,7 @@ import {
   getAttributes,
   isWholeFleet,
   listAgentPage,
+  neverAppliedMatching,
   removeAgent,
   requireSelector,
   setStatus,
@@ -33,7 +34,9 @@ export function agentHandlers(context: Context) {
     removeAgent: ({ params, session }) => removeAgent(context, actorIn(session), params.node_id),
     getAttributes: ({ params }) => getAttributes(context, params.node_id),
     matchSelector: async ({ body }) => {
-      const matching = await approvedMatching(context, requireSelector(body.selector, '/selector'));
+      const selector = requireSelector(body.selector, '/selector');
+      if (body.never_applied === true) return { matches: await neverAppliedMatching(context, selector) };
+      const matching = await approvedMatching(context, selector);
       return { matches: matching.map(({ node_id }) => node_id) };
     },
   } satisfies Partial<Handlers>;

@@ -19,6 +19,7 @@ import { Time, useNow } from '../../../parts/time.tsx';
 import { StatusDot } from '../../../parts/work-status.tsx';
 import { CheckNow } from '../../drift/check-now.tsx';
 import { AssignmentLink, ModuleLinks, OperationLink } from '../../links.tsx';
+import { syncTones, syncWords } from '../../reconcile/sync-tones.ts';
 import { displayName } from '../agent-state.ts';
 import { assignmentsOf, modulesOf, modulesSince, nextWindow } from './assigned.ts';
 
@@ -155,26 +156,19 @@ function SyncStatus({
   readonly isApplied: boolean;
 }) {
   const state = syncStateOf(off, isApplied);
-  if (state === 'out_of_sync')
-    return (
-      <Dot
-        tone={off?.reasons.some((reason) => reason === 'apply_failed' || reason === 'drift_failed') ? 'bad' : 'warn'}
-      >
-        out of sync
-      </Dot>
-    );
+  if (state === 'out_of_sync') return <Dot tone={syncTones[state]}>{syncWords[state]}</Dot>;
   if (state === 'outdated' && off?.outdated !== undefined)
     return (
       <>
-        <Dot tone="warn">outdated</Dot>
+        <Dot tone={syncTones[state]}>{syncWords[state]}</Dot>
         <span className="text-warn">{outdatedText(off.outdated)}</span>
       </>
     );
   if (state === 'never_applied')
-    return <Dot tone="neutral">{modules.length === 0 ? 'nothing assigned' : 'never applied'}</Dot>;
+    return <Dot tone={syncTones[state]}>{modules.length === 0 ? 'nothing assigned' : syncWords[state]}</Dot>;
   return (
     <>
-      <Dot tone="good">
+      <Dot tone={syncTones.in_sync}>
         in sync{since.length > 0 && ' with the last apply'}
         {state !== 'in_sync' && ', with accepted drift'}
       </Dot>

@@ -16,7 +16,7 @@ export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onF
   const [drift] = off.drift.filter(({ accepted }) => accepted === null);
   return (
     <Callout
-      tone={off.reasons.some((reason) => reason === 'apply_failed' || reason === 'drift_failed') ? 'bad' : 'warn'}
+      tone="warn"
       title={
         state === 'outdated' && off.outdated !== undefined ? `Outdated: ${outdatedText(off.outdated)}` : 'Out of sync'
       }
