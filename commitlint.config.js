@@ -16,7 +16,7 @@ prefer prepare press prevent print probe protect prove publish purge put quarant
 reduce refer refuse regenerate register reject release reload rely remount remove rename render renew reorder repair repeat replace report request require
 reset resolve respect restart restore restrict retry return reuse revert revoke reword rewrite rework roll rotate rule run sample save say scope send
 separate serve set share shorten show sign simplify size skip sort speed spell split stage start state stop store stream strip
-suggest support switch sync take tell test throttle tie tighten time track transfer treat trim try turn type unify unpack update upgrade use
+suggest support switch sync take tell test throttle tie tighten time track transfer treat trim try turn type unify uninstall unpack update upgrade use
 validate verify wait warn widen wire word wrap write`.split(/\s+/);
 
 export default {

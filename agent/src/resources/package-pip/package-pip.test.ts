@@ -377,7 +377,7 @@ test('keeps dependencies that others requested, declared, or had before', async 
   expect((await lookAt(environment)).packages).toHaveLength(1500);
 });
 
-test('takes only dependencies of the package for orphans, and none if pip does not record what was requested', async () => {
+test('takes only dependencies of the package for orphans, and none if pip does not record requests', async () => {
   const requested = { [`${site}/tool-1.0.dist-info/REQUESTED`]: '' };
   const needing = { [`${site}/tool-1.0.dist-info/METADATA`]: 'Name: tool\nVersion: 1.0\nRequires-Dist: part\n' };
   const others = { ...whole('part', '1.0'), ...whole('stranger', '1.0'), ...whole('old', '1.0') };
@@ -389,7 +389,7 @@ test('takes only dependencies of the package for orphans, and none if pip does n
   expect(await found({ ...requested, ...needing })).toMatchObject({ orphans: ['part'], dependencies: ['part'] });
   expect((await found({ ...needing, [`${site}/pip-1.0.dist-info/REQUESTED`]: '' })).orphans).toEqual([]);
   expect((await found({ ...requested, ...needing }, { dependencies: ['old'] })).orphans).toEqual(['old', 'part']);
-  // Nothing shows what an uninstalled package needed.
+  // The requirements of an uninstalled package are unknown.
   expect((await lookAt(environmentWith({ ...others, ...requested }), {}, machineWith(), fresh)).orphans).toEqual([]);
   // The former version is restored, so only the dependencies of the later one can be orphans.
   expect((await found({ ...requested }, { version: '1.0', dependencies: ['part'] })).orphans).toEqual(['part']);

@@ -192,7 +192,7 @@ function usesOf(
   const needs = needsIn(walk, site, all);
   const dependencies = dependenciesOf(needs, own);
   const possible = new Set([...before.dependencies, ...dependencies]);
-  // An old pip, which does not record what was requested, makes every package look like a dependency.
+  // With an old pip, which does not record requests, every package looks like a dependency.
   const isRecorded = needs.some(({ name, isRequested }) => isRequested && !ofEnvironment.includes(name));
   const orphansOf = (without: string | null) =>
     isRecorded ? orphansIn(needs, without, kept).filter((name) => possible.has(name)) : [];
