@@ -1,0 +1,182 @@
+import { isUlid } from '@muster/protocol';
+import { type ClientBase, Pool } from 'pg';
+import type { Clock } from '../../../../lib/src/clock.ts';
+import type { Log } from '../../../../lib/src/log.ts';
+import { rowTypes } from '../postgres/postgres-row-types.ts';
+import { connectionSettings } from '../postgres/postgres-settings.ts';
+import type { RowRecording } from './row-recording.ts';
+import { RowWriter } from './row-writer.ts';
+import { shownBytes } from './transcript-lines.ts';
+import {
+  contentOf,
+  inTransaction,
+  lengthOf,
+  packNext,
+  removeTranscript,
+  sealTranscript,
+  storeTranscript,
+  transcriptIds,
+} from './transcript-rows.ts';
+import { digestOf, type IdRange, type Recording, type TranscriptDigest, type Transcripts } from './transcripts.ts';
+
+export interface PostgresTranscriptsOptions {
+  readonly url: string;
+  /** Seconds after which the server cancels a statement; no limit by default. */
+  readonly statementTimeout?: number;
+  /** ID of this process. Only the process that created a transcript may append to it. */
+  readonly incarnation: string;
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'warn'>;
+}
+
+/** The transcripts in a migrated database. Opens connections only when they are needed. */
+export class PostgresTranscripts implements Transcripts {
+  readonly #incarnation: string;
+  readonly #log: PostgresTranscriptsOptions['log'];
+  readonly #pool: Pool;
+  readonly #writer: RowWriter;
+  readonly #closing = new AbortController();
+  #packing: Promise<void> | null = null;
+  #packsAgain = false;
+
+  constructor({ url, statementTimeout, incarnation, clock, log }: PostgresTranscriptsOptions) {
+    this.#incarnation = incarnation;
+    this.#log = log;
+    this.#pool = new Pool({ ...connectionSettings({ url, statementTimeout }), max: 3, types: rowTypes });
+    this.#pool.on('error', (error) => log.warn({ err: error }, 'lost a connection to the transcripts'));
+    this.#writer = new RowWriter({ url, incarnation, clock });
+  }
+
+  get recorded(): number {
+    return this.#writer.recorded;
+  }
+
+  get syncs(): number {
+    return this.#writer.flushes;
+  }
+
+  async create(sessionId: string, onFailure: (reason: Error) => void): Promise<Recording> {
+    if (!isUlid(sessionId)) throw new TypeError(`${sessionId} is not a session id`);
+    const { rowCount } = await this.#pool.query(
+      'insert into terminal_transcripts (session_id, writer, bytes, packed) values ($1, $2, 0, 0) on conflict do nothing',
+      [sessionId, this.#incarnation],
+    );
+    if (rowCount === 0) throw new Error(`a transcript of the session ${sessionId} exists already`);
+    const recording = this.#writer.record(sessionId, onFailure);
+    return {
+      get written() {
+        return recording.written;
+      },
+      get size() {
+        return recording.size;
+      },
+      append: (lines, done) => recording.append(lines, done),
+      finish: () => this.#finish(recording),
+    };
+  }
+
+  async #finish(recording: RowRecording): Promise<TranscriptDigest> {
+    const digest = await recording.finish();
+    await this.#writer.forget(recording);
+    const { sessionId } = recording;
+    if (!recording.failed) void this.pack();
+    else
+      void this.#complete(sessionId).catch((error: unknown) =>
+        this.#log.warn({ err: error, session_id: sessionId }, 'failed to complete transcript; it stays uncompressed'),
+      );
+    return digest;
+  }
+
+  async has(sessionId: string): Promise<boolean> {
+    return isUlid(sessionId) && (await lengthOf(this.#pool, sessionId)) !== null;
+  }
+
+  async cast(sessionId: string): Promise<AsyncIterable<Uint8Array> | null> {
+    const length = isUlid(sessionId) ? await lengthOf(this.#pool, sessionId) : null;
+    return length === null ? null : contentOf(this.#pool, sessionId, 0, length);
+  }
+
+  async raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null> {
+    const content = await this.cast(sessionId);
+    return content === null ? null : shownBytes(content);
+  }
+
+  async part(sessionId: string, from: number, to: number): Promise<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of contentOf(this.#pool, sessionId, from, to)) pieces.push(piece);
+    return Buffer.concat(pieces);
+  }
+
+  async repair(sessionId: string): Promise<void> {
+    if (isUlid(sessionId) && !this.#writer.find(sessionId)) await this.#complete(sessionId);
+  }
+
+  async digest(sessionId: string): Promise<TranscriptDigest | null> {
+    const content = await this.cast(sessionId);
+    return content === null ? null : digestOf(content);
+  }
+
+  async remove(sessionId: string): Promise<void> {
+    if (isUlid(sessionId)) await this.#withClient((client) => removeTranscript(client, sessionId));
+  }
+
+  ids(range: IdRange): Promise<string[]> {
+    return transcriptIds(this.#pool, range);
+  }
+
+  /** Stores a complete transcript. @returns false if the session has a transcript */
+  store(sessionId: string, content: AsyncIterable<Uint8Array>): Promise<boolean> {
+    return this.#withClient((client) => storeTranscript(client, sessionId, content));
+  }
+
+  /** Compresses the complete transcripts that are not compressed. Resolves when none is left. */
+  pack(): Promise<void> {
+    this.#packsAgain = true;
+    this.#packing ??= this.#packAll()
+      .catch((error: unknown) => {
+        if (!this.#closing.signal.aborted)
+          this.#log.warn({ err: error }, 'failed to compress transcript; will retry after the next session');
+      })
+      .finally(() => {
+        this.#packing = null;
+      });
+    return this.#packing;
+  }
+
+  async #packAll(): Promise<void> {
+    const { signal } = this.#closing;
+    while (this.#packsAgain && !signal.aborted) {
+      this.#packsAgain = false;
+      if (await this.#withClient((client) => packNext(client, signal))) this.#packsAgain = true;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#writer.close();
+    await this.#packing;
+    await this.#pool.end();
+  }
+
+  async #complete(sessionId: string): Promise<void> {
+    await this.#withClient((client) => inTransaction(client, () => sealTranscript(client, sessionId)));
+    void this.pack();
+  }
+
+  async #withClient<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect();
+    // A connection that is lost between two queries emits an error. The next query then rejects with the same error.
+    const ignore = () => undefined;
+    client.on('error', ignore);
+    let broken = true;
+    try {
+      const result = await work(client);
+      broken = false;
+      return result;
+    } finally {
+      client.off('error', ignore);
+      // Discards the connection after an error, because it may be in an aborted transaction.
+      client.release(broken);
+    }
+  }
+}
