@@ -49,6 +49,9 @@ export class RowWriter {
   /** Time of the first of the consecutive failures, on the monotonic clock; null after a success. */
   #failingSince: number | null = null;
   #pauseMs = minPauseMs;
+  /** Ends the current pause between two attempts. */
+  #resume: (() => void) | null = null;
+  #closing = false;
   recorded = 0;
   flushes = 0;
 
@@ -72,12 +75,18 @@ export class RowWriter {
     this.#recordings.delete(recording.sessionId);
     this.#drop(recording);
     await this.#running;
-    if (this.#recordings.size === 0) await this.close();
+    if (this.#recordings.size === 0) await this.#stop();
   }
 
-  /** Closes the connection after the current statement. */
+  /** Closes the connection after the current statement. If the server is unavailable, the recordings fail. */
   async close(): Promise<void> {
+    this.#closing = true;
+    this.#resume?.();
     await this.#running;
+    await this.#stop();
+  }
+
+  async #stop(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
     await this.#disconnect();
@@ -164,6 +173,7 @@ export class RowWriter {
       else this.recorded += recording.store(chunk);
     }
     for (const recording of asked) this.#after(recording);
+    if (this.#unflushed > maxUnflushed) this.#flushDue = true;
   }
 
   /** @returns the sessions to which this process may append */
@@ -211,7 +221,7 @@ export class RowWriter {
     }
     if (recording.next(1).length > 0) this.#pending.add(recording);
     if (recording.unflushed > 0 || recording.drained) this.#dirty.add(recording);
-    if (recording.drained || this.#unflushed > maxUnflushed) this.#flushDue = true;
+    if (recording.drained) this.#flushDue = true;
     if (this.#dirty.size > 0)
       this.#cancelTimer ??= this.#parts.clock.after(flushMs, () => {
         this.#cancelTimer = null;
@@ -294,7 +304,7 @@ export class RowWriter {
     const { kind } = postgresFailure(error);
     this.#failingSince ??= clock.monotonic();
     const passing = kind === 'gone' || kind === 'unavailable' || kind === 'again';
-    if (!passing || clock.monotonic() - this.#failingSince >= giveUpMs) {
+    if (!passing || this.#closing || clock.monotonic() - this.#failingSince >= giveUpMs) {
       this.#flushDue = false;
       this.#failingSince = null;
       for (const recording of [...this.#pending, ...this.#dirty]) {
@@ -305,6 +315,10 @@ export class RowWriter {
     }
     const pauseMs = this.#pauseMs;
     this.#pauseMs = Math.min(maxPauseMs, pauseMs * 2);
-    await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+    const pause = Promise.withResolvers<void>();
+    this.#resume = pause.resolve;
+    const cancel = clock.after(pauseMs, pause.resolve);
+    await pause.promise;
+    cancel();
   }
 }

@@ -239,6 +239,21 @@ test('fails recordings after the server was unavailable for 30 seconds, and keep
   expect(String(await buffer((await transcripts.cast(id))!))).toBe('one\n');
 });
 
+test('closes without waiting for a server that is unavailable', async () => {
+  const url = await newDatabase();
+  const transcripts = transcriptsIn(url, { clock: new ManualClock() });
+  const onFailure = vi.fn();
+  const recording = await transcripts.create(id, onFailure);
+  await recorded(recording, 'one\n');
+  const name = new URL(url).pathname.slice(1);
+  const other = await sqlOf('missing' in shared ? '' : shared.url);
+  await other(`alter database ${name} allow_connections false`);
+  await other(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+  recording.append('two\n');
+  await transcripts.close();
+  expect(onFailure).toHaveBeenCalledOnce();
+});
+
 test('moves transcripts in files into the database, and reads them until then', async () => {
   const url = await newDatabase();
   const directory = join(root, 'terminals');
