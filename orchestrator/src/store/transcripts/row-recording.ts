@@ -29,6 +29,7 @@ export class RowRecording implements Recording {
   #written = 0;
   #flushed = 0;
   #failed = false;
+  #ended = false;
   #finished: PromiseWithResolvers<void> | null = null;
 
   /**
@@ -57,6 +58,17 @@ export class RowRecording implements Recording {
 
   get failed(): boolean {
     return this.#failed;
+  }
+
+  /** Whether nothing more is to be stored: the recording failed, or all of it is durable. */
+  get over(): boolean {
+    return this.#failed || this.#ended;
+  }
+
+  /** Whether rows that were committed before a loss of the connection are not stored again yet. */
+  get restoring(): boolean {
+    const next = this.#chunks[this.#stored];
+    return next !== undefined && next.start < this.#written;
   }
 
   /** Whether all lines are committed, and no more will be appended. */
@@ -119,7 +131,7 @@ export class RowRecording implements Recording {
 
   /** Records that the next chunk is committed. @returns the number of bytes that were committed for the first time */
   store(chunk: RecordedChunk): number {
-    if (this.#failed) return 0;
+    if (this.over) return 0;
     this.#stored++;
     // The chunk was stored again, because the connection was lost.
     if (chunk.start + chunk.bytes.length <= this.#written && chunk.bytes.length > 0) return 0;
@@ -149,6 +161,7 @@ export class RowRecording implements Recording {
 
   /** Ends {@link finish}, after all lines are durable. */
   end(): void {
+    this.#ended = true;
     this.#finished?.resolve();
   }
 

@@ -74,6 +74,9 @@ export class RowWriter {
   async forget(recording: RowRecording): Promise<void> {
     this.#recordings.delete(recording.sessionId);
     this.#drop(recording);
+    // Other recordings may be stored for hours.
+    if (this.#recordings.size > 0) return;
+    this.#resume?.();
     await this.#running;
     if (this.#recordings.size === 0) await this.#stop();
   }
@@ -141,6 +144,8 @@ export class RowWriter {
       recording.storeAgain();
       this.#pending.add(recording);
     }
+    // A flush compares lengths, so the rows are stored again first.
+    this.#flushDue = false;
     return this.#connection;
   }
 
@@ -168,6 +173,7 @@ export class RowWriter {
     // Later appends, and recordings that have more chunks, are pending again.
     for (const recording of asked) this.#pending.delete(recording);
     for (const { recording, chunk } of batch) {
+      if (recording.over) continue;
       if (writable?.has(recording.sessionId) === false && chunk.bytes.length > 0)
         await this.#refused(client, recording);
       else this.recorded += recording.store(chunk);
@@ -215,7 +221,7 @@ export class RowWriter {
 
   /** Schedules what a recording needs next. */
   #after(recording: RowRecording): void {
-    if (recording.failed) {
+    if (recording.over) {
       this.#drop(recording);
       return;
     }
@@ -238,10 +244,12 @@ export class RowWriter {
 
   /** Makes all committed rows durable, and detects rows that were deleted. Completes the drained recordings. */
   async #flush(client: Client, level: string): Promise<void> {
-    const dirty = [...this.#dirty].map((recording) => {
-      const { written, drained } = recording;
-      return { recording, written, drained };
-    });
+    const dirty = [...this.#dirty]
+      .filter(({ restoring }) => !restoring)
+      .map((recording) => {
+        const { written, drained } = recording;
+        return { recording, written, drained };
+      });
     await client.query(`begin; set local synchronous_commit to ${level}`);
     const answer = await client.query<{ session_id: string; stored: number }>({
       name: 'transcript_flush',
@@ -277,7 +285,7 @@ export class RowWriter {
 
   /** Fails a recording to which this process may not append, unless this process completed it before a failure. */
   async #refused(client: Client, recording: RowRecording): Promise<void> {
-    if (recording.failed) return;
+    if (recording.over) return;
     const { rows } = await client.query<{ bytes: number; writer: string }>(
       'select bytes, writer from terminal_transcripts where session_id = $1',
       [recording.sessionId],
@@ -295,6 +303,7 @@ export class RowWriter {
   #drop(recording: RowRecording): void {
     this.#pending.delete(recording);
     this.#dirty.delete(recording);
+    if (this.#dirty.size === 0) this.#flushDue = false;
   }
 
   /** Waits before the next attempt, or fails the recordings. */

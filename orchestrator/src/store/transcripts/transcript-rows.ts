@@ -131,12 +131,31 @@ export async function inTransaction<T>(client: ClientBase, work: () => Promise<T
 
 /**
  * Takes a transcript from its writer, which can then no longer append to it. Requires an open transaction.
- * @returns false if there is no transcript
+ * @param only completes the transcript only if this is its writer, and removes all content after its first `bytes` bytes
+ * @returns false if there is no such transcript
  */
-export async function sealTranscript(client: ClientBase, sessionId: string): Promise<boolean> {
+export async function sealTranscript(
+  client: ClientBase,
+  sessionId: string,
+  only: { readonly writer: string; readonly bytes: number } | null = null,
+): Promise<boolean> {
   // Waits for rows that are being appended.
-  const held = await client.query('select 1 from terminal_transcripts where session_id = $1 for update', [sessionId]);
-  if (held.rowCount === 0) return false;
+  const held = await client.query<{ writer: string }>(
+    'select writer from terminal_transcripts where session_id = $1 for update',
+    [sessionId],
+  );
+  const [row] = held.rows;
+  if (!row || (only && row.writer !== only.writer)) return false;
+  if (only) {
+    const values = [sessionId, only.bytes];
+    await client.query('delete from terminal_chunks where session_id = $1 and start >= $2', values);
+    // Rows are compressed only after this.
+    await client.query(
+      `update terminal_chunks set size = $2 - start, bytes = substring(bytes from 1 for ($2 - start)::int)
+        where session_id = $1 and start + size > $2 and packed = 0`,
+      values,
+    );
+  }
   const bytes = await lengthOf(client, sessionId);
   await client.query(`update terminal_transcripts set writer = '', bytes = $2 where session_id = $1`, [
     sessionId,
@@ -150,7 +169,13 @@ export async function sealTranscript(client: ClientBase, sessionId: string): Pro
  * be deleted again.
  */
 export async function removeTranscript(client: ClientBase, sessionId: string): Promise<void> {
-  if (!(await inTransaction(client, () => sealTranscript(client, sessionId)))) return;
+  const found = await inTransaction(client, async () => {
+    const sealed = await sealTranscript(client, sessionId);
+    // Otherwise, compressing could insert rows after the rows were deleted.
+    await client.query('update terminal_transcripts set packed = 1 where session_id = $1', [sessionId]);
+    return sealed;
+  });
+  if (!found) return;
   for (let deleted = deletedAtOnce; deleted === deletedAtOnce; )
     deleted =
       (

@@ -29,18 +29,26 @@ export interface PostgresTranscriptsOptions {
   readonly log: Pick<Log, 'warn'>;
 }
 
+/** Pause in milliseconds before a failed recording is completed again. */
+const retryMs = 5_000;
+
 /** The transcripts in a migrated database. Opens connections only when they are needed. */
 export class PostgresTranscripts implements Transcripts {
   readonly #incarnation: string;
+  readonly #clock: Clock;
   readonly #log: PostgresTranscriptsOptions['log'];
   readonly #pool: Pool;
   readonly #writer: RowWriter;
   readonly #closing = new AbortController();
+  /** Failed recordings to complete: the lengths of their digests, by session. */
+  readonly #unsealed = new Map<string, number>();
+  #cancelRetry: (() => void) | null = null;
   #packing: Promise<void> | null = null;
   #packsAgain = false;
 
   constructor({ url, statementTimeout, incarnation, clock, log }: PostgresTranscriptsOptions) {
     this.#incarnation = incarnation;
+    this.#clock = clock;
     this.#log = log;
     this.#pool = new Pool({ ...connectionSettings({ url, statementTimeout }), max: 3, types: rowTypes });
     this.#pool.on('error', (error) => log.warn({ err: error }, 'lost a connection to the transcripts'));
@@ -78,12 +86,9 @@ export class PostgresTranscripts implements Transcripts {
   async #finish(recording: RowRecording): Promise<TranscriptDigest> {
     const digest = await recording.finish();
     await this.#writer.forget(recording);
-    const { sessionId } = recording;
-    if (!recording.failed) void this.pack();
-    else
-      void this.#complete(sessionId).catch((error: unknown) =>
-        this.#log.warn({ err: error, session_id: sessionId }, 'failed to complete transcript; it stays uncompressed'),
-      );
+    // Rows that were committed after the failure are not part of the digest.
+    if (recording.failed) this.#unsealed.set(recording.sessionId, digest.bytes);
+    void this.pack();
     return digest;
   }
 
@@ -129,13 +134,18 @@ export class PostgresTranscripts implements Transcripts {
     return this.#withClient((client) => storeTranscript(client, sessionId, content));
   }
 
-  /** Compresses the complete transcripts that are not compressed. Resolves when none is left. */
+  /** Completes failed recordings, and compresses the complete transcripts. Resolves when none is left. */
   pack(): Promise<void> {
     this.#packsAgain = true;
     this.#packing ??= this.#packAll()
       .catch((error: unknown) => {
-        if (!this.#closing.signal.aborted)
-          this.#log.warn({ err: error }, 'failed to compress transcript; will retry after the next session');
+        if (this.#closing.signal.aborted) return;
+        this.#log.warn({ err: error }, 'failed to complete or compress transcript; will retry later');
+        if (this.#unsealed.size === 0) return;
+        this.#cancelRetry ??= this.#clock.after(retryMs, () => {
+          this.#cancelRetry = null;
+          void this.pack();
+        });
       })
       .finally(() => {
         this.#packing = null;
@@ -147,20 +157,36 @@ export class PostgresTranscripts implements Transcripts {
     const { signal } = this.#closing;
     while (this.#packsAgain && !signal.aborted) {
       this.#packsAgain = false;
+      await this.#sealFailed();
       if (await this.#withClient((client) => packNext(client, signal))) this.#packsAgain = true;
     }
   }
 
+  async #sealFailed(): Promise<void> {
+    for (const sessionId of this.#unsealed.keys()) await this.#seal(sessionId);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#cancelRetry?.();
     await this.#writer.close();
     await this.#packing;
+    await this.#sealFailed().catch((error: unknown) =>
+      this.#log.warn({ err: error, transcripts: this.#unsealed.size }, 'failed to complete transcripts'),
+    );
     await this.#pool.end();
   }
 
   async #complete(sessionId: string): Promise<void> {
-    await this.#withClient((client) => inTransaction(client, () => sealTranscript(client, sessionId)));
+    await this.#seal(sessionId);
     void this.pack();
+  }
+
+  async #seal(sessionId: string): Promise<void> {
+    const bytes = this.#unsealed.get(sessionId);
+    const only = bytes === undefined ? null : { writer: this.#incarnation, bytes };
+    await this.#withClient((client) => inTransaction(client, () => sealTranscript(client, sessionId, only)));
+    this.#unsealed.delete(sessionId);
   }
 
   async #withClient<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
