@@ -1,9 +1,17 @@
 import type { Log } from '../../../../lib/src/log.ts';
-import type { Transcripts } from './transcripts.ts';
+import { digestOf, type Transcripts } from './transcripts.ts';
 import type { PostgresTranscripts } from './transcripts-postgres.ts';
 
 /** Number of sessions to list at a time. */
 const atOnce = 100;
+
+/** Iterates over the pieces, and throws at the next one after the signal is aborted. */
+async function* until<T>(signal: AbortSignal, pieces: AsyncIterable<T>): AsyncGenerator<T> {
+  for await (const piece of pieces) {
+    signal.throwIfAborted();
+    yield piece;
+  }
+}
 
 /**
  * Adds transcripts in files to those in PostgreSQL. Earlier releases recorded in files, and `muster restore` and a former
@@ -15,35 +23,42 @@ export function withFormerFiles(
   files: Transcripts,
   log: Pick<Log, 'info' | 'warn'>,
 ): Transcripts {
-  let closed = false;
+  const closing = new AbortController();
+  const { signal } = closing;
 
   /** Reads the rows again if the file is missing, because it may have been moved after the first read. */
   const read = async <T>(from: (transcripts: Transcripts) => Promise<T | null>): Promise<T | null> =>
     (await from(rows)) ?? (await from(files)) ?? (await from(rows));
 
+  const digestIn = async (transcripts: Transcripts, sessionId: string): Promise<string | null> => {
+    const content = await transcripts.cast(sessionId);
+    return content === null ? null : (await digestOf(until(signal, content))).sha256;
+  };
+
   const move = async (sessionId: string): Promise<void> => {
     await files.repair(sessionId);
     const content = await files.cast(sessionId);
     if (content === null) return;
-    await rows.store(sessionId, content);
-    const [stored, former] = [await rows.digest(sessionId), await files.digest(sessionId)];
-    if (stored?.sha256 !== former?.sha256) throw new Error('the database has another transcript of this session');
+    await rows.store(sessionId, until(signal, content));
+    const [stored, former] = [await digestIn(rows, sessionId), await digestIn(files, sessionId)];
+    if (stored !== former) throw new Error('the database has another transcript of this session');
     await files.remove(sessionId);
   };
   const moveAll = async (): Promise<void> => {
     let moved = 0;
-    for (let after = ''; !closed; ) {
+    for (let after = ''; !signal.aborted; ) {
       const ids = await files.ids({ after, below: '~', limit: atOnce });
       for (const sessionId of ids)
-        if (!closed)
+        if (!signal.aborted)
           try {
             await move(sessionId);
             moved++;
           } catch (error) {
-            log.warn(
-              { err: error, session_id: sessionId },
-              'failed to move transcript into the database; will retry after the next start',
-            );
+            if (!signal.aborted)
+              log.warn(
+                { err: error, session_id: sessionId },
+                'failed to move transcript into the database; will retry after the next start',
+              );
           }
       if (ids.length < atOnce) break;
       after = ids.at(-1) as string;
@@ -79,7 +94,7 @@ export function withFormerFiles(
       return rows.syncs;
     },
     async close() {
-      closed = true;
+      closing.abort();
       await moving;
       await files.close();
       await rows.close();

@@ -23,6 +23,8 @@ const recordingBytes = 1024 * 1024;
 const giveUpMs = 30_000;
 const minPauseMs = 50;
 const maxPauseMs = 1_000;
+/** Milliseconds in which the server must close a connection that this process ends. */
+const endMs = 1_000;
 /** Seconds after which the server cancels a statement. */
 const statementTimeout = 10;
 
@@ -42,6 +44,10 @@ export class RowWriter {
   readonly #pending = new Set<RowRecording>();
   /** Recordings with rows that are not known to be durable, and those that are to be finished. */
   readonly #dirty = new Set<RowRecording>();
+  /** Recordings whose row another transaction has locked, until the next attempt, and since when they are tried. */
+  readonly #locked = new Set<RowRecording>();
+  readonly #lockedSince = new Map<RowRecording, number>();
+  #cancelRetry: (() => void) | null = null;
   #connection: { client: Client; flushLevel: string } | null = null;
   #running: Promise<void> | null = null;
   #cancelTimer: (() => void) | null = null;
@@ -92,6 +98,8 @@ export class RowWriter {
   async #stop(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
+    this.#cancelRetry?.();
+    this.#cancelRetry = null;
     await this.#disconnect();
   }
 
@@ -152,7 +160,12 @@ export class RowWriter {
   async #disconnect(): Promise<void> {
     const connection = this.#connection;
     this.#connection = null;
-    await connection?.client.end().catch(() => undefined);
+    if (!connection) return;
+    const { client } = connection;
+    // An unreachable server does not close the connection.
+    const cancel = this.#parts.clock.after(endMs, () => client.connection.stream.destroy());
+    await client.end().catch(() => undefined);
+    cancel();
   }
 
   /** Commits the next chunks of the pending recordings. */
@@ -163,6 +176,7 @@ export class RowWriter {
     for (const recording of this.#pending) {
       if (bytes >= insertBytes) break;
       asked.push(recording);
+      if (this.#locked.has(recording)) continue;
       for (const chunk of recording.next(recordingBytes)) {
         batch.push({ recording, chunk });
         bytes += chunk.bytes.length;
@@ -173,10 +187,13 @@ export class RowWriter {
     // Later appends, and recordings that have more chunks, are pending again.
     for (const recording of asked) this.#pending.delete(recording);
     for (const { recording, chunk } of batch) {
-      if (recording.over) continue;
+      if (recording.over || this.#locked.has(recording)) continue;
       if (writable?.has(recording.sessionId) === false && chunk.bytes.length > 0)
         await this.#refused(client, recording);
-      else this.recorded += recording.store(chunk);
+      else {
+        this.recorded += recording.store(chunk);
+        if (chunk.bytes.length > 0) this.#lockedSince.delete(recording);
+      }
     }
     for (const recording of asked) this.#after(recording);
     if (this.#unflushed > maxUnflushed) this.#flushDue = true;
@@ -200,7 +217,7 @@ export class RowWriter {
           select * from unnest($1::text[], $2::bigint[], $3::int[], $4::int[]) as one(session_id, start, place, size)
         ), writable as (
           select session_id from terminal_transcripts
-          where session_id = any($1::text[]) and writer = $6 for key share
+          where session_id = any($1::text[]) and writer = $6 for key share skip locked
         ), stored as (
           insert into terminal_chunks (session_id, start, size, packed, bytes)
           select session_id, start, size, 0, substring($5::bytea from place for size)
@@ -225,6 +242,7 @@ export class RowWriter {
       this.#drop(recording);
       return;
     }
+    if (this.#locked.has(recording)) return;
     if (recording.next(1).length > 0) this.#pending.add(recording);
     if (recording.unflushed > 0 || recording.drained) this.#dirty.add(recording);
     if (recording.drained) this.#flushDue = true;
@@ -253,9 +271,12 @@ export class RowWriter {
     await client.query(`begin; set local synchronous_commit to ${level}`);
     const answer = await client.query<{ session_id: string; stored: number }>({
       name: 'transcript_flush',
-      text: `update terminal_transcripts as t set bytes = given.bytes, writer = given.writer
+      text: `with held as materialized (
+          select session_id from terminal_transcripts
+          where session_id = any($1::text[]) and writer = $4 for no key update skip locked
+        ) update terminal_transcripts as t set bytes = given.bytes, writer = given.writer
         from unnest($1::text[], $2::bigint[], $3::text[]) as given(session_id, bytes, writer)
-        where t.session_id = given.session_id and t.writer = $4
+        where t.session_id = given.session_id and t.session_id in (select session_id from held)
         returning t.session_id, coalesce((select c.start + c.size from terminal_chunks as c
           where c.session_id = t.session_id order by c.start desc limit 1), 0) as stored`,
       values: [
@@ -274,6 +295,7 @@ export class RowWriter {
       if (length === undefined) await this.#refused(client, recording);
       this.#dirty.delete(recording);
       if (length === undefined) continue;
+      this.#lockedSince.delete(recording);
       if (length < written) recording.fail(new Error('rows of the transcript were removed'));
       else {
         recording.flush(written);
@@ -283,7 +305,10 @@ export class RowWriter {
     }
   }
 
-  /** Fails a recording to which this process may not append, unless this process completed it before a failure. */
+  /**
+   * Handles a recording that was skipped. Fails it if this process may not append to it, unless this process completed
+   * it before a failure. Tries again if another transaction has locked its row.
+   */
   async #refused(client: Client, recording: RowRecording): Promise<void> {
     if (recording.over) return;
     const { rows } = await client.query<{ bytes: number; writer: string }>(
@@ -291,16 +316,39 @@ export class RowWriter {
       [recording.sessionId],
     );
     const [row] = rows;
+    const now = this.#parts.clock.monotonic();
+    const since = this.#lockedSince.get(recording) ?? now;
+    if (row?.writer === this.#parts.incarnation && now - since < giveUpMs) {
+      this.#lockedSince.set(recording, since);
+      this.#locked.add(recording);
+      this.#cancelRetry ??= this.#parts.clock.after(minPauseMs, () => this.#retryLocked());
+      return;
+    }
     if (recording.closesAt !== null && row?.writer === '' && row.bytes === recording.closesAt) {
       recording.end();
       this.#drop(recording);
     } else
       recording.fail(
-        new Error(row ? 'another process has taken over the transcript' : 'the rows of the transcript were removed'),
+        new Error(
+          row?.writer === this.#parts.incarnation
+            ? 'the row of the transcript was locked for too long'
+            : row
+              ? 'another process has taken over the transcript'
+              : 'the rows of the transcript were removed',
+        ),
       );
   }
 
+  #retryLocked(): void {
+    this.#cancelRetry = null;
+    for (const recording of this.#locked) this.#pending.add(recording);
+    this.#locked.clear();
+    this.#run();
+  }
+
   #drop(recording: RowRecording): void {
+    this.#locked.delete(recording);
+    this.#lockedSince.delete(recording);
     this.#pending.delete(recording);
     this.#dirty.delete(recording);
     if (this.#dirty.size === 0) this.#flushDue = false;
@@ -316,7 +364,7 @@ export class RowWriter {
     if (!passing || this.#closing || clock.monotonic() - this.#failingSince >= giveUpMs) {
       this.#flushDue = false;
       this.#failingSince = null;
-      for (const recording of [...this.#pending, ...this.#dirty]) {
+      for (const recording of [...this.#pending, ...this.#dirty, ...this.#locked]) {
         this.#drop(recording);
         recording.fail(error);
       }

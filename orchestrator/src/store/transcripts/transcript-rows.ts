@@ -42,6 +42,7 @@ async function chunksAt(on: Queryable, sessionId: string, from: number, to: numb
           select start, size, packed, bytes from terminal_chunks
           where session_id = $1 and start < $3 and start >= coalesce(
             (select max(start) from terminal_chunks where session_id = $1 and start <= $2), $2)
+            and start + size > $2
           order by start limit ${rowsAtOnce}) as found) as counted
       where before < ${bytesAtOnce} order by start`,
     values: [sessionId, from, to],
@@ -167,8 +168,9 @@ export async function sealTranscript(
 /**
  * Deletes a transcript in several transactions, so that none of them is long. If this is interrupted, the transcript can
  * be deleted again.
+ * @param signal aborts this between two transactions
  */
-export async function removeTranscript(client: ClientBase, sessionId: string): Promise<void> {
+export async function removeTranscript(client: ClientBase, sessionId: string, signal: AbortSignal): Promise<void> {
   const found = await inTransaction(client, async () => {
     const sealed = await sealTranscript(client, sessionId);
     // Otherwise, compressing could insert rows after the rows were deleted.
@@ -176,15 +178,18 @@ export async function removeTranscript(client: ClientBase, sessionId: string): P
     return sealed;
   });
   if (!found) return;
-  for (let deleted = deletedAtOnce; deleted === deletedAtOnce; )
-    deleted =
-      (
-        await client.query(
-          `delete from terminal_chunks where session_id = $1 and start in
-            (select start from terminal_chunks where session_id = $1 order by start limit ${deletedAtOnce})`,
-          [sessionId],
-        )
-      ).rowCount ?? 0;
+  // Continues after the last deleted row, because an index keeps entries of deleted rows until a vacuum.
+  for (let after = -1, more = true; more; ) {
+    signal.throwIfAborted();
+    const { rows } = await client.query<{ start: number }>(
+      `delete from terminal_chunks where session_id = $1 and start in
+        (select start from terminal_chunks where session_id = $1 and start > $2 order by start limit ${deletedAtOnce})
+        returning start`,
+      [sessionId, after],
+    );
+    for (const { start } of rows) after = Math.max(after, start);
+    more = rows.length === deletedAtOnce;
+  }
   await client.query('delete from terminal_transcripts where session_id = $1', [sessionId]);
 }
 
@@ -217,7 +222,7 @@ export const packNext = (client: ClientBase, signal: AbortSignal): Promise<boole
     return true;
   });
 
-/** Stores a new, complete transcript. @returns false if the session has a transcript */
+/** Stores a new, complete transcript durably. @returns false if the session has a transcript */
 export const storeTranscript = (
   client: ClientBase,
   sessionId: string,
@@ -229,6 +234,10 @@ export const storeTranscript = (
       [sessionId],
     );
     if (created.rowCount === 0) return false;
+    // The caller deletes its copy, so the commit waits for the server's disk even if the settings turn that off.
+    await client.query(
+      `select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'`,
+    );
     const block = new PackedBlocks(client, sessionId);
     let start = 0;
     for await (const piece of content) {

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest';
@@ -6,7 +8,10 @@ import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { databasesOn } from '../../../test/databases/postgres-databases.ts';
 import { postgresProxy } from '../../../test/databases/postgres-proxy.ts';
 import { transcriptsIn } from '../../../test/transcripts.ts';
-import type { Recording } from './transcripts.ts';
+import { rowTypes } from '../postgres/postgres-row-types.ts';
+import { withFormerFiles } from './former-files.ts';
+import { allTranscripts } from './transcript-rows.ts';
+import type { Recording, Transcripts } from './transcripts.ts';
 
 const id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const other = '01KAGZ7Q4W8E2R5T6Y9V0P3A1T';
@@ -209,4 +214,96 @@ test('leaves no rows of a transcript that is removed while transcripts are compr
     [],
     [],
   ]);
+});
+
+test('records other transcripts while the row of one is locked, and that one afterward', async () => {
+  const { url, sql, transcripts, clock } = await database();
+  const [held, free] = [await transcripts.create(id, never), await transcripts.create(other, never)];
+  await Promise.all([recorded(held, 'one\n'), recorded(free, 'one\n')]);
+  const holder = await sqlOf(url);
+  await holder(`begin; select 1 from terminal_transcripts where session_id = '${id}' for update`);
+  const done = vi.fn();
+  held.append('two\n', done);
+  await recorded(free, 'two\n');
+  expect(await advancing(clock, free.finish())).toEqual(digestOf('one\ntwo\n'));
+  expect(done).not.toHaveBeenCalled();
+  expect(await sql(`select 1 from pg_locks where not granted`)).toEqual([]);
+  await holder('commit');
+  await advancing(
+    clock,
+    vi.waitFor(() => expect(done).toHaveBeenCalledOnce()),
+  );
+  expect(await advancing(clock, held.finish())).toEqual(digestOf('one\ntwo\n'));
+});
+
+test('leaves connections for readers while several transcripts are removed', async () => {
+  const { url, sql, transcripts } = await database();
+  const ids = [1, 2, 3, 4].map((n) => `${id.slice(0, -1)}${n}`);
+  for (const one of ids) await sql(`insert into terminal_transcripts values ('${one}', '', 0, 1)`);
+  const holder = await sqlOf(url);
+  await holder('begin; select 1 from terminal_transcripts for update');
+  const removed = ids.map((one) => transcripts.remove(one));
+  await waiting(sql);
+  await pause(50);
+  const read = transcripts.has(id).then((there) => [there]);
+  const first = await Promise.race([read, pause(2_000)]);
+  await holder('commit');
+  await Promise.all(removed);
+  expect(first).toEqual([false]);
+});
+
+test('reads the bytes after a removed row, and counts only those that are there', async () => {
+  const { url, sql, transcripts } = await database();
+  await sql(`insert into terminal_transcripts values ('${id}', '', 12, 1)`);
+  await sql(`insert into terminal_chunks values ('${id}', 0, 4, 0, 'one\n'), ('${id}', 8, 4, 0, 'two\n')`);
+  expect(await transcripts.digest(id)).toEqual(digestOf('one\ntwo\n'));
+  expect(String(Buffer.from(await transcripts.part(id, 5, 12)))).toBe('two\n');
+  const client = new Client({ connectionString: url, types: rowTypes });
+  await client.connect();
+  open.push({ close: () => client.end() });
+  for await (const { size, content } of allTranscripts(client)) expect((await buffer(content)).length).toBe(size);
+});
+
+test('stores a moved transcript durably, whatever the settings of the connection', async () => {
+  const { url, sql } = await database();
+  await sql('create table levels (level text)');
+  await sql(`create function note() returns trigger language plpgsql as
+    $$begin insert into levels values (current_setting('synchronous_commit')); return null; end$$`);
+  await sql('create trigger notes after insert on terminal_chunks for each row execute function note()');
+  const transcripts = transcriptsIn(`${url}?options=-c%20synchronous_commit%3Doff`);
+  open.push(transcripts);
+  await transcripts.store(id, Readable.from([Buffer.from('one\n')]));
+  expect(await sql('select level from levels')).toEqual([{ level: 'on' }]);
+});
+
+test('stops moving a transcript when it is closed', async () => {
+  const { url } = await database();
+  const transcripts = transcriptsIn(url);
+  const started = Promise.withResolvers<void>();
+  const files = {
+    ...({} as Transcripts),
+    ids: async () => [id],
+    repair: async () => undefined,
+    close: async () => undefined,
+    cast: async () =>
+      (async function* () {
+        for (let n = 0; n < 1_000; n++) {
+          started.resolve();
+          yield Buffer.from('one\n');
+          await pause(5);
+        }
+      })(),
+  };
+  const both = withFormerFiles(transcripts, files, { info: () => undefined, warn: never });
+  await started.promise;
+  expect(await Promise.race([both.close().then(() => 'closed'), pause(3_000)])).toBe('closed');
+});
+
+test('ends the last recording although the server does not close the connection', async () => {
+  const { transcripts, clock, proxy } = await database();
+  const recording = await transcripts.create(id, never);
+  await recorded(recording, 'one\n');
+  proxy.ignoreEnd();
+  const finished = advancing(clock, recording.finish());
+  expect(await Promise.race([finished, pause(5_000)])).toEqual(digestOf('one\n'));
 });

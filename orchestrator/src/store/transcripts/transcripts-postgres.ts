@@ -45,6 +45,8 @@ export class PostgresTranscripts implements Transcripts {
   #cancelRetry: (() => void) | null = null;
   #packing: Promise<void> | null = null;
   #packsAgain = false;
+  /** End of the last background task. */
+  #background: Promise<unknown> = Promise.resolve();
 
   constructor({ url, statementTimeout, incarnation, clock, log }: PostgresTranscriptsOptions) {
     this.#incarnation = incarnation;
@@ -122,7 +124,8 @@ export class PostgresTranscripts implements Transcripts {
   }
 
   async remove(sessionId: string): Promise<void> {
-    if (isUlid(sessionId)) await this.#withClient((client) => removeTranscript(client, sessionId));
+    const { signal } = this.#closing;
+    if (isUlid(sessionId)) await this.#inTurn((client) => removeTranscript(client, sessionId, signal));
   }
 
   ids(range: IdRange): Promise<string[]> {
@@ -131,7 +134,7 @@ export class PostgresTranscripts implements Transcripts {
 
   /** Stores a complete transcript. @returns false if the session has a transcript */
   store(sessionId: string, content: AsyncIterable<Uint8Array>): Promise<boolean> {
-    return this.#withClient((client) => storeTranscript(client, sessionId, content));
+    return this.#inTurn((client) => storeTranscript(client, sessionId, content));
   }
 
   /** Completes failed recordings, and compresses the complete transcripts. Resolves when none is left. */
@@ -158,7 +161,7 @@ export class PostgresTranscripts implements Transcripts {
     while (this.#packsAgain && !signal.aborted) {
       this.#packsAgain = false;
       await this.#sealFailed();
-      if (await this.#withClient((client) => packNext(client, signal))) this.#packsAgain = true;
+      if (await this.#inTurn((client) => packNext(client, signal))) this.#packsAgain = true;
     }
   }
 
@@ -187,6 +190,16 @@ export class PostgresTranscripts implements Transcripts {
     const only = bytes === undefined ? null : { writer: this.#incarnation, bytes };
     await this.#withClient((client) => inTransaction(client, () => sealTranscript(client, sessionId, only)));
     this.#unsealed.delete(sessionId);
+  }
+
+  /** Runs one background task at a time, so that connections are left for readers. */
+  #inTurn<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    const result = this.#background.then(() => {
+      this.#closing.signal.throwIfAborted();
+      return this.#withClient(work);
+    });
+    this.#background = result.catch(() => undefined);
+    return result;
   }
 
   async #withClient<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
