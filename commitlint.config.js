@@ -7,7 +7,7 @@
 const verbs =
   `accept acknowledge add adjust admit align allow anchor announce answer apply ask attack avoid back begin bind block bound break build
 bump bundle cache call cancel cap capitalize change check clarify clean close collect compare complete compress configure convert copy correct
-count cover create cut date declare deduplicate define delete deny deprecate describe detect disable discard divide do document download draw drop
+count cover create cut date decide declare deduplicate define delete deny deprecate describe detect disable discard divide do document download draw drop
 enable encode encrypt end enforce ensure escape exit expect explain export expose extend extract fail fetch fill filter find fix
 flush follow format free generate give group guard handle hide highlight hold honor ignore implement import improve include index inline
 insert install introduce isolate join journal judge keep leave let lift limit link lint list load lock log look lower make map mark match

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Reported } from '../../agent/src/converge/test/agent.ts';
 import { operation } from '../../agent/src/converge/test/desired.ts';
-import { derivedRoot } from '../../e2e/hosts/derived-root.ts';
 import { DrivenAgent } from '../../e2e/hosts/driven-agent.ts';
 import { type Machine, repositoryInside } from '../../e2e/hosts/machine.ts';
-import { mariadbUp, postgresqlUp } from '../../e2e/hosts/subjects/databases.ts';
+import { databasesRoot, mariadbUp, postgresqlUp } from '../../e2e/hosts/subjects/databases.ts';
 import { type Declared, resolved } from '../../e2e/hosts/subjects/subject.ts';
 import { TestHosts } from '../../e2e/hosts/test-hosts.ts';
 import { missing } from '../../e2e/requirements.ts';
@@ -109,8 +108,7 @@ async function cpuSeconds(machine: Machine): Promise<number> {
 const failures = ({ results }: Reported) =>
   results.flatMap(({ identity, status, message }) => (status === 'failed' ? [`${identity}: ${message}`] : []));
 
-const packages = ['postgresql', 'mariadb-server', 'git', 'nftables', 'xz-utils'];
-const hosts = await TestHosts.open({ base: await derivedRoot({ name: 'plan', packages }) });
+const hosts = await TestHosts.open({ base: await databasesRoot() });
 const measured: number[] = [];
 const rows: Cell[][] = [];
 let count = 0;

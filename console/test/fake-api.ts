@@ -99,6 +99,7 @@ export function fakeApi(): FakeApi {
 
   const respond = async (url: string, init: RequestInit): Promise<Response> => {
     const { pathname, searchParams } = new URL(url, 'https://muster.test');
+    if (pathname === '/healthz') return new Response();
     const found = match(init.method ?? 'GET', pathname);
     const responder = found && responders.get(found.route.id);
     if (!responder) throw new Error(`the test has no response for ${init.method} ${pathname} (${found?.route.id})`);

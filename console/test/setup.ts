@@ -1,8 +1,11 @@
+import { setTimeout } from 'node:timers/promises';
 import { cleanup, configure } from '@testing-library/react';
-import { afterEach } from 'vitest';
+import { toast } from 'sonner';
+import { afterAll, afterEach } from 'vitest';
 
 /**
  * happy-dom does not compute a layout. Giving every element the size of a screen makes virtual lists render their rows.
+ * Rows that a list measures are 40 px high.
  */
 
 class NoResizes implements ResizeObserver {
@@ -14,7 +17,12 @@ globalThis.ResizeObserver = NoResizes;
 
 const sizes = { clientWidth: 1280, clientHeight: 800, offsetWidth: 1280, offsetHeight: 800 };
 for (const [name, value] of Object.entries(sizes))
-  Object.defineProperty(HTMLElement.prototype, name, { configurable: true, get: () => value });
+  Object.defineProperty(HTMLElement.prototype, name, {
+    configurable: true,
+    get(this: HTMLElement) {
+      return name === 'offsetHeight' && this.getAttribute('role') === 'row' ? 40 : value;
+    },
+  });
 
 Object.assign(Element.prototype, {
   scrollIntoView() {},
@@ -36,4 +44,14 @@ configure({ asyncUtilTimeout: 60_000 });
 afterEach(() => {
   cleanup();
   window.localStorage.clear();
+});
+
+/**
+ * Milliseconds after which the toaster removes a closed toast (`TIME_BEFORE_UNMOUNT` in its package). Its timer continues
+ * when the toaster is unmounted, and fails if it fires after the DOM of the test file has ended.
+ */
+const removesToastAfterMs = 200;
+afterAll(async () => {
+  // Node fires timers of the same duration in the order in which they started.
+  if (toast.getHistory().length > 0) await setTimeout(removesToastAfterMs);
 });

@@ -23,7 +23,7 @@ const all = [
 const parts = 3;
 
 /** Number of benches that `npm test` runs for each file, selected at random. `npm run soak -- kill-steps` runs all. */
-const sample = 3;
+const sample = 2;
 
 /** @param part index of the test file, from 0 */
 export function runsInSmokeForm(part: number): void {

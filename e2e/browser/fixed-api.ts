@@ -17,6 +17,7 @@ import {
   listReconcile,
   listRuns,
   listSecrets,
+  listWindows,
   type Notification,
   type OffAgent,
   type Operation,
@@ -24,6 +25,7 @@ import {
   type Route,
   type RunEntry,
   routes,
+  type Window,
 } from '@muster/protocol/http';
 import type { Page } from 'playwright-core';
 
@@ -148,6 +150,17 @@ const channels: Channel[] = [
   }),
 ];
 
+const window = (at: number, starts_at: number, hours: number, more: Partial<Window>): Window => ({
+  ...example<Window[]>(listWindows)[0]!,
+  ...{ id: idOf(at), starts_at, ends_at: starts_at + hours * hour, ...more },
+});
+const windows: Window[] = [
+  window(1, now - hour, 2, {}),
+  window(2, now + 26 * hour, 4, { reason: 'new switches in Berlin', selector: 'site=berlin' }),
+  window(3, now + 8 * day, 2, { reason: 'yearly test of the power supply', selector: null }),
+  window(4, now - 3 * day, 3, { reason: 'database upgrade', selector: 'role=db' }),
+];
+
 /** Responses by route ID. All other reads receive their route's example. */
 const answers: Readonly<Record<string, unknown>> = {
   [getOverview.id]: {
@@ -176,6 +189,7 @@ const answers: Readonly<Record<string, unknown>> = {
   [listAudit.id]: { ...example<object>(listAudit), events, next_cursor: null },
   [listNotifications.id]: { ...example<object>(listNotifications), notifications, unread_count: 3 },
   [listChannels.id]: channels,
+  [listWindows.id]: windows,
   [listReconcile.id]: off,
   [listAssignments.id]: ['base', 'db', 'web'].map((name) => ({
     ...example<object[]>(listAssignments)[0],

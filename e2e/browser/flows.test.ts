@@ -123,7 +123,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await tab.signIn('/out-of-sync');
     await page.getByText('Everything is in sync').waitFor();
     await web.machine.sh('echo kilroy was here >> /srv/greeting');
-    const off = page.getByRole('list', { name: 'Out of sync' });
+    const off = page.getByRole('grid', { name: 'Out of sync' });
     await off.getByText('/srv/greeting: content differs').waitFor();
     await off.getByRole('button', { name: 'web-1', exact: true }).click();
     await off.getByText('kilroy was here').waitFor();

@@ -12,6 +12,8 @@ describe.skipIf(reason !== null)(`a page whose code is not loaded${reason === nu
     await page.route('**/healthz', (route) => route.abort());
     await tab.signIn('/modules/new');
     await page.evaluate("document.body.dataset.loaded = 'once'");
+    // During the first 5 seconds, the console assumes that the orchestrator, which has just sent the page, responds.
+    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 5_001 - performance.now()))');
     await tab.go('/settings');
     await page.getByText('This page is not loaded yet').waitFor();
     await page.getByRole('navigation', { name: 'Main' }).waitFor();

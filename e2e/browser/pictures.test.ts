@@ -62,7 +62,12 @@ const parts: readonly (readonly [width: number, path: string, within: string])[]
   [390, '/agents', '[role=grid]'],
   [390, '/modules', '[role=grid]'],
   [390, '/secrets', '[role=grid]'],
-  [390, '/out-of-sync', '[aria-label="Out of sync"] h2'],
+  [390, '/channels', '[role=grid]'],
+  [390, '/windows', '[role=grid]'],
+  [1280, '/channels', '[role=grid]'],
+  [1280, '/windows', '[role=grid]'],
+  [1280, '/out-of-sync', '[role=grid]'],
+  [390, '/out-of-sync', '[aria-label="Out of sync"] .wraps-names'],
 ];
 
 describe.skipIf(reason !== null)(`the appearance of the console${reason === null ? '' : ` (${reason})`}`, () => {
@@ -105,10 +110,10 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     await tab.page.setViewportSize({ width: 390, height: 800 });
     const spaces = `[...document.querySelectorAll('[role=grid] [role=row][data-index]')].flatMap((row) => {
       const outer = row.getBoundingClientRect();
-      const inner = row.querySelector('[role=gridcell] > *').getBoundingClientRect();
+      const inner = row.querySelector('.wraps-names > *').getBoundingClientRect();
       return [inner.top - outer.top, outer.bottom - inner.bottom].map(Math.round);
     })`;
-    for (const path of ['/runs', '/out-of-sync?tab=checks']) {
+    for (const path of ['/runs', '/out-of-sync', '/out-of-sync?tab=checks', '/channels', '/windows']) {
       await tab.go(path);
       await tab.settled();
       const found = (await tab.page.evaluate(spaces)) as number[];
@@ -135,7 +140,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     const excess = "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('#content'))";
     for (const width of [360, 420]) {
       await tab.page.setViewportSize({ width, height: 800 });
-      for (const path of Object.values(pages)) {
+      for (const path of [...Object.values(pages), '/windows']) {
         await tab.go(path);
         await tab.settled();
         const found = [await tab.page.evaluate(excess), await tab.page.evaluate(targets)];

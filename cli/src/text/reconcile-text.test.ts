@@ -36,11 +36,17 @@ test('prints each reason with its count, and accepted drift, on one line', () =>
 });
 
 test('tells agents that are only outdated from those that are out of sync', () => {
-  const { outdated, reasons } = example;
-  expect(syncWord({ reasons, outdated })).toBe('out of sync');
-  expect(syncWord({ reasons: [], outdated })).toBe('outdated');
-  expect(syncWord({ reasons: [] })).toBe(null);
+  const { outdated, reasons, drift } = example;
+  expect(syncWord({ reasons, drift, outdated })).toBe('out of sync');
+  expect(syncWord({ reasons: [], drift: [], outdated })).toBe('outdated');
+  expect(syncWord({ reasons: [], drift: [] })).toBe(null);
   expect(syncWord(undefined)).toBe(null);
+});
+
+test('prints that an agent is outdated even if it also has accepted drift', () => {
+  const { outdated, drift } = example;
+  expect(syncWord({ reasons: [], drift, outdated })).toBe('outdated');
+  expect(syncWord({ reasons: [], drift })).toBe(null);
 });
 
 test('names outdated modules with both revisions, and counts the others', () => {

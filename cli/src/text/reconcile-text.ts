@@ -1,4 +1,5 @@
 import type { OffAgent, OffReason } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import { outdatedText, reasonWords, revisionsText } from '../../../client/src/reason-words.ts';
 import { counted } from './style.ts';
 
@@ -34,11 +35,15 @@ export function offLine({
 }
 
 /**
- * Returns an agent's sync state as a word; null if nothing is known to differ.
+ * Returns an agent's sync state as a word if the agent needs an apply; otherwise null.
  * @param off the agent's entry in the list of agents that are out of sync or outdated
  */
-export const syncWord = (off: Pick<OffAgent, 'reasons' | 'outdated'> | undefined): 'out of sync' | 'outdated' | null =>
-  off === undefined ? null : off.reasons.length > 0 ? 'out of sync' : off.outdated === undefined ? null : 'outdated';
+export function syncWord(
+  off: Pick<OffAgent, 'reasons' | 'drift' | 'outdated'> | undefined,
+): 'out of sync' | 'outdated' | null {
+  const state = syncStateOf(off ?? null, true);
+  return state === 'out_of_sync' ? 'out of sync' : state === 'outdated' ? 'outdated' : null;
+}
 
 /** Names outdated modules with their revisions: `motd: revision 3 applied, newest 4`. */
 export function revisionsLine({ modules, examples }: NonNullable<OffAgent['outdated']>): string {

@@ -1,4 +1,5 @@
 import { listReconcile } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import { queryOptions } from '@tanstack/react-query';
 import type { OffFinding } from '../../../client/src/reason-words.ts';
 import { call } from './client.ts';
@@ -37,6 +38,6 @@ export const reconcileQuery = ({ reason = '', filter = '', accepted = false }: R
         all: true,
         signal,
       });
-      return reason === 'outdated' ? agents.filter(({ outdated }) => outdated !== undefined) : agents;
+      return reason === 'outdated' ? agents.filter((agent) => syncStateOf(agent, true) === 'outdated') : agents;
     },
   });

@@ -1,5 +1,6 @@
 import { type ComponentType, useEffect, useState } from 'react';
-import { backoffs, isReachable } from '../api/live/load-code.ts';
+import { Unreachable } from '../api/client.ts';
+import { backoffs, importIfReachable } from '../api/live/load-code.ts';
 import { sleep } from '../api/live/sleep.ts';
 import { useLiveState } from '../api/live/use-live-state.ts';
 import { Button } from '../parts/button.tsx';
@@ -38,7 +39,7 @@ export function lazyPage(load: Load, name: string) {
   let Loaded: ComponentType | null = null;
   let pending: Promise<void> | null = null;
   const attempt = (): Promise<void> => {
-    pending ??= load()
+    pending ??= importIfReachable(load)
       .then((module) => {
         Loaded = module[name] as ComponentType;
       })
@@ -61,7 +62,8 @@ export function lazyPage(load: Load, name: string) {
 
 /** Loads the code of all pages, one at a time while the browser is idle, so that a restart does not prevent a visit. */
 export async function preloadPages(signal: AbortSignal): Promise<void> {
-  for (const preload of [...partPreloads, ...pagePreloads]) {
+  const parts = partPreloads.map((load) => () => importIfReachable(load));
+  for (const preload of [...parts, ...pagePreloads]) {
     await new Promise((resolve) => whenIdle(() => resolve(null)));
     if (signal.aborted) return;
     await preload().catch(() => {});
@@ -92,9 +94,8 @@ function PageLoader({ attempt, onLoaded }: { readonly attempt: () => Promise<voi
           await attempt();
           if (!signal.aborted) onLoaded();
           return;
-        } catch {
-          const next: Trouble = (await isReachable()) ? 'missing' : 'unreachable';
-          if (!signal.aborted) setTrouble(next);
+        } catch (error) {
+          if (!signal.aborted) setTrouble(error instanceof Unreachable ? 'unreachable' : 'missing');
           await sleep(delay, signal);
         }
       }

@@ -140,13 +140,13 @@ const cases: readonly Case[] = [
     },
     ...{
       full: '/etc/motd: mode 0666, expected 0644',
-      list: ['list', 'Out of sync'],
+      list: ['grid', 'Out of sync'],
       noMatch: ['?reason=drifted', 'No matching agents'],
     },
   },
   {
     ...{ name: 'channels', Page: ChannelsPage, route: listChannels, none: [], empty: 'No channels yet' },
-    ...{ full: 'on-call', list: ['list', 'Channels'] },
+    ...{ full: 'on-call', list: ['grid', 'Channels'], noMatch: ['?q=x', 'No matching channels'] },
   },
   {
     ...{ name: 'kinds', Page: KindsPage, route: listKinds, none: [], empty: 'No kinds', full: 'sysctl' },
@@ -154,7 +154,8 @@ const cases: readonly Case[] = [
   },
   {
     ...{ name: 'windows', Page: WindowsPage, route: listWindows, none: [], empty: 'No maintenance windows' },
-    ...{ full: 'kernel updates in Paris', list: ['list', 'Maintenance windows'] },
+    ...{ full: 'kernel updates in Paris', list: ['grid', 'Maintenance windows'] },
+    ...{ noMatch: ['?state=open', 'No matching windows'] },
   },
 ];
 

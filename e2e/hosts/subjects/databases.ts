@@ -2,9 +2,12 @@ import { derivedRoot } from '../derived-root.ts';
 import { volatilePaths } from '../root-difference.ts';
 import type { Subject } from './subject.ts';
 
-/** Builds a Debian root with the PostgreSQL and MariaDB servers, which start at boot with their own initial data. */
+/**
+ * Builds a Debian root with the PostgreSQL and MariaDB servers, which start at boot with their own initial data, and the
+ * programs that `bench plan` needs.
+ */
 export const databasesRoot = (): Promise<string> =>
-  derivedRoot({ name: 'databases', packages: ['postgresql', 'mariadb-server'] });
+  derivedRoot({ name: 'databases', packages: ['postgresql', 'mariadb-server', 'git', 'nftables', 'xz-utils'] });
 
 const volatile = [...volatilePaths, '/var/lib/postgresql', '/var/lib/mysql', '/etc/ssl', '/var/backups'];
 const common = { volatile, slow: true };

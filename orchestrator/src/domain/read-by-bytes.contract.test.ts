@@ -13,6 +13,7 @@ import type { Query } from '../store/query.ts';
 import { type Statement, statement } from '../store/transaction.ts';
 import { audited, listAudit } from './audit/audit.ts';
 import { listDrift, listLatestDrift } from './drift/drift.ts';
+import { createOffRanking } from './drift/off-ranking.ts';
 import { listReconcile } from './drift/reconcile.ts';
 import { uploadModule } from './modules/modules.ts';
 import { submitOperation } from './operations/operations.ts';
@@ -242,7 +243,7 @@ describeDatabases('reading by bytes', (fixture) => {
       ),
     ]);
     largestRead();
-    const { items } = await listReconcile(context, { limit: 500, offset: 0 });
+    const { items } = await listReconcile(context, { limit: 500, offset: 0 }, createOffRanking(context));
     expect(items[0]?.drift.map(({ assignment }) => assignment)).toEqual([
       null,
       ...scopes.slice(1).map(assignmentOfScope),

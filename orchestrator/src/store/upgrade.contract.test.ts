@@ -12,6 +12,7 @@ import { terminalsFixture } from '../../test/terminals.ts';
 import { createVerifier } from '../domain/audit/audit-verification.ts';
 import { getDrift, latestDrift, listLatestDrift } from '../domain/drift/drift.ts';
 import { acceptDrift } from '../domain/drift/drift-acceptance.ts';
+import { createOffRanking } from '../domain/drift/off-ranking.ts';
 import { listReconcile } from '../domain/drift/reconcile.ts';
 import { endFinishedRuns } from '../domain/runs/run-end.ts';
 import { migrations } from './migrations/index.ts';
@@ -90,7 +91,7 @@ describeDatabases('drift and failed applies from before an upgrade', (fixture) =
     await before.close();
     const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
     const { context } = domain;
-    const off = async () => (await listReconcile(context, { limit: 9, offset: 0 })).items;
+    const off = async () => (await listReconcile(context, { limit: 9, offset: 0 }, createOffRanking(context))).items;
     expect(await off()).toMatchObject([
       {
         name: agentName,

@@ -1,3 +1,4 @@
+import { Unreachable } from '../client.ts';
 import { sleep } from './sleep.ts';
 
 const minBackoffMs = 500;
@@ -12,12 +13,36 @@ export function* backoffs(): Generator<number, never> {
   for (let delay = minBackoffMs; ; delay = Math.min(delay * 2, maxBackoffMs)) yield delay;
 }
 
+/** Milliseconds to wait for a response. A proxy may accept connections while the orchestrator is stopped. */
+const responseLimitMs = 10_000;
+
 /** Reports whether the orchestrator responds. */
-export const isReachable = (): Promise<boolean> =>
-  fetch('/healthz', { cache: 'no-store', credentials: 'omit' }).then(
+const isReachable = (): Promise<boolean> =>
+  fetch('/healthz', {
+    cache: 'no-store',
+    credentials: 'omit',
+    signal: AbortSignal.timeout(responseLimitMs),
+  }).then(
     ({ ok }) => ok,
     () => false,
   );
+
+/** Milliseconds after the start of the page during which imports do not wait for a check: the page has just arrived. */
+const newPageMs = 5_000;
+
+/**
+ * Imports a module if the orchestrator responds. Most browsers remember a failed request for a module until the page is
+ * reloaded (https://github.com/whatwg/html/issues/6768), so requests that cannot succeed are not sent.
+ * @throws {Unreachable} if the orchestrator does not respond; the import's error if it responds but lacks the file
+ */
+export async function importIfReachable<T>(load: () => Promise<T>): Promise<T> {
+  if (performance.now() > newPageMs && !(await isReachable())) throw new Unreachable(null);
+  try {
+    return await load();
+  } catch (error) {
+    throw (await isReachable()) ? error : new Unreachable(error);
+  }
+}
 
 /**
  * Imports a module. Tries again while the orchestrator does not respond.
@@ -27,9 +52,9 @@ export async function loadCode<T>(load: () => Promise<T>): Promise<T> {
   const delays = backoffs();
   for (let failures = 0; ; ) {
     try {
-      return await load();
+      return await importIfReachable(load);
     } catch (error) {
-      if ((await isReachable()) && ++failures === maxFailures) throw error;
+      if (!(error instanceof Unreachable) && ++failures === maxFailures) throw error;
       await sleep(delays.next().value);
     }
   }

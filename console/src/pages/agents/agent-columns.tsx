@@ -47,7 +47,7 @@ const recordColumns: Record<
   },
   state: {
     id: 'state',
-    header: 'State',
+    header: 'Status',
     width: '7.5rem',
     sort: (agent) => order[stateOf(agent)] * 1e12 - stateSince(agent),
     // Shows a time only for states other than connected, because a link's age does not indicate the last contact.

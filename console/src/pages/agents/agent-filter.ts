@@ -71,7 +71,7 @@ export function* indexSearch(agents: readonly Agent[]): Generator<undefined, voi
   }
 }
 
-/** The IDs of the agents that are out of sync, and of the agents that are outdated. */
+/** The IDs of the agents that are out of sync, and of the agents that are outdated but not out of sync. */
 export interface SyncIds {
   readonly off: ReadonlySet<string>;
   readonly outdated: ReadonlySet<string>;

@@ -23,12 +23,21 @@ const rowClasses =
   'flex min-h-10 max-sm:min-h-11 items-center gap-3 px-4 py-1 text-sm hover:bg-hover [content-visibility:auto] focus-visible:outline-offset-[-2px]';
 const age = 'w-18 shrink-0 text-right text-muted text-xs';
 
-export function OperationsList({ agent, maxItems }: { readonly agent: Agent; readonly maxItems?: number }) {
+export function OperationsList({
+  agent,
+  title,
+  maxItems,
+}: {
+  readonly agent: Agent;
+  readonly title?: string;
+  readonly maxItems?: number;
+}) {
   const query = useInfiniteQuery(operationsQuery({ agent: agent.node_id }));
   const operations = query.data?.pages.flatMap((page) => page.operations);
   return (
     <PagedList
       label="Operations"
+      {...(title !== undefined && { title })}
       query={maxItems === undefined ? query : { error: query.error, refetch: query.refetch }}
       items={operations?.slice(0, maxItems)}
       empty={<Empty title="No operations yet">A plan shows what an apply would change.</Empty>}

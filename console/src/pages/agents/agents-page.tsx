@@ -6,6 +6,7 @@ import { Plus } from 'lucide-react';
 import { lazy, Suspense, useCallback, useMemo, useRef, useState } from 'react';
 import { latestSamplesQuery, useAgentList } from '../../api/agents.ts';
 import { defaultAgentOrder, firstAgentsSort } from '../../api/live/agent-list.ts';
+import { loadCode } from '../../api/live/load-code.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
@@ -27,11 +28,13 @@ import { useAgentFilter, useAgentSelection, useStableSorting } from './use-agent
 import { ViewsMenu } from './views-menu.tsx';
 
 // Dialogs load on demand, so that the first rows appear sooner.
-const AddMachineDialog = lazy(async () => ({
-  default: (await import('../enrollment/add-machine-dialog.tsx')).AddMachineDialog,
-}));
-const AgentDialogs = lazy(async () => ({ default: (await import('./agent-dialogs.tsx')).AgentDialogs }));
-const TagDialog = lazy(async () => ({ default: (await import('./tag-dialog.tsx')).TagDialog }));
+const AddMachineDialog = lazy(() =>
+  loadCode(async () => ({ default: (await import('../enrollment/add-machine-dialog.tsx')).AddMachineDialog })),
+);
+const AgentDialogs = lazy(() =>
+  loadCode(async () => ({ default: (await import('./agent-dialogs.tsx')).AgentDialogs })),
+);
+const TagDialog = lazy(() => loadCode(async () => ({ default: (await import('./tag-dialog.tsx')).TagDialog })));
 
 const noAgents: readonly Agent[] = [];
 const noSamples = {};

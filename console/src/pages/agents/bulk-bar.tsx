@@ -2,6 +2,7 @@ import type { Agent } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
 import { ChevronDown, Copy, ListChecks, Play, Tag, X } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
+import { loadCode } from '../../api/live/load-code.ts';
 import { runOnAgents } from '../../api/runs.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { countText } from '../../parts/count.ts';
@@ -11,7 +12,7 @@ import { displayName } from './agent-state.ts';
 import type { BulkDialog } from './bulk-dialogs.tsx';
 
 // Loads on demand, so that the first rows appear sooner.
-const BulkDialogs = lazy(async () => ({ default: (await import('./bulk-dialogs.tsx')).BulkDialogs }));
+const BulkDialogs = lazy(() => loadCode(async () => ({ default: (await import('./bulk-dialogs.tsx')).BulkDialogs })));
 
 const icon = 'size-4';
 

@@ -1,4 +1,5 @@
 import type { Agent, OffAgent } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
@@ -32,8 +33,9 @@ function syncIdsOf(entries: Iterable<OffAgent>): SyncIds {
   const off = new Set<string>();
   const outdated = new Set<string>();
   for (const entry of entries) {
-    if (entry.reasons.length > 0) off.add(entry.node_id);
-    if (entry.outdated !== undefined) outdated.add(entry.node_id);
+    const state = syncStateOf(entry, true);
+    if (state === 'out_of_sync') off.add(entry.node_id);
+    if (state === 'outdated') outdated.add(entry.node_id);
   }
   return { off, outdated };
 }

@@ -44,7 +44,7 @@ export function tokenColumns(
     },
     {
       id: 'state',
-      header: 'State',
+      header: 'Status',
       width: '6rem',
       cell: (token) => <Badge tone={tones[tokenState(token, now)]}>{tokenState(token, now)}</Badge>,
     },

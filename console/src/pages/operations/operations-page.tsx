@@ -72,7 +72,7 @@ const columns: readonly Column<OperationEntry>[] = [
   },
   {
     id: 'id',
-    header: 'Id',
+    header: 'ID',
     width: '6rem',
     from: '2xl',
     cell: ({ operation_id }) => (

@@ -26,7 +26,9 @@ export function operatorColumns(
       sort: (operator) => operator.username,
       cell: (operator) => (
         <span className="flex min-w-0 items-center gap-2">
-          <Line text={operator.username} />
+          <span className="flex min-w-0 font-medium">
+            <Line text={operator.username} />
+          </span>
           {operator.operator_id === me && <Badge>you</Badge>}
           {operator.removed_at !== null && <Badge>removed</Badge>}
         </span>
@@ -54,7 +56,7 @@ export function operatorColumns(
         </span>
       ),
     },
-    { id: 'id', header: 'Id', width: '9rem', from: 'md', cell: ({ operator_id }) => <Id id={operator_id} /> },
+    { id: 'id', header: 'ID', width: '9rem', from: 'md', cell: ({ operator_id }) => <Id id={operator_id} /> },
     ...(onRemove !== undefined
       ? [
           {

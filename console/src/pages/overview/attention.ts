@@ -30,7 +30,7 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
   const needs: (Need & { readonly count: number })[] = [
     {
       ...{ id: 'apply_failed', tone: 'bad', count: off.apply_failed, action: 'See why' },
-      title: counted(off.apply_failed, 'agent whose last apply failed', 'agents whose last apply failed'),
+      title: counted(off.apply_failed, 'agent failed its last apply', 'agents failed their last apply'),
       ...{ to: '/out-of-sync', search: { reason: 'apply_failed' } },
     },
     // More urgent once an agent has been offline for longer than the grace period.

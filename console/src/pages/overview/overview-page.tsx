@@ -151,7 +151,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
                 <span className="sr-only"> {action}</span>
               </Link>
               {fixes !== undefined && (
-                <span className="relative shrink-0">
+                <span className="relative -my-1.5 shrink-0">
                   <Button small onClick={() => setFixing(fixes)}>
                     Fix…<span className="sr-only"> {title}</span>
                   </Button>
@@ -203,7 +203,9 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 className="flex min-h-11 items-center gap-x-3 px-4 py-2 text-sm hover:bg-hover max-sm:flex-wrap"
               >
                 <Dot tone="info" live />
-                <KindBadge kind={kind} />
+                <span className="flex w-11 shrink-0">
+                  <KindBadge kind={kind} />
+                </span>
                 <span className="flex min-w-0 flex-1 font-medium">
                   <Line text={assignment ?? 'selected agents'} />
                 </span>
@@ -211,7 +213,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 <span className="flex min-w-0 flex-2 text-xs max-sm:order-last max-sm:basis-full max-sm:pl-5">
                   <OutcomeCounts outcomes={outcomes} />
                 </span>
-                <span className="shrink-0 text-muted text-xs">
+                <span className="w-16 shrink-0 text-right text-muted text-xs">
                   <Time at={started_at} />
                 </span>
               </Link>

@@ -1,4 +1,5 @@
 import type { OffAgent } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import { type OffFinding, revisionsText } from '../../../../client/src/reason-words.ts';
 
 /** Describes why an agent is out of sync, by resource. */
@@ -48,9 +49,10 @@ export function driftText(example: Example): string {
  * @param accepted whether to return accepted drift instead of drift that was not accepted
  */
 export function issuesOf(
-  { drift, unfinished, unapplied, pending_removals, failed_operation, failed_check, reasons, outdated }: OffAgent,
-  accepted = reasons.length === 0 && outdated === undefined,
+  agent: OffAgent,
+  accepted = syncStateOf(agent, true) === 'accepted',
 ): { readonly issues: readonly Issue[]; readonly more: number } {
+  const { drift, unfinished, unapplied, pending_removals, failed_operation, failed_check, outdated } = agent;
   const drifts = drift.filter((entry) => (entry.accepted !== null) === accepted);
   const drifted = drifts.flatMap(({ examples, assignment }) =>
     examples.map((example): Issue => {

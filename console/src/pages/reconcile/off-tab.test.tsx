@@ -1,4 +1,4 @@
-import { checkDrift, listReconcile, type OffAgent } from '@muster/protocol/http';
+import { checkDrift, listAgents, listReconcile, type OffAgent } from '@muster/protocol/http';
 import { screen, waitFor, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
@@ -30,9 +30,62 @@ test('lists agents that are only outdated, with the revisions of their modules',
   const clean = { reasons: [], drift: [], failed_operation: null, unapplied: 0, unfinished: [] };
   api.answer(listReconcile, [named('web-1', clean)]);
   await renderPage(OutOfSyncPage, { at: '/?reason=outdated' });
-  const list = await screen.findByRole('list', { name: 'Out of sync' });
+  const list = await screen.findByRole('grid', { name: 'Out of sync' });
   expect(within(list).getByText('outdated')).toBeTruthy();
   expect(screen.getByText('motd: revision 3 applied, newest 4')).toBeTruthy();
   expect(screen.getByRole('button', { name: 'Fix… web-1' })).toBeTruthy();
   expect(api.received(listReconcile)[0]?.query).toEqual({ limit: '500', include_outdated: 'true' });
+});
+
+test('lists only agents whose state is outdated, as the overview counts them', async () => {
+  const api = fakeApi();
+  const accepted = { reasons: [], failed_operation: null, unapplied: 0, unfinished: [] };
+  const drift = example.drift.slice(1);
+  api.answer(listReconcile, [named('web-1'), named('web-2', { ...accepted, drift })]);
+  await renderPage(OutOfSyncPage, { at: '/?reason=outdated' });
+  expect(await screen.findByRole('button', { name: 'Fix… web-2' })).toBeTruthy();
+  expect(screen.queryByRole('button', { name: 'Fix… web-1' })).toBeNull();
+});
+
+const rowNames = () =>
+  screen
+    .getAllByRole('row')
+    .slice(1)
+    .map((row) => row.querySelector('[aria-expanded]')?.textContent);
+
+test('sorts by urgency, and by a clicked header', async () => {
+  const api = fakeApi();
+  api.answer(listReconcile, [named('web-2'), named('web-1', { reasons: ['drifted'] })]);
+  const { user } = await renderPage(OutOfSyncPage);
+  const list = within(await screen.findByRole('grid', { name: 'Out of sync' }));
+  expect(rowNames()).toEqual(['web-2', 'web-1']);
+  expect(list.getByRole('columnheader', { name: 'Reason' }).getAttribute('aria-sort')).toBe('ascending');
+  await user.click(list.getByRole('button', { name: 'Agent' }));
+  expect(rowNames()).toEqual(['web-1', 'web-2']);
+});
+
+test('opens a row, and keeps it open on a click inside', async () => {
+  const api = fakeApi();
+  api.answerExamples(listAgents);
+  const outdatedOnly = { reasons: [], drift: [], failed_operation: null, unapplied: 0, unfinished: [] };
+  api.answer(listReconcile, [named('web-1', { ...outdatedOnly, connected: false })]);
+  const { user } = await renderPage(OutOfSyncPage);
+  const toggle = await screen.findByRole('button', { name: 'web-1' });
+  await user.click(toggle);
+  expect(toggle.getAttribute('aria-expanded')).toBe('true');
+  await user.click(screen.getByText('1 module has a newer revision'));
+  expect(toggle.getAttribute('aria-expanded')).toBe('true');
+  await user.click(toggle);
+  expect(screen.queryByText('1 module has a newer revision')).toBeNull();
+});
+
+test('selects all agents of a group, and offers to fix them', async () => {
+  const api = fakeApi();
+  const same = Array.from({ length: 26 }, (_, at) => named(`web-${at}`));
+  api.answer(listReconcile, [...same, named('db-1', { reasons: ['drifted'] })]);
+  const { user } = await renderPage(OutOfSyncPage);
+  await user.click(await screen.findByRole('checkbox', { name: 'Select 26 agents' }));
+  expect(screen.getByText('26 selected')).toBeTruthy();
+  await user.click(screen.getByRole('checkbox', { name: 'Select all' }));
+  expect(screen.getByText('27 selected')).toBeTruthy();
 });

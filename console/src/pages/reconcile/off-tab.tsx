@@ -6,13 +6,17 @@ import { type OffFinding, reasonWords } from '../../../../client/src/reason-word
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { Button } from '../../parts/button.tsx';
 import { countedText } from '../../parts/count.ts';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
-import { FilterFields, useClearFilters, useFilterValues } from '../../parts/table/filters.tsx';
+import { Empty } from '../../parts/states.tsx';
+import { useFilterValues } from '../../parts/table/filters.tsx';
+import { ListTable } from '../../parts/table/list-table.tsx';
+import { useOpenRows } from '../../parts/table/row-toggle.tsx';
+import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import { AcceptDialog, WithdrawDialog } from '../drift/acceptance-dialogs.tsx';
 import { CheckDialog } from '../drift/check-dialog.tsx';
-import { acceptable, canRepair } from './off.ts';
+import { acceptable, canRepair, groupOff } from './off.ts';
+import { labelOf, type OffEntry, offColumns } from './off-columns.tsx';
 import type { OffDialog } from './off-dialog.ts';
-import { OffList } from './off-list.tsx';
+import { OffEntryDetails } from './off-entry-details.tsx';
 import { RepairDialog } from './repair-dialog.tsx';
 
 const noAgents: readonly OffAgent[] = [];
@@ -23,11 +27,10 @@ const reason = {
 } as const;
 const filtersOf = { action: [selector, reason], accepted: [selector] } as const;
 
-/** Lists out-of-sync agents, with buttons that fix or accept several of them. */
+/** Lists out-of-sync agents, with buttons that fix or accept several of them. Groups them if there are many. */
 export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
   const filters: readonly (typeof selector | typeof reason)[] = filtersOf[shows];
   const values: { readonly filter?: string; readonly reason?: string } = useFilterValues(filters);
-  const clear = useClearFilters(filters);
   const query = useQuery(
     reconcileQuery({
       filter: values.filter ?? '',
@@ -42,53 +45,61 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
         : (query.data ?? noAgents).filter(({ drift }) => drift.some(({ accepted }) => accepted !== null)),
     [query.data, shows],
   );
+  const entries = useMemo(() => groupOff(agents).map((group, rank): OffEntry => ({ ...group, rank })), [agents]);
+  /** Node IDs, so that the selection outlives a change of the groups. */
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [dialog, setDialog] = useState<OffDialog | null>(null);
+  const { open, toggle } = useOpenRows();
+  const isPhone = useIsPhone();
+  const columns = useMemo(
+    () => offColumns({ open, onToggle: toggle, isPhone, onDialog: setDialog }),
+    [open, toggle, isPhone],
+  );
   const picked = agents.filter(({ node_id }) => chosen.has(node_id));
-  const choose = (members: readonly OffAgent[], isChosen: boolean) => {
-    const next = new Set(chosen);
-    for (const { node_id } of members) {
-      if (isChosen) next.add(node_id);
-      else next.delete(node_id);
-    }
-    setChosen(next);
-  };
+  const isChosen = ({ agents: members }: OffEntry) => members.every(({ node_id }) => chosen.has(node_id));
   return (
-    <div className="space-y-3">
-      <div className="flex flex-wrap items-center gap-2">
-        <FilterFields filters={filters} instant={false} />
-        {clear !== undefined && (
-          <Button look="quiet" onClick={clear}>
-            Clear filters
-          </Button>
-        )}
-        {picked.length > 0 ? (
-          <PickedActions picked={picked} onDialog={setDialog} />
-        ) : (
-          agents.some(canCheck) && (
-            <span className="ml-auto">
-              <CheckButton agents={agents} onDialog={setDialog} />
-            </span>
+    <>
+      <ListTable
+        label="Out of sync"
+        query={query}
+        rows={query.data && entries}
+        filters={filters}
+        toolbar={
+          picked.length > 0 ? (
+            <PickedActions picked={picked} onDialog={setDialog} />
+          ) : (
+            agents.some(canCheck) && <CheckButton agents={agents} onDialog={setDialog} />
           )
-        )}
-      </div>
-      <div className="overflow-hidden rounded-lg border bg-surface">
-        {query.isPending ? (
-          <SkeletonRows />
-        ) : query.isError ? (
-          <Failure error={query.error} retry={() => void query.refetch()} />
-        ) : agents.length > 0 ? (
-          <OffList {...{ agents, chosen }} onChoose={choose} onDialog={setDialog} />
-        ) : clear !== undefined ? (
-          <Empty title="No matching agents" action={<Button onClick={clear}>Clear filters</Button>} />
-        ) : shows === 'accepted' ? (
-          <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>
-        ) : (
-          <Empty title="Everything is in sync" icon={<ShieldCheck className="size-9 text-good" strokeWidth={1.4} />}>
-            No machine has drifted, and each has the newest revision of its modules. This list updates live.
-          </Empty>
-        )}
-      </div>
+        }
+        sortedBy="reason"
+        columns={columns}
+        rowKey={({ key }) => key}
+        rowLabel={labelOf}
+        onOpen={({ key }) => toggle(key)}
+        details={(entry) =>
+          open.has(entry.key) ? (
+            <OffEntryDetails group={entry} onWithdraw={(driftId) => setDialog({ kind: 'withdraw', driftId })} />
+          ) : null
+        }
+        chosen={new Set(entries.filter(isChosen).map(({ key }) => key))}
+        onChoose={(keys) =>
+          setChosen(
+            new Set(
+              entries.filter(({ key }) => keys.has(key)).flatMap((entry) => entry.agents.map((each) => each.node_id)),
+            ),
+          )
+        }
+        noMatch="No matching agents"
+        empty={
+          shows === 'accepted' ? (
+            <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>
+          ) : (
+            <Empty title="Everything is in sync" icon={<ShieldCheck className="size-7 text-good" strokeWidth={1.4} />}>
+              No machine has drifted, and each has the newest revision of its modules. This list updates live.
+            </Empty>
+          )
+        }
+      />
       {dialog?.kind === 'check' && <CheckOff agents={dialog.agents} onClose={() => setDialog(null)} />}
       {dialog?.kind === 'repair' && <RepairDialog agents={dialog.agents} onClose={() => setDialog(null)} />}
       {dialog?.kind === 'accept' && (
@@ -101,7 +112,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
         />
       )}
       {dialog?.kind === 'withdraw' && <WithdrawDialog driftId={dialog.driftId} onClose={() => setDialog(null)} />}
-    </div>
+    </>
   );
 }
 
@@ -142,7 +153,7 @@ function PickedActions({
   readonly onDialog: (dialog: OffDialog) => void;
 }) {
   return (
-    <div className="ml-auto flex flex-wrap items-center gap-2">
+    <>
       <span role="status" className="text-muted text-sm">
         {picked.length} selected
       </span>
@@ -162,6 +173,6 @@ function PickedActions({
       >
         Fix…
       </Button>
-    </div>
+    </>
   );
 }

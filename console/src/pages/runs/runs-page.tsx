@@ -64,7 +64,7 @@ const columns: readonly Column<RunEntry>[] = [
   },
   {
     id: 'id',
-    header: 'Id',
+    header: 'ID',
     width: '7rem',
     from: '2xl',
     cell: ({ run_id }) => (

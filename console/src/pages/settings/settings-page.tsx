@@ -103,7 +103,14 @@ function Health() {
   const { database, secrets_readable, metrics, disk } = health.data;
   const isHealthy = status.data.status === 'ok';
   return (
-    <Panel title="Health" actions={<Dot tone={isHealthy ? 'good' : 'bad'}>{isHealthy ? 'Healthy' : 'Degraded'}</Dot>}>
+    <Panel
+      title="Health"
+      actions={
+        <span className="text-sm">
+          <Dot tone={isHealthy ? 'good' : 'bad'}>{isHealthy ? 'Healthy' : 'Degraded'}</Dot>
+        </span>
+      }
+    >
       {status.data.reasons.map((reason) => (
         <p key={reason} role="alert" className="mb-3 rounded-md bg-bad-soft px-3 py-2 text-bad text-sm">
           {remedies[reason] ?? reason}

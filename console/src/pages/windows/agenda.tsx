@@ -78,7 +78,7 @@ function AgendaEntry({
         <span className="font-medium">
           <Text text={window.reason} />
         </span>
-        <span className="text-xs">{rangeText(window)}</span>
+        <span className="text-xs">{rangeText(window, now)}</span>
       </>
     ),
   };

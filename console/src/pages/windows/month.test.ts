@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { agendaOf, changeOf, fieldTime, monthOf, monthText, onDay, stageOf, weeksOf } from './month.ts';
+import { agendaOf, changeOf, fieldTime, monthOf, monthText, onDay, rangeText, stageOf, weeksOf } from './month.ts';
 
 test('shows a month in whole weeks from Monday', () => {
   const weeks = weeksOf(2026, 10);
@@ -57,4 +57,13 @@ test('includes only changed values in the update', () => {
   expect(changeOf(window, { ends: '2026-11-22T07:00', reason: 'switches' })).toEqual({
     ends_at: new Date(2026, 10, 22, 7).getTime() / 1000,
   });
+});
+
+test('formats a time range without the current year', () => {
+  const at = (text: string) => Math.floor(Date.parse(text) / 1000);
+  const range = { starts_at: at('2026-11-29T10:00'), ends_at: at('2026-11-30T02:00') };
+  expect(rangeText(range, at('2026-06-01T00:00') * 1000)).not.toContain('2026');
+  expect(rangeText(range, at('2027-06-01T00:00') * 1000)).toContain('2026');
+  const silvester = { starts_at: at('2026-12-31T22:00'), ends_at: at('2027-01-01T02:00') };
+  expect(rangeText(silvester, at('2026-06-01T00:00') * 1000)).toContain('2027');
 });

@@ -100,8 +100,20 @@ export function changeOf(
   };
 }
 
-const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const time = { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' } as const;
+const short = new Intl.DateTimeFormat(undefined, time);
+const withYear = new Intl.DateTimeFormat(undefined, { ...time, year: 'numeric' });
 
-/** Formats a window's time range without repeating the parts that its start and end share. Times are Unix seconds. */
-export const rangeText = ({ starts_at, ends_at }: { readonly starts_at: number; readonly ends_at: number }): string =>
-  short.formatRange(starts_at * 1000, ends_at * 1000);
+/**
+ * Formats a window's time range without repeating the parts that its start and end share, and without the current year.
+ * Times are Unix seconds.
+ * @param now Unix milliseconds
+ */
+export function rangeText(
+  { starts_at, ends_at }: { readonly starts_at: number; readonly ends_at: number },
+  now: number,
+): string {
+  const year = new Date(now).getFullYear();
+  const isThisYear = [starts_at, ends_at].every((at) => new Date(at * 1000).getFullYear() === year);
+  return (isThisYear ? short : withYear).formatRange(starts_at * 1000, ends_at * 1000);
+}

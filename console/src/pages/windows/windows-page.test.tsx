@@ -42,7 +42,7 @@ test("shows the orchestrator's error and retries on request", async () => {
   expect((await screen.findByRole('alert')).textContent).toContain('the database does not answer');
   api.answer(listWindows, [openWindow]);
   await user.click(screen.getByRole('button', { name: 'Try again' }));
-  expect(await screen.findByRole('list', { name: 'Maintenance windows' })).toBeTruthy();
+  expect((await screen.findByRole('grid', { name: 'Maintenance windows' })).textContent).toContain(openWindow.reason);
 });
 
 test('hides the button for new windows from operators who are not admins', async () => {
@@ -57,9 +57,9 @@ test('removes a window after a confirmation', async () => {
   api.answer(listWindows, [openWindow]);
   api.answer(removeWindow, undefined);
   const { user } = await renderPage(WindowsPage, { path: '/windows' });
-  const entry = within(await screen.findByRole('list', { name: 'Maintenance windows' })).getByRole('listitem');
-  expect(entry.textContent).toContain('open');
-  await user.click(within(entry).getByRole('button', { name: /^Actions on / }));
+  const list = within(await screen.findByRole('grid', { name: 'Maintenance windows' }));
+  expect(list.getByText('open')).toBeTruthy();
+  await user.click(list.getByRole('button', { name: /^Actions on / }));
   await user.click(screen.getByRole('menuitem', { name: 'Remove…' }));
   await user.click(screen.getByRole('button', { name: 'Remove window' }));
   expect(api.received(removeWindow)).toMatchObject([{ params: { id: openWindow.id } }]);
@@ -132,4 +132,33 @@ test('keeps the displayed month in the URL', async () => {
   await waitFor(() => expect(address()).toBe('/windows?month=2027-01'));
   await user.click(screen.getByRole('button', { name: 'Today' }));
   await waitFor(() => expect(address()).toBe('/windows'));
+});
+
+const planned = { ...openWindow, id: '01KAGZ8S4F6G7H8J9K0M1N2P3R', starts_at: now + 7_200, ends_at: now + 9_000 };
+const ended = { ...openWindow, id: '01KAGZ8S4F6G7H8J9K0M1N2P3S', starts_at: now - 9_000, ends_at: now - 7_200 };
+const windows = [{ ...ended, reason: 'old disks' }, { ...planned, reason: 'new switches' }, openWindow];
+const listed = async () =>
+  within(await screen.findByRole('grid', { name: 'Maintenance windows' }))
+    .getAllByRole('row')
+    .slice(1)
+    .map((row) => within(row).getAllByRole('gridcell')[0]?.textContent);
+
+test('lists open windows first, then planned and past ones', async () => {
+  orchestrator().answer(listWindows, windows);
+  await renderPage(WindowsPage);
+  expect(await listed()).toEqual(['kernel updates in Paris', 'new switches', 'old disks']);
+  expect(screen.getByRole('table', { name: 'Calendar' })).toBeTruthy();
+});
+
+test('filters by status', async () => {
+  orchestrator().answer(listWindows, windows);
+  await renderPage(WindowsPage, { at: '/?state=planned' });
+  expect(await listed()).toEqual(['new switches']);
+});
+
+test('offers no change of a past window but its removal', async () => {
+  orchestrator().answer(listWindows, windows.slice(0, 1));
+  const { user } = await renderPage(WindowsPage);
+  await user.click(await screen.findByRole('button', { name: 'Actions on old disks' }));
+  expect(screen.getAllByRole('menuitem').map(({ textContent }) => textContent)).toEqual(['Remove…']);
 });

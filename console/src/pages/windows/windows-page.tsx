@@ -5,8 +5,6 @@ import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { windowsQuery } from '../../api/windows.ts';
 import { Button } from '../../parts/button.tsx';
 import { Page } from '../../parts/page.tsx';
-import { Panel } from '../../parts/panel.tsx';
-import { Failure } from '../../parts/states.tsx';
 import { useNow } from '../../parts/time.tsx';
 import { newItem, useUrlState } from '../../parts/url-state.ts';
 import { MonthPanel } from './month-panel.tsx';
@@ -14,7 +12,8 @@ import { type WindowAction, WindowActionDialog } from './window-action-dialog.ts
 import { WindowList } from './window-list.tsx';
 
 export function WindowsPage() {
-  const { data, error, refetch } = useQuery(windowsQuery);
+  const query = useQuery(windowsQuery);
+  const { data } = query;
   const isAdmin = useIsAdmin();
   const now = useNow();
   /**
@@ -51,18 +50,10 @@ export function WindowsPage() {
         )
       }
     >
-      {error ? (
-        <Panel>
-          <Failure error={error} retry={() => void refetch()} />
-        </Panel>
-      ) : (
-        <div className="grid gap-4 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
-          <MonthPanel windows={data ?? []} now={now} onAction={setAction} />
-          <Panel title="Planned and past" flush>
-            <WindowList windows={data} now={now} onAction={setAction} />
-          </Panel>
-        </div>
-      )}
+      <div className="space-y-4">
+        <WindowList query={query} windows={data} now={now} onAction={setAction} />
+        {data !== undefined && <MonthPanel windows={data} now={now} onAction={setAction} />}
+      </div>
       {action !== null && <WindowActionDialog action={action} now={now} onClose={close} />}
     </Page>
   );

@@ -30,8 +30,13 @@ export interface DataTableProps<Row> {
   readonly onChoose?: (chosen: ReadonlySet<string>) => void;
   /** Shown if there are no rows. */
   readonly empty: ReactNode;
-  /** Pixels. */
+  /** Pixels; an estimate if the table has `details`. */
   readonly rowHeight?: number;
+  /**
+   * Returns what to show below a row, or null if the row is closed. The cells of such a table may have several lines, so
+   * its rows are measured.
+   */
+  readonly details?: (row: Row) => ReactNode;
   /** Whether the table may be as high as its container. By default it is as high as its rows, up to 75 vh. */
   readonly fill?: boolean;
   /** Hidden and resized columns. See `useColumnPreference` and `ColumnsMenu`. */
@@ -49,12 +54,12 @@ export interface DataTableProps<Row> {
 const phoneRowHeight = 60;
 
 /**
- * A virtualized table. On a phone, each row has two lines. Headers sort, arrow keys move, Enter opens, Space selects, and Shift selects ranges. All rows
- * together are one tab stop.
+ * A virtualized table. On a phone, each row has two lines. Headers sort, arrow keys move, Enter opens, Space selects, and
+ * Shift selects ranges. All rows together are one tab stop.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, columns, rowKey, rowLabel, onOpen, sorting = null, onSort, chosen, onChoose, empty } = props;
-  const { rowHeight = 40, fill = false, preference, onPreference, onNearEnd, isPartial = false } = props;
+  const { rowHeight = 40, fill = false, preference, onPreference, onNearEnd, isPartial = false, details } = props;
   const hidden = preference?.hidden;
   const widths = preference?.widths;
   const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting, isPartial });
@@ -65,7 +70,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     keys,
     isPhone ? phoneRowHeight : rowHeight,
     onNearEnd,
-    isPhone,
+    isPhone || details !== undefined,
   );
   const rowAt = (index: number) => sorted[index] as Row;
   const { choose, click, onKeyDown } = useRowActions({ keys, rowAt, focus, onOpen, chosen, onChoose });
@@ -116,7 +121,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               return (
                 <TableRow
                   key={key as string}
-                  {...{ id, row, index, start, size, widths }}
+                  {...{ id, row, index, start, size, widths, isPhone }}
+                  details={details?.(row)}
                   name={rowLabel?.(row) ?? id}
                   columns={drawn}
                   measure={measure}

@@ -93,7 +93,7 @@ function TextField({
 function ChoiceField({ filter: { name, label, any, options } }: { readonly filter: ChoiceFilter }) {
   const [value, setValue] = useUrlState(name, '');
   return (
-    <div className="w-40">
+    <div className="w-40 max-sm:min-w-36 max-sm:flex-1">
       <Select label={label} hideLabel value={value} onChange={(event) => setValue(event.target.value)}>
         <option value="">{any}</option>
         {options.map((option) =>

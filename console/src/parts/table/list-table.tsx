@@ -17,7 +17,10 @@ export interface ListQuery {
   readonly fetchNextPage?: () => unknown;
 }
 
-type TableProps<Row> = Pick<DataTableProps<Row>, 'label' | 'columns' | 'rowKey' | 'rowLabel' | 'onOpen' | 'fill'>;
+type TableProps<Row> = Pick<
+  DataTableProps<Row>,
+  'label' | 'columns' | 'rowKey' | 'rowLabel' | 'onOpen' | 'fill' | 'chosen' | 'onChoose' | 'details'
+>;
 
 /** `filters`, `columns`, and `matches` must be the same objects in every render. */
 export interface ListTableProps<Row> extends TableProps<Row> {
@@ -25,6 +28,8 @@ export interface ListTableProps<Row> extends TableProps<Row> {
   /** Undefined while loading. */
   readonly rows: readonly Row[] | undefined;
   readonly filters?: readonly Filter[];
+  /** Buttons at the end of the line of filters, for all rows or for the selected ones. */
+  readonly toolbar?: ReactNode;
   /** Filters rows in the browser. If absent, the orchestrator filters them. */
   readonly matches?: (row: Row, values: FilterTexts) => boolean;
   /** Column to sort by initially. If absent, rows keep their order. */
@@ -46,6 +51,7 @@ export function ListTable<Row>({
   query,
   rows = noRows,
   filters = noFilters,
+  toolbar,
   matches,
   sortedBy,
   empty,
@@ -68,6 +74,9 @@ export function ListTable<Row>({
             <Button look="quiet" onClick={clear}>
               Clear filters
             </Button>
+          )}
+          {toolbar !== undefined && (
+            <div className="ml-auto flex flex-wrap items-center gap-2 empty:hidden">{toolbar}</div>
           )}
         </div>
       )}

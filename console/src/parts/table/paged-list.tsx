@@ -15,6 +15,7 @@ export interface PagedQuery {
 /** A list with its loading, error, and empty states. If a later request fails, the loaded items stay. */
 export function PagedList<Item>({
   label,
+  title,
   header,
   query,
   items,
@@ -23,6 +24,8 @@ export function PagedList<Item>({
   onShowNewer,
 }: {
   readonly label: string;
+  /** A heading within the panel. */
+  readonly title?: string;
   /** Column headers above the items. They are hidden from screen readers, because each item names its values. */
   readonly header?: ReactNode;
   readonly query: PagedQuery;
@@ -35,7 +38,7 @@ export function PagedList<Item>({
   readonly onShowNewer?: (() => void) | undefined;
 }) {
   return (
-    <Panel flush>
+    <Panel flush {...(title !== undefined && { title })}>
       {onShowNewer !== undefined && <Newer onShow={onShowNewer} />}
       {items !== undefined ? (
         items.length === 0 ? (

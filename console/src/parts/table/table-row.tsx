@@ -14,8 +14,12 @@ interface TableRowProps<Row> {
   /** Columns that fit the screen. */
   readonly columns: readonly Column<Row>[];
   readonly widths: Readonly<Record<string, number>> | undefined;
-  /** On a phone, the callback ref that measures the row. The row then has two lines. */
+  /** The callback ref that measures the row; undefined if its height is `size`. */
   readonly measure: ((row: HTMLElement | null) => void) | undefined;
+  /** Whether the row has two lines. */
+  readonly isPhone: boolean;
+  /** Shown below the row; null if the row is closed, undefined if it cannot open. */
+  readonly details: ReactNode;
   /** Null if rows cannot be selected. */
   readonly isChosen: boolean | null;
   readonly isTabStop: boolean;
@@ -45,7 +49,10 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
         {below.length > 0 && (
           <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs">
             {below.map((column) => (
-              <Cell key={column.id} className="max-w-full gap-1 empty:hidden">
+              <Cell
+                key={column.id}
+                className={classNames('gap-1 empty:hidden', column.phone === 'rest' ? 'flex-1 basis-24' : 'max-w-full')}
+              >
                 {column.phone === 'labeled' && <span className="text-muted">{column.header}</span>}
                 {column.cell(row)}
               </Cell>
@@ -62,6 +69,39 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
   );
 }
 
+/**
+ * The checkbox of a row.
+ * @param isAtTop whether the row is higher than its first line
+ * @param onChoose called with whether Shift was held, which selects a range
+ */
+function Choice({
+  name,
+  isChosen,
+  isAtTop,
+  onChoose,
+}: {
+  readonly name: string;
+  readonly isChosen: boolean;
+  readonly isAtTop: boolean;
+  readonly onChoose: (isRange: boolean) => void;
+}) {
+  return (
+    <div role="gridcell" className="flex w-8 shrink-0 self-stretch max-sm:w-11">
+      <label className={classNames('flex flex-1 justify-center', isAtTop ? 'items-start pt-3' : 'items-center')}>
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          aria-label={`Select ${name}`}
+          className="size-4 accent-[var(--accent)]"
+          checked={isChosen}
+          onChange={() => {}}
+          onClick={(event) => onChoose(event.shiftKey)}
+        />
+      </label>
+    </div>
+  );
+}
+
 /** A table row. Memoized, so that it does not render again when other rows are selected, focused, or hovered. */
 function Row<Data>({
   id,
@@ -73,6 +113,8 @@ function Row<Data>({
   columns,
   widths,
   measure,
+  isPhone,
+  details,
   isChosen,
   isTabStop,
   isLast,
@@ -81,6 +123,38 @@ function Row<Data>({
   onChoose,
   onClick,
 }: TableRowProps<Data>) {
+  const isTall = details !== undefined;
+  const line = (
+    <>
+      {isChosen !== null && (
+        <Choice
+          name={name}
+          isChosen={isChosen}
+          isAtTop={isTall && !isPhone}
+          onChoose={(isRange) => onChoose(id, isRange)}
+        />
+      )}
+      {isPhone ? (
+        <TwoLines columns={columns} row={row} />
+      ) : (
+        columns.map((column, at) => (
+          <div
+            key={column.id}
+            role="gridcell"
+            style={trackOf(column.width, widths?.[column.id])}
+            className={classNames(
+              'flex min-w-0 self-stretch px-2',
+              isTall ? 'items-start py-2' : 'items-center',
+              column.align && 'justify-end text-right',
+              at === 0 && stickyClasses,
+            )}
+          >
+            {column.cell(row)}
+          </div>
+        ))
+      )}
+    </>
+  );
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the table handles the keys
     <div
@@ -95,7 +169,8 @@ function Row<Data>({
         ...{ transform: `translateY(${start}px)`, contain: 'layout style' },
       }}
       className={classNames(
-        'absolute inset-x-0 top-0 flex items-center px-2 text-sm outline-offset-[-2px]',
+        'absolute inset-x-0 top-0 text-sm outline-offset-[-2px]',
+        !isTall && lineClasses,
         !isLast && 'border-b',
         isChosen ? 'bg-accent-soft' : 'bg-surface hover:bg-hover',
         opens && 'cursor-pointer',
@@ -103,41 +178,24 @@ function Row<Data>({
       onFocus={() => onFocus(id)}
       onClick={(event) => onClick(event, id, row)}
     >
-      {isChosen !== null && (
-        <div role="gridcell" className="flex w-8 shrink-0 self-stretch max-sm:w-11">
-          <label className="flex flex-1 items-center justify-center">
-            <input
-              type="checkbox"
-              tabIndex={-1}
-              aria-label={`Select ${name}`}
-              className="size-4 accent-[var(--accent)]"
-              checked={isChosen}
-              onChange={() => {}}
-              onClick={(event) => onChoose(id, event.shiftKey)}
-            />
-          </label>
-        </div>
-      )}
-      {measure === undefined ? (
-        columns.map((column, at) => (
-          <div
-            key={column.id}
-            role="gridcell"
-            style={trackOf(column.width, widths?.[column.id])}
-            className={classNames(
-              'flex min-w-0 items-center self-stretch px-2',
-              column.align && 'justify-end text-right',
-              at === 0 && stickyClasses,
-            )}
-          >
-            {column.cell(row)}
+      {isTall ? (
+        <>
+          <div role="none" className={classNames(lineClasses, 'bg-inherit')}>
+            {line}
           </div>
-        ))
+          {details !== null && (
+            <div role="gridcell" data-details className="cursor-auto border-t bg-canvas px-4 py-4">
+              {details}
+            </div>
+          )}
+        </>
       ) : (
-        <TwoLines columns={columns} row={row} />
+        line
       )}
     </div>
   );
 }
+
+const lineClasses = 'flex items-center px-2';
 
 export const TableRow = memo(Row) as typeof Row;

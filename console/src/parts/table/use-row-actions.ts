@@ -28,7 +28,7 @@ export function useRowActions<Row>(options: {
   const click = useCallback(
     (event: MouseEvent<HTMLElement>, key: string, row: unknown) => {
       const target = event.target as HTMLElement;
-      if (target.closest('a,button,input,label,[role=menu]') !== null) return;
+      if (target.closest('a,button,input,label,[role=menu],[data-details]') !== null) return;
       const { chosen, onOpen } = latest.current;
       if (chosen !== undefined && (event.shiftKey || event.metaKey || event.ctrlKey)) choose(key, event.shiftKey);
       else if (!hasSelection()) onOpen?.(row as Row);

@@ -16,7 +16,7 @@ import {
 } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { followApply } from '../drift/drift-effects.ts';
-import type { AppliedMemory } from '../operations/applied-memory.ts';
+import { type AppliedMemory, appliedDigest } from '../operations/applied-memory.ts';
 import { createAppliedChanges, type SentSet } from '../operations/applied-state.ts';
 import { reportedResults } from '../operations/operation-results.ts';
 import type { Payloads } from '../operations/payloads.ts';
@@ -42,7 +42,7 @@ export async function applyEnd(
   const { db } = context;
   const now = seconds(context.now());
   const set = (payload_digest === null ? null : await payloads.setOf(payload_digest)) ?? nothingSent;
-  const applied = payload_digest === null ? null : `${payload_digest}${revisions ?? ''}`;
+  const applied = payload_digest === null ? null : appliedDigest(payload_digest, revisions);
   if (status === 'succeeded' && isUnchanged(set, fresh)) {
     const last = sameAs(node_id, applied);
     if (last !== null) {

@@ -3,6 +3,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation, getState } from '../../../test/reading.ts';
 import { setStatus } from '../agents/agents.ts';
+import { createOffRanking } from '../drift/off-ranking.ts';
 import { listReconcile } from '../drift/reconcile.ts';
 import { uploadModule } from '../modules/modules.ts';
 import { cancelOperation } from '../operation-end/cancellation.ts';
@@ -283,6 +284,6 @@ resources:
     );
     const { applied, unapplied } = await getState(context, 'web-1');
     expect([applied.map(({ identity }) => identity), unapplied]).toEqual([['/etc/b'], []]);
-    expect((await listReconcile(context, { limit: 50, offset: 0 })).items).toEqual([]);
+    expect((await listReconcile(context, { limit: 50, offset: 0 }, createOffRanking(context))).items).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { OffReason } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import { describe, expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import {
@@ -25,6 +26,7 @@ import { startRun } from '../runs/runs.ts';
 import { createSecret } from '../secrets/secrets.ts';
 import { getDrift, submitDriftCheck } from './drift.ts';
 import { acceptDrift, unacceptDrift } from './drift-acceptance.ts';
+import { createOffRanking } from './off-ranking.ts';
 import { listReconcile } from './reconcile.ts';
 
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
@@ -75,7 +77,11 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       return id;
     };
     const listed = async (options: Partial<Parameters<typeof listReconcile>[1]> = {}) => {
-      const { items, more } = await listReconcile(context, { limit: 50, offset: 0, ...options });
+      const { items, more } = await listReconcile(
+        context,
+        { limit: 50, offset: 0, ...options },
+        createOffRanking(context),
+      );
       return {
         all: items,
         more,
@@ -258,6 +264,20 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       ]);
       await setStatus(context, actor, 'a2', { status: 'rejected' });
       expect((await listed(outdated)).all).toEqual([]);
+    });
+
+    test('counts an agent with accepted drift and an outdated module as outdated, as the list does', async () => {
+      const { context, actor, apply, check, listed } = await open('a1', 'a2');
+      for (const name of ['a1', 'a2']) await apply(name);
+      await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
+      expect((await getOverview(context, actor.id)).desired_state).toMatchObject({ in_sync: 1, accepted: 1 });
+      await uploadModule(context, actor, 'm', newer);
+      await apply('a2');
+      const [off] = (await listed({ ...outdated, include_accepted: true })).all;
+      expect(syncStateOf(off ?? null, true)).toBe('outdated');
+      expect((await getOverview(context, actor.id)).desired_state).toEqual({
+        ...{ in_sync: 2, outdated: 1, accepted: 0, out_of_sync: 0, never_applied: 0 },
+      });
     });
 
     test('compares with the revision that was resolved, not with the time of the apply', async () => {

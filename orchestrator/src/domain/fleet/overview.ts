@@ -1,4 +1,5 @@
 import { maxSecretsExpiring, type Overview, secretsExpiringWithinDays } from '@muster/protocol/http';
+import { decideSyncState, type SyncState } from '@muster/protocol/sync-state';
 import {
   agentsByLatestDrift,
   agentsNeverApplied,
@@ -7,7 +8,7 @@ import {
   pendingAgents,
 } from '../../store/queries/overview.ts';
 import { secretsByExpiry } from '../../store/queries/secrets.ts';
-import { findOff, isOff, type Standing } from '../drift/reconcile.ts';
+import { findOff, isOff, type Standing } from '../drift/standings.ts';
 import { countUnread } from '../notifications/notifications.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { countStatus, takeCounts } from './fleet-counts.ts';
@@ -66,16 +67,16 @@ export async function getOverview(context: Context, operatorId: string): Promise
   };
 }
 
-/** Counts approved agents by their sync state. */
+/** Counts approved agents by their sync state. Outdated agents also count as in sync, as before they were counted. */
 function countSyncStates(
   approved: number,
   off: ReadonlyMap<string, Standing>,
   neverApplied: readonly { readonly node_id: string }[],
 ): Overview['desired_state'] {
-  const standings = [...off.values()];
-  const out_of_sync = standings.filter(isOff).length;
-  const accepted = standings.filter((standing) => !isOff(standing) && standing.drifted).length;
-  const outdated = standings.filter((standing) => !isOff(standing) && !standing.drifted).length;
+  const counts: Record<SyncState, number> = { in_sync: 0, outdated: 0, accepted: 0, out_of_sync: 0, never_applied: 0 };
+  for (const { reasons, drifted, outdated } of off.values())
+    counts[decideSyncState({ reasons, hasDrifted: drifted, isOutdated: outdated > 0, isApplied: true })] += 1;
+  const { outdated, accepted, out_of_sync } = counts;
   const never_applied = neverApplied.filter(({ node_id }) => !off.has(node_id)).length;
   // The queries do not share a snapshot, so the difference may be negative or too small.
   const in_sync = Math.max(outdated, approved - accepted - out_of_sync - never_applied);

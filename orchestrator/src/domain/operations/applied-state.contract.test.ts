@@ -6,6 +6,7 @@ import { type DatabaseFixture, describeDatabases } from '../../../test/databases
 import { type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getState } from '../../../test/reading.ts';
 import { createAgentLinks } from '../agent-link/agent-link-service.ts';
+import { createOffRanking } from '../drift/off-ranking.ts';
 import { listReconcile } from '../drift/reconcile.ts';
 import { createAssignment, removeAssignment } from '../modules/assignments.ts';
 import { uploadModule } from '../modules/modules.ts';
@@ -91,7 +92,7 @@ describeDatabases('applied state', (fixture) => {
     const first = await submit(agent, ['a', 'b']);
     const cancelled = first.resources.map((r) => resultFor(r, skipped));
     await report(agent, reportsOf(first.operation_id, cancelled, { now: 1, status: 'cancelled' }));
-    const off = async () => (await listReconcile(context, { limit: 9, offset: 0 })).items;
+    const off = async () => (await listReconcile(context, { limit: 9, offset: 0 }, createOffRanking(context))).items;
     expect(await off()).toMatchObject([{ reasons: ['unapplied'], unapplied: first.resources.length }]);
     for (const status of ['changed', 'unchanged'] as const) {
       const next = await submit(agent, ['b']);

@@ -30,11 +30,15 @@ export const overviewSchema = z
       .describe('number of approved agents by drift status; each agent is counted once'),
     desired_state: z
       .strictObject({
-        in_sync: count.describe('agents whose last apply succeeded, and that have had no drift or failed check since'),
+        in_sync: count.describe(
+          'agents whose last apply succeeded, and that have had no failed check and, unless outdated, no drift since',
+        ),
         outdated: count
           .optional()
-          .describe('of the agents in sync, those on which an applied module has a newer revision'),
-        accepted: count.describe('agents whose only difference is accepted drift'),
+          .describe(
+            'of the agents in sync, those on which an applied module has a newer revision, also with accepted drift',
+          ),
+        accepted: count.describe('agents whose only difference is accepted drift, and that are not outdated'),
         out_of_sync: count.describe('number of agents that `GET /reconcile` lists'),
         never_applied: count.describe('agents without a successful apply'),
       })

@@ -24,12 +24,7 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
       <div className="grid items-start gap-4 xl:grid-cols-[minmax(0,3fr)_minmax(20rem,2fr)]">
         <div className="min-w-0 space-y-4">
           {isApproved && <DesiredState agent={agent} off={off} />}
-          {isApproved && (
-            <section>
-              <h2 className="pt-1 pb-2 font-semibold text-sm">Latest operations</h2>
-              <OperationsList agent={agent} maxItems={5} />
-            </section>
-          )}
+          {isApproved && <OperationsList agent={agent} title="Latest operations" maxItems={5} />}
           <MachineFacts agent={agent} />
         </div>
         <div className="space-y-4">

@@ -80,7 +80,11 @@ export function DesiredState({
               <Time at={check.checked_at} />
             </span>
           )}
-          {agent.connected && succeeded.data !== null && <CheckNow node_id={agent.node_id} name={displayName(agent)} />}
+          {agent.connected && succeeded.data !== null && (
+            <span className="sm:-my-1">
+              <CheckNow node_id={agent.node_id} name={displayName(agent)} />
+            </span>
+          )}
         </Row>
         <Row name="Assignments">
           {given.length === 0 ? (

@@ -1,4 +1,5 @@
 import type { OffAgent } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import { Link } from '@tanstack/react-router';
 import { outdatedText } from '../../../../../client/src/reason-words.ts';
 import { Button, buttonClasses } from '../../../parts/button.tsx';
@@ -9,16 +10,15 @@ import { canRepair } from '../../reconcile/off.ts';
 
 /** States which resources and modules differ, and offers to fix them. Shows nothing if all drift was accepted. */
 export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onFix: () => void }) {
-  if (off.reasons.length === 0 && off.outdated === undefined) return null;
+  const state = syncStateOf(off, true);
+  if (state !== 'out_of_sync' && state !== 'outdated') return null;
   const { issues, more } = issuesOf(off);
   const [drift] = off.drift.filter(({ accepted }) => accepted === null);
   return (
     <Callout
       tone={off.reasons.some((reason) => reason === 'apply_failed' || reason === 'drift_failed') ? 'bad' : 'warn'}
       title={
-        off.reasons.length === 0 && off.outdated !== undefined
-          ? `Outdated: ${outdatedText(off.outdated)}`
-          : 'Out of sync'
+        state === 'outdated' && off.outdated !== undefined ? `Outdated: ${outdatedText(off.outdated)}` : 'Out of sync'
       }
       action={
         <>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { byUrgency, isOff, standingsOf } from './reconcile.ts';
+import { byUrgency, isOff, standingsOf } from './standings.ts';
 
 const nothing = { drifted: [], failedChecks: [], failedApplies: [], notApplied: [], outdated: [] };
 const agent = (name: string) => ({ node_id: `id of ${name}`, name });

@@ -1,0 +1,95 @@
+import {
+  type Channel,
+  listChannels,
+  listReconcile,
+  listWindows,
+  type OffAgent,
+  type Window,
+} from '@muster/protocol/http';
+import { screen, within } from '@testing-library/react';
+import type { ReactNode } from 'react';
+import { expect, onTestFinished, test, vi } from 'vitest';
+
+/** Renders a page's columns on a phone. Loads the modules again, because the others simulate a wide screen. */
+async function render(row: (parts: typeof import('../parts/table/data-table.tsx')) => Promise<ReactNode>) {
+  vi.resetModules();
+  vi.doMock('../parts/table/screen-widths.ts', () => ({ useHiddenWidths: () => 'sm md lg xl 2xl' }));
+  onTestFinished(() => {
+    vi.doUnmock('../parts/table/screen-widths.ts');
+    vi.resetModules();
+  });
+  const { fakeApi } = await import('../../test/fake-api.ts');
+  const { renderPart } = await import('../../test/render.tsx');
+  fakeApi();
+  await renderPart(await row(await import('../parts/table/data-table.tsx')));
+  const [, only] = screen.getAllByRole('row');
+  return within(only as HTMLElement);
+}
+
+const cells = (row: Awaited<ReturnType<typeof render>>) =>
+  row.getAllByRole('gridcell').map(({ textContent }) => textContent);
+const none = { open: new Set<string>(), onToggle: () => {}, isPhone: true };
+
+test('shows an agent that is out of sync on two lines, with its worst reason and its first issue', async () => {
+  const agents = listReconcile.example.answer as never as OffAgent[];
+  const row = await render(async ({ DataTable }) => {
+    const { offColumns } = await import('./reconcile/off-columns.tsx');
+    return (
+      <DataTable
+        label="Out of sync"
+        rows={[{ key: 'web-1', agents, rank: 0 }]}
+        columns={offColumns({ ...none, onDialog: () => {} })}
+        rowKey={({ key }) => key}
+        details={() => null}
+        empty={null}
+      />
+    );
+  });
+  expect(cells(row)).toEqual(['web-1', 'apply failed', '/etc/motd: mode 0666, expected 0644+2', '']);
+  expect(row.getAllByRole('button').map((each) => each.getAttribute('aria-label') ?? each.textContent)).toEqual([
+    'web-1',
+    'Actions on web-1',
+  ]);
+});
+
+test('shows a channel on two lines, with its actions in a menu', async () => {
+  const row = await render(async ({ DataTable }) => {
+    const { channelColumns } = await import('./channels/channel-columns.tsx');
+    const actions = { onTest: () => {}, onEdit: () => {}, onRemove: () => {} };
+    return (
+      <DataTable
+        label="Channels"
+        rows={listChannels.example.answer as never as Channel[]}
+        columns={channelColumns({ ...none, testing: null, actions })}
+        rowKey={({ id }) => id}
+        details={() => null}
+        empty={null}
+      />
+    );
+  });
+  expect(cells(row)).toEqual(['on-call', 'webhook', 'working', '']);
+  expect(row.getByRole('button', { name: 'Actions on on-call' })).toBeTruthy();
+});
+
+test('shows a maintenance window on two lines, with its agents', async () => {
+  const [window] = listWindows.example.answer as never as [Window];
+  const row = await render(async ({ DataTable }) => {
+    const { windowColumns } = await import('./windows/window-columns.tsx');
+    return (
+      <DataTable
+        label="Maintenance windows"
+        rows={[{ ...window, selector: 'site=paris' }]}
+        columns={windowColumns({ now: window.starts_at * 1000 + 1, onAction: () => {} })}
+        rowKey={({ id }) => id}
+        empty={null}
+      />
+    );
+  });
+  expect(cells(row)).toEqual([
+    window.reason,
+    expect.stringMatching(/^open/),
+    expect.stringContaining('–'),
+    'site=paris',
+    '',
+  ]);
+});

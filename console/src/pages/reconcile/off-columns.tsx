@@ -1,0 +1,189 @@
+import type { OffAgent } from '@muster/protocol/http';
+import { Ellipsis } from 'lucide-react';
+import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
+import { Badge, Dot } from '../../parts/badge.tsx';
+import { Button, IconButton } from '../../parts/button.tsx';
+import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { RowToggle } from '../../parts/table/row-toggle.tsx';
+import { Line, Text } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { issuesOf } from './issues.ts';
+import { acceptable, canRepair, type OffGroup, reasonTones } from './off.ts';
+import type { OffDialog } from './off-dialog.ts';
+
+/** A row of the list: an agent, or a group of agents with the same issues. */
+export interface OffEntry extends OffGroup {
+  /** Position in the orchestrator's order, the most urgent first. */
+  readonly rank: number;
+}
+
+/** The agent that stands for the row. */
+export const firstOf = ({ agents }: OffGroup): OffAgent => agents[0] as OffAgent;
+
+/** Returns the agent's name, or the number of agents in the group. */
+export const labelOf = (group: OffGroup): string =>
+  group.agents.length === 1 ? (firstOf(group).name ?? firstOf(group).node_id) : `${group.agents.length} agents`;
+
+/** Unix seconds; null if unknown. */
+function sinceOf(group: OffGroup): number | null {
+  const { drift, failed_operation } = firstOf(group);
+  return drift.find(({ accepted }) => accepted === null)?.since ?? failed_operation?.finished_at ?? null;
+}
+
+export function offColumns({
+  open,
+  onToggle,
+  isPhone,
+  onDialog,
+}: {
+  /** Keys of the open rows. */
+  readonly open: ReadonlySet<string>;
+  readonly onToggle: (key: string) => void;
+  readonly isPhone: boolean;
+  readonly onDialog: (dialog: OffDialog) => void;
+}): readonly Column<OffEntry>[] {
+  return [
+    {
+      id: 'agent',
+      header: 'Agent',
+      width: 'minmax(9rem,2fr)',
+      sort: labelOf,
+      cell: (group) => (
+        <span className="min-w-0">
+          <RowToggle name={labelOf(group)} isOpen={open.has(group.key)} onToggle={() => onToggle(group.key)} />
+          {!isPhone && <LastSeen group={group} />}
+        </span>
+      ),
+    },
+    {
+      id: 'reason',
+      header: 'Reason',
+      width: '7rem',
+      phone: 'line',
+      sort: ({ rank }) => rank,
+      cell: (group) => (
+        <span className="flex min-h-6 items-center max-sm:min-h-0">
+          <Reason agent={firstOf(group)} />
+        </span>
+      ),
+    },
+    {
+      id: 'issues',
+      header: 'Issues',
+      width: 'minmax(12rem,5fr)',
+      phone: 'rest',
+      cell: (group) => <Issues agent={firstOf(group)} max={isPhone ? 1 : maxIssues} />,
+    },
+    {
+      id: 'since',
+      header: 'Since',
+      width: '5.5rem',
+      align: 'right',
+      from: 'md',
+      sort: sinceOf,
+      cell: (group) => {
+        const since = sinceOf(group);
+        return (
+          <span className="flex min-h-6 items-center text-muted">{since === null ? '–' : <Time at={since} />}</span>
+        );
+      },
+    },
+    {
+      id: 'actions',
+      header: 'Actions',
+      width: '9rem',
+      phone: 'end',
+      align: 'right',
+      cell: (group) => <Actions {...{ group, isPhone, onDialog }} />,
+    },
+  ];
+}
+
+function Reason({ agent }: { readonly agent: OffAgent }) {
+  const [worst] = findingsOf(agent);
+  if (worst === undefined) return <Badge>accepted</Badge>;
+  return <Badge tone={reasonTones[worst]}>{reasonWords[worst]}</Badge>;
+}
+
+function LastSeen({ group }: { readonly group: OffGroup }) {
+  const { connected, last_seen_at } = firstOf(group);
+  if (group.agents.length > 1 || connected) return null;
+  return (
+    <span className="block pl-4 text-muted text-xs">
+      <Dot tone="neutral">
+        offline, last seen <Time at={last_seen_at} />
+      </Dot>
+    </span>
+  );
+}
+
+/** Maximum number of resources that a row names on a wide screen. */
+const maxIssues = 3;
+
+function Issues({ agent, max }: { readonly agent: OffAgent; readonly max: number }) {
+  const { issues, more } = issuesOf(agent);
+  const hidden = more + Math.max(0, issues.length - max);
+  if (max === 1)
+    return (
+      <span className="flex min-w-0 items-center gap-1.5">
+        <span className="flex min-w-0 font-mono text-xs">
+          <Line text={issues[0]?.text ?? ''} />
+        </span>
+        {hidden > 0 && <span className="shrink-0 text-muted text-xs">+{hidden}</span>}
+      </span>
+    );
+  return (
+    <ul aria-label="Issues" className="min-w-0">
+      {issues.slice(0, max).map(({ text }) => (
+        <li key={text} className="min-w-0 py-1 font-mono text-xs leading-4">
+          <Text text={text} maxLength={160} />
+        </li>
+      ))}
+      {hidden > 0 && <li className="text-muted text-xs">and {hidden} more</li>}
+    </ul>
+  );
+}
+
+/** Buttons on a wide screen, and a menu on a phone. */
+function Actions({
+  group,
+  isPhone,
+  onDialog,
+}: {
+  readonly group: OffGroup;
+  readonly isPhone: boolean;
+  readonly onDialog: (dialog: OffDialog) => void;
+}) {
+  const label = labelOf(group);
+  const driftIds = group.agents.flatMap(acceptable);
+  const repaired = group.agents.filter(canRepair);
+  const accept = driftIds.length > 0 && (() => onDialog({ kind: 'accept', driftIds }));
+  const fix = repaired.length > 0 && (() => onDialog({ kind: 'repair', agents: repaired }));
+  if (!accept && !fix) return null;
+  if (isPhone)
+    return (
+      <Menu
+        trigger={
+          <IconButton small label={`Actions on ${label}`} icon={<Ellipsis aria-hidden="true" className="size-4" />} />
+        }
+      >
+        {fix && <MenuItem onSelect={fix}>Fix…</MenuItem>}
+        {accept && <MenuItem onSelect={accept}>Accept…</MenuItem>}
+      </Menu>
+    );
+  return (
+    <span className="-my-0.5 flex justify-end gap-1">
+      {accept && (
+        <Button small look="quiet" onClick={accept}>
+          Accept…<span className="sr-only"> {label}</span>
+        </Button>
+      )}
+      {fix && (
+        <Button small onClick={fix}>
+          Fix…<span className="sr-only"> {label}</span>
+        </Button>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,140 @@
+import type { Window } from '@muster/protocol/http';
+import { Ellipsis } from 'lucide-react';
+import { Dot, type Tone } from '../../parts/badge.tsx';
+import { IconButton } from '../../parts/button.tsx';
+import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
+import type { Column } from '../../parts/table/data-table.tsx';
+import { Line, lineText } from '../../parts/text.tsx';
+import { absoluteTime, Time } from '../../parts/time.tsx';
+import { OperatorName } from '../links.tsx';
+import { rangeText, stageOf, type WindowStage } from './month.ts';
+import type { WindowAction } from './window-action-dialog.tsx';
+
+/** Stages in the order of the list. */
+export const windowStages = ['open', 'planned', 'over'] as const satisfies readonly WindowStage[];
+
+export const stageWords: Readonly<Record<WindowStage, string>> = { open: 'open', planned: 'planned', over: 'ended' };
+const tones: Readonly<Record<WindowStage, Tone>> = { open: 'info', planned: 'neutral', over: 'neutral' };
+
+/** @param onAction null for operators who are not admins */
+export function windowColumns({
+  now,
+  onAction,
+}: {
+  /** Unix milliseconds. */
+  readonly now: number;
+  readonly onAction: ((action: WindowAction) => void) | null;
+}): readonly Column<Window>[] {
+  return [
+    {
+      id: 'reason',
+      header: 'Reason',
+      width: 'minmax(10rem,4fr)',
+      sort: ({ reason }) => reason,
+      cell: (window) =>
+        onAction === null || stageOf(window, now) === 'over' ? (
+          <span className="flex min-w-0 font-medium">
+            <Line text={window.reason} />
+          </span>
+        ) : (
+          <button
+            type="button"
+            className="min-w-0 truncate rounded text-left font-medium hover:underline"
+            onClick={() => onAction({ kind: 'edit', window, from: null })}
+          >
+            <Line text={window.reason} />
+          </button>
+        ),
+    },
+    {
+      id: 'state',
+      header: 'Status',
+      width: '10rem',
+      phone: 'line',
+      sort: (window) => windowStages.indexOf(stageOf(window, now)),
+      cell: (window) => {
+        const stage = stageOf(window, now);
+        return (
+          <>
+            <Dot tone={tones[stage]}>{stageWords[stage]}</Dot>
+            {stage !== 'over' && (
+              <span className="ml-1.5 shrink-0 text-muted max-sm:hidden">
+                {stage === 'open' && 'ends '}
+                <Time at={stage === 'open' ? window.ends_at : window.starts_at} />
+              </span>
+            )}
+          </>
+        );
+      },
+    },
+    {
+      id: 'time',
+      header: 'Time',
+      width: 'minmax(14rem,3fr)',
+      phone: 'line',
+      sort: ({ starts_at }) => starts_at,
+      cell: (window) => (
+        <span
+          className="tabular truncate max-sm:whitespace-normal"
+          title={`${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`}
+        >
+          {rangeText(window, now)}
+        </span>
+      ),
+    },
+    {
+      id: 'agents',
+      header: 'Agents',
+      width: 'minmax(6rem,2fr)',
+      from: 'sm',
+      phone: 'line',
+      cell: ({ selector }) => <Agents selector={selector} />,
+    },
+    {
+      id: 'by',
+      header: 'Created by',
+      width: '7rem',
+      from: 'lg',
+      cell: ({ created_by }) => <OperatorName id={created_by} />,
+    },
+    ...(onAction === null ? [] : [actionColumn(now, onAction)]),
+  ];
+}
+
+function Agents({ selector }: Pick<Window, 'selector'>) {
+  if (selector === null) return <span className="max-sm:hidden">all agents</span>;
+  if (selector === '') return <span className="text-muted">no agent</span>;
+  return (
+    <code className="flex min-w-0 font-mono text-xs">
+      <Line text={selector} />
+    </code>
+  );
+}
+
+const actionColumn = (now: number, onAction: (action: WindowAction) => void): Column<Window> => ({
+  id: 'actions',
+  header: 'Actions',
+  width: '5rem',
+  phone: 'end',
+  align: 'right',
+  cell: (window) => {
+    const stage = stageOf(window, now);
+    return (
+      <Menu
+        trigger={
+          <IconButton
+            small
+            label={`Actions on ${lineText(window.reason, 80)}`}
+            icon={<Ellipsis aria-hidden="true" className="size-4" />}
+          />
+        }
+      >
+        {stage !== 'over' && <MenuItem onSelect={() => onAction({ kind: 'edit', window, from: null })}>Edit…</MenuItem>}
+        {stage === 'open' && <MenuItem onSelect={() => onAction({ kind: 'end', window })}>End now…</MenuItem>}
+        <MenuItem danger onSelect={() => onAction({ kind: 'remove', window })}>
+          Remove…
+        </MenuItem>
+      </Menu>
+    );
+  },
+});
