@@ -24,7 +24,7 @@ export async function postgresProxy(to: string): Promise<PostgresProxy> {
   const all = new Set<Socket>();
   let refuses = false;
   let ignoresEnd = false;
-  const server = createServer((client) => {
+  const server = createServer({ allowHalfOpen: true }, (client) => {
     if (refuses) {
       client.destroy();
       return;
@@ -37,6 +37,9 @@ export async function postgresProxy(to: string): Promise<PostgresProxy> {
     }
     client.on('data', (data) => {
       if (!ignoresEnd || !data.equals(terminate)) upstream.write(data);
+    });
+    client.on('end', () => {
+      if (!ignoresEnd) upstream.end();
     });
     client.on('close', () => clients.delete(client));
     upstream.on('data', (data) => client.write(data));

@@ -254,14 +254,17 @@ test('leaves connections for readers while several transcripts are removed', asy
 
 test('reads the bytes after a removed row, and counts only those that are there', async () => {
   const { url, sql, transcripts } = await database();
-  await sql(`insert into terminal_transcripts values ('${id}', '', 12, 1)`);
-  await sql(`insert into terminal_chunks values ('${id}', 0, 4, 0, 'one\n'), ('${id}', 8, 4, 0, 'two\n')`);
-  expect(await transcripts.digest(id)).toEqual(digestOf('one\ntwo\n'));
-  expect(String(Buffer.from(await transcripts.part(id, 5, 12)))).toBe('two\n');
+  // A query returns no row after one of this size.
+  const size = 1024 * 1024;
+  await sql(`insert into terminal_transcripts values ('${id}', '', ${size + 8}, 1)`);
+  await sql(`insert into terminal_chunks values ('${id}', 0, ${size}, 0, repeat('x', ${size})::bytea),
+    ('${id}', ${size + 4}, 4, 0, 'two\n')`);
+  expect(await transcripts.digest(id)).toEqual(digestOf(`${'x'.repeat(size)}two\n`));
+  expect(String(Buffer.from(await transcripts.part(id, size + 1, size + 8)))).toBe('two\n');
   const client = new Client({ connectionString: url, types: rowTypes });
   await client.connect();
   open.push({ close: () => client.end() });
-  for await (const { size, content } of allTranscripts(client)) expect((await buffer(content)).length).toBe(size);
+  for await (const one of allTranscripts(client)) expect((await buffer(one.content)).length).toBe(one.size);
 });
 
 test('stores a moved transcript durably, whatever the settings of the connection', async () => {
