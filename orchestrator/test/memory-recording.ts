@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Recording, TranscriptDigest } from '../src/store/transcripts/transcript-writer.ts';
+import type { Recording, TranscriptDigest } from '../src/store/transcripts/transcripts.ts';
 
 /** A recording in memory that writes immediately or when the test requests it. */
 export class MemoryRecording implements Recording {

@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto';
 import { systemClock } from '../../lib/src/clock.ts';
 import { LiveTerminal } from '../src/domain/terminals/live-terminal.ts';
-import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
+import { openFileTranscripts } from '../src/store/transcripts/transcripts-files.ts';
 import { say } from './say.ts';
 import { defaultRules, MemoryShell } from './terminals.ts';
+import { transcriptsIn } from './transcripts.ts';
 
 /**
  * Records a shell that never stops. For each chunk that is shown, prints the length and the hash of all output so far.
  */
-const [directory, sessionId] = process.argv.slice(2) as [string, string];
-const transcripts = await openTranscripts(directory, systemClock);
+const [place, sessionId] = process.argv.slice(2) as [string, string];
+const transcripts = place.startsWith('postgres:')
+  ? transcriptsIn(place, { clock: systemClock })
+  : await openFileTranscripts(place, systemClock);
 const recording = await transcripts.create(sessionId, (reason) => {
   throw reason;
 });

@@ -7,7 +7,7 @@ import type { TerminalParts } from '../src/domain/terminals/open-terminal.ts';
 import type { Shell, ShellEvents, ShellOptions, Shells } from '../src/domain/terminals/shells.ts';
 import type { TerminalClient, TerminalNotice } from '../src/domain/terminals/terminal-client.ts';
 import { createTerminals } from '../src/domain/terminals/terminals.ts';
-import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
+import { openFileTranscripts } from '../src/store/transcripts/transcripts-files.ts';
 import type { Domain } from './domain.ts';
 import { scratchDirectory } from './scratch.ts';
 
@@ -157,7 +157,7 @@ export function terminalsFixture() {
   afterAll(() => rmSync(root, { recursive: true, force: true }));
   return async ({ context, clock }: Domain, given: Partial<TerminalParts> & { directory?: string } = {}) => {
     const directory = given.directory ?? join(root, String(++count));
-    const transcripts = given.transcripts ?? (await openTranscripts(directory, clock));
+    const transcripts = given.transcripts ?? (await openFileTranscripts(directory, clock));
     const parts: TerminalParts = {
       clock,
       transcripts,

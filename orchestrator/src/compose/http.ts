@@ -83,7 +83,7 @@ export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
     configSchemas: { [configSchemaId]: configJsonSchema, [agentConfigSchemaId]: agentConfigJsonSchema },
     ready: domain.health.isReady,
     requireDiskSpace: (route) => {
-      if (domain.disk.low) refuseGrowth(route, db.kind === 'postgres');
+      if (domain.disk.low && db.kind === 'sqlite') refuseGrowth(route);
     },
     telemetry: {
       answered: telemetry.answered,

@@ -104,13 +104,14 @@ async function start(
   const addresses = new Addresses(config, tls);
 
   const telemetry = createTelemetry({ processMetrics: true });
+  const incarnation = randomBytes(16).toString('hex');
+  const onCommit = (units: number, ms: number) => telemetry.committed(units, ms / 1000);
   const store = await openStore(
     config,
     dataDir,
-    { clock, log, onFatal: options.onFatal, onCommit: (units, ms) => telemetry.committed(units, ms / 1000) },
+    { incarnation, clock, log, onFatal: options.onFatal, onCommit },
     disposables,
   );
-  const incarnation = randomBytes(16).toString('hex');
   // The lock on the directory or the database proves that all previous processes have ended. A database that was
   // restored from a PostgreSQL backup still lists the process that was running when the backup was created.
   await closeOtherReplicas(store.db, incarnation);

@@ -10,7 +10,8 @@ import { anyChannel } from '../store/queries/channels.ts';
 import { anySecret } from '../store/queries/secrets.ts';
 import { openSamples } from '../store/samples/open-samples.ts';
 import type { SampleStore } from '../store/samples/samples.ts';
-import { openTranscripts, type Transcripts } from '../store/transcripts/transcripts.ts';
+import { openTranscripts } from '../store/transcripts/open-transcripts.ts';
+import type { Transcripts } from '../store/transcripts/transcripts.ts';
 
 /** The stores on disk and in the database, and the keys that encrypt secrets. */
 export interface Store {
@@ -21,6 +22,8 @@ export interface Store {
 }
 
 export interface StoreOptions {
+  /** ID of this process. */
+  readonly incarnation: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly onFatal: (reason: Error) => void;
@@ -64,8 +67,8 @@ export async function openStore(
       { keys: secretKeys.ids },
       'secrets key rotation is incomplete; all secrets can be read. Run `muster secrets rotate-key` to complete it',
     );
-  const transcripts = await openTranscripts(join(dataDir, 'terminals'), clock);
-  disposables.add(() => transcripts.stop());
+  const transcripts = await openTranscripts(location, dataDir, options.incarnation, { clock, log: part });
+  disposables.add(() => transcripts.close());
   return { db, samples, transcripts, secretKeys };
 }
 

@@ -10,7 +10,7 @@ import { restoredKey } from '../domain/fleet/restored.ts';
 import { rawPublicKey } from '../identity/ed25519-key.ts';
 import { keyIdsOf } from '../identity/secret-keys.ts';
 import { compatibleFromOf, newerSchemaNote, versionOf } from '../store/migrate.ts';
-import { openTranscripts } from '../store/transcripts/transcripts.ts';
+import { openFileTranscripts } from '../store/transcripts/transcripts-files.ts';
 import { exportDatabase } from '../store/transfer/transfer.ts';
 import { postgresSnapshot } from '../store/transfer/transfer-postgres.ts';
 import { sqliteSnapshot } from '../store/transfer/transfer-sqlite.ts';
@@ -21,6 +21,7 @@ import {
   type TransferSource,
   type TransferTable,
 } from '../store/transfer/transfer-table.ts';
+import { transcriptTables } from '../store/transfer/transfer-transcripts.ts';
 import { version as musterVersion } from '../version.ts';
 import {
   type BackupHeader,
@@ -66,8 +67,11 @@ const pieceBytes = 4 * 1024 * 1024;
  * while a snapshot is being read.
  */
 const maxLogGrowth = 1024 ** 3;
-/** Tables that a backup omits, so that operators must sign in again after a restore. */
+/**
+ * Tables that a backup omits, so that operators must sign in again after a restore. Transcripts have their own entries.
+ */
 const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes', 'terminal_tickets']);
+const omits = (table: string): boolean => excludedTables.has(table) || transcriptTables.has(table);
 
 /**
  * Writes a backup.
@@ -113,10 +117,12 @@ async function writeEntries(options: BackupOptions, put: (bytes: Uint8Array) => 
   const identity = readPrivateFile(join(dataDir, 'identity.key'));
   if (identity === null)
     throw new Error(`${dataDir} is not the data directory of an orchestrator: it has no identity.key`);
+  // With PostgreSQL, an orchestrator may be moving files into the database. A file that is missing here is in the snapshot.
+  const former = config.database_url === null ? null : await transcriptFiles(options);
   const { snapshot, secretsKeys } = await consistentSnapshot(options);
   try {
     // Lists transcripts with their sizes at the time of the snapshot. Output after the snapshot is omitted.
-    const transcripts = without.includes('transcripts') ? [] : await transcriptsOf(dataDir);
+    const files = former ?? (await transcriptFiles(options));
     const ownKeys = secretsKeys === null ? [] : keyIdsOf(secretsKeys);
     const applied = await snapshot.applied();
     const header: BackupHeader = {
@@ -144,9 +150,7 @@ async function writeEntries(options: BackupOptions, put: (bytes: Uint8Array) => 
       ['tls_key.pem', config.tls_key],
     ] as const)
       if (path !== null) await archive.text(`config/${name}`, await readFile(path, 'utf8'));
-    let recorded = 0;
-    for (const { id, size } of transcripts)
-      if (await archive.file(`terminals/${id}.cast`, join(dataDir, 'terminals', `${id}.cast`), size)) recorded++;
+    const recorded = await writeTranscripts(archive, snapshot, files, options);
     const watch = await logWatch(config, dataDir);
     const samples = without.includes('metrics') ? 0 : await writeSamples(archive, snapshot, watch);
     const about = { id: header.id, created_at: header.created_at };
@@ -200,16 +204,47 @@ async function consistentSnapshot({
   }
 }
 
-async function transcriptsOf(dataDir: string): Promise<{ id: string; size: number }[]> {
+interface TranscriptFile {
+  readonly id: string;
+  readonly size: number;
+}
+
+async function transcriptFiles({ dataDir, without }: BackupOptions): Promise<TranscriptFile[]> {
   const directory = join(dataDir, 'terminals');
-  if (!(await stat(directory).catch(() => null))) return [];
-  const found: { id: string; size: number }[] = [];
-  for (const id of (await (await openTranscripts(directory, systemClock)).ids()).sort()) {
+  if (without.includes('transcripts') || !(await stat(directory).catch(() => null))) return [];
+  const found: TranscriptFile[] = [];
+  const transcripts = await openFileTranscripts(directory, systemClock);
+  for (const id of await transcripts.ids({ after: '', below: '~', limit: Number.POSITIVE_INFINITY })) {
     // The file may no longer exist, because the retention task may have deleted the transcript.
     const about = await stat(join(directory, `${id}.cast`)).catch(() => null);
     if (about) found.push({ id, size: about.size });
   }
   return found;
+}
+
+/** @returns the number of transcripts */
+async function writeTranscripts(
+  archive: Archive,
+  snapshot: Snapshot,
+  files: readonly TranscriptFile[],
+  { config, dataDir, without }: BackupOptions,
+): Promise<number> {
+  const written = new Set<string>();
+  const nameOf = (id: string) => `terminals/${id}.cast`;
+  if (!without.includes('transcripts'))
+    for await (const { id, size, content } of snapshot.transcripts()) {
+      await archive.content(nameOf(id), size, content);
+      written.add(id);
+    }
+  for (const { id, size } of files) {
+    if (written.has(id)) continue;
+    if (await archive.file(nameOf(id), join(dataDir, 'terminals', `${id}.cast`), size)) written.add(id);
+    else if (config.database_url !== null)
+      throw new TransferRefused(
+        'a transcript was deleted, or moved into the database, during the backup: run the backup again',
+      );
+  }
+  return written.size;
 }
 
 async function writeSamples(archive: Archive, snapshot: Snapshot, watch: () => Promise<void>): Promise<number> {
@@ -262,7 +297,7 @@ class BackupSource implements TransferSource {
   close = () => this.#of.close();
 
   async *rows(table: TransferTable): AsyncGenerator<readonly TransferRow[]> {
-    if (excludedTables.has(table.name)) return;
+    if (omits(table.name)) return;
     const at = (name: string) => table.columns.findIndex((column) => column.name === name);
     if (table.name === 'settings') {
       const all: TransferRow[] = [];
@@ -311,26 +346,31 @@ class Archive {
       throw error;
     });
     if (handle === null) return false;
-    const hash = createHash('sha256');
-    let left = size;
     try {
-      await this.#put(tarHeader({ name, size }, this.#seconds));
-      const buffer = Buffer.alloc(Math.min(256 * 1024, size));
-      while (left > 0) {
-        const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, left), size - left);
-        if (bytesRead === 0) break;
-        const piece = buffer.subarray(0, bytesRead);
-        hash.update(piece);
-        left -= bytesRead;
-        await this.#put(piece);
-      }
+      const stream = handle.createReadStream({ end: size - 1, highWaterMark: 256 * 1024, autoClose: false });
+      await this.content(name, size, size === 0 ? [] : (stream as AsyncIterable<Buffer>));
     } finally {
       await handle.close();
     }
-    if (left !== 0) throw new TransferRefused(`${path} was truncated during the backup: run the backup again`);
+    return true;
+  }
+
+  /**
+   * Writes an entry.
+   * @param size length of the content in bytes
+   */
+  async content(name: string, size: number, pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
+    const hash = createHash('sha256');
+    let left = size;
+    await this.#put(tarHeader({ name, size }, this.#seconds));
+    for await (const piece of pieces) {
+      hash.update(piece);
+      left -= piece.length;
+      if (left >= 0) await this.#put(piece);
+    }
+    if (left !== 0) throw new TransferRefused(`${name} changed during the backup: run the backup again`);
     await this.#put(tarPadding(size));
     this.#entries.push({ name, size, sha256: hash.digest('hex') });
-    return true;
   }
 
   /** Splits text into several entries in one folder. */

@@ -1,7 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
+import { systemClock } from '../../../lib/src/clock.ts';
 import { happen, placeAll } from '../../test/audit.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { oneMore } from '../../test/databases/migrations.ts';
@@ -9,6 +11,7 @@ import { newAdmin, newAgent, openDomain } from '../../test/domain.ts';
 import { getOperation } from '../../test/reading.ts';
 import { tokenOf } from '../../test/real-api.ts';
 import { scratchDirectory } from '../../test/scratch.ts';
+import { transcriptsIn } from '../../test/transcripts.ts';
 import { DatabaseUrl } from '../config/database-url.ts';
 import { configSchema } from '../config/schema.ts';
 import { createToken, listTokens } from '../domain/agents/enrollment.ts';
@@ -22,6 +25,7 @@ import { migrations } from '../store/migrations/index.ts';
 import { openPostgresSamples } from '../store/samples/samples-postgres.ts';
 import { openSqliteSamples } from '../store/samples/samples-sqlite.ts';
 import { openSqliteFile } from '../store/sqlite/sqlite-connection.ts';
+import { openTranscripts } from '../store/transcripts/open-transcripts.ts';
 import { inspectPostgres } from '../store/transfer/transfer-postgres.ts';
 import { verifyBackup } from './backup-read.ts';
 import { writeBackup } from './backup-write.ts';
@@ -175,6 +179,38 @@ describeDatabases('backup and restore', (fixture) => {
       sampleAt(from.domain.now() + 60),
     ]);
     await samples.close();
+  });
+
+  test('backs up transcripts in the database, and those in files that are not moved yet', async () => {
+    if (fixture.kind === 'sqlite') return;
+    const from = await filled();
+    const [open, ended] = ['01KAGZ8R3E5F6G7H8J9K0M1N2Q', '01KAGZ8R3E5F6G7H8J9K0M1N2R'];
+    const transcripts = transcriptsIn(from.where);
+    const recording = await transcripts.create(open, () => {});
+    await new Promise<void>((done) => recording.append('{}\n', done));
+    const other = await transcripts.create(ended, () => {});
+    other.append('[1,"o","x"]\n'.repeat(200_000));
+    await other.finish();
+    await transcripts.pack();
+    // A start that was killed while moving a file leaves it as well.
+    await transcripts.store(terminal, [Buffer.from(cast)] as never);
+    const bytes = await backupOf(from);
+    await new Promise<void>((done) => recording.append('later\n', done));
+    await recording.finish();
+    expect(await verifyBackup(bytesOf(bytes), nobody)).toMatchObject({ transcripts: 3 });
+    const to = await createOrchestrator();
+    expect(await restoreTo(to, bytes)).toMatchObject({ transcripts: 3 });
+    await transcripts.close();
+
+    // The first start moves the restored files into the database.
+    const location = { file: '', postgres: { url: to.where, poolSize: 1, statementTimeout: 10 } };
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    const restored = await openTranscripts(location, to.dataDir, 'next', { clock: systemClock, log });
+    await vi.waitFor(() => expect(readdirSync(join(to.dataDir, 'terminals'))).toEqual([]), 5_000);
+    const contents = [cast, '{}\n', '[1,"o","x"]\n'.repeat(200_000)];
+    for (const [n, id] of [terminal, open, ended].entries())
+      expect(String(await buffer((await restored.cast(id))!)) === contents[n], id).toBe(true);
+    await restored.close();
   });
 
   test('refuses a truncated or modified backup, and leaves no file behind', async () => {

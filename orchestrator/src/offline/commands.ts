@@ -89,7 +89,7 @@ const exporting: OfflineCommand = {
 
 Writes all tables of a database to a file, or to standard output for \`-\`, in a
 format that every supported database can import. Only you can read the file. Not
-included: terminal transcripts, metrics, and the keys in the data directory,
+included: metrics, transcripts in the data directory, and the keys there,
 without which agents refuse the orchestrator and secrets cannot be decrypted.
 Refuses a database in use by an orchestrator.
 
@@ -112,7 +112,7 @@ Examples:
           ? exportDatabase(source, writerTo(terminal.stdout), about)
           : intoFile(file, (write) => exportDatabase(source, write, about)));
         terminal.tell(`exported ${report.rows} rows of ${report.tables.length} tables`);
-        terminal.tell('not included: the keys in the data directory, transcripts, and metrics');
+        terminal.tell('not included: metrics, and the keys and transcripts in the data directory');
         const note = newerSchemaNote(report.schema_version);
         if (note !== null) terminal.tell(note);
         return { database: database.name, ...report };

@@ -11,7 +11,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { missingMount } from '../../test/databases/small-file-system.ts';
 import { outputLines } from './cast.ts';
-import { openTranscripts } from './transcripts/transcripts.ts';
+import { openFileTranscripts } from './transcripts/transcripts-files.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'muster-transcript-faults-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -30,7 +30,7 @@ test.each([1, 400])(
     }
     if (child.signalCode === null) await once(child, 'exit');
     expect(child.signalCode).toBe('SIGKILL');
-    const transcripts = await openTranscripts(directory, new ManualClock());
+    const transcripts = await openFileTranscripts(directory, new ManualClock());
     const raw = await buffer((await transcripts.raw(id))!);
     const [length, sha256] = (shown.at(-1) as string).split(' ');
     expect(raw.length).toBeGreaterThanOrEqual(Number(length));
@@ -48,7 +48,7 @@ test('reports a full disk once, and keeps file and digest consistent with the co
   mkdirSync(small);
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small]);
   try {
-    const transcripts = await openTranscripts(join(small, 'terminals'), new ManualClock());
+    const transcripts = await openFileTranscripts(join(small, 'terminals'), new ManualClock());
     const onFailure = vi.fn();
     const recording = await transcripts.create(id, onFailure);
     let expected = '';
@@ -78,7 +78,7 @@ test('confirms every line that a full disk stored completely, even if lines were
   mkdirSync(small);
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small]);
   try {
-    const transcripts = await openTranscripts(join(small, 'terminals'), new ManualClock());
+    const transcripts = await openFileTranscripts(join(small, 'terminals'), new ManualClock());
     const onFailure = vi.fn();
     const recording = await transcripts.create(id, onFailure);
     let expected = '';
@@ -113,7 +113,7 @@ test.each([
   const directory = mkdtempSync(join(root, 'harmed-'));
   const file = join(directory, `${id}.cast`);
   const clock = new ManualClock();
-  const transcripts = await openTranscripts(directory, clock);
+  const transcripts = await openFileTranscripts(directory, clock);
   const onFailure = vi.fn();
   const recording = await transcripts.create(id, onFailure);
   const shown = () => new Promise<void>((done) => recording.append(outputLines(1, Buffer.from('shown')), done));
@@ -133,14 +133,14 @@ test.each([
 
 test('throws when the transcript cannot be created, and leaves no file', async () => {
   const directory = join(root, 'gone');
-  const transcripts = await openTranscripts(directory, new ManualClock());
+  const transcripts = await openFileTranscripts(directory, new ManualClock());
   rmSync(directory, { recursive: true });
   await expect(transcripts.create(id, () => {})).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
 test('syncs all transcripts twice a second with one timer, and syncs each one when it is finished', async () => {
   const clock = new ManualClock();
-  const transcripts = await openTranscripts(join(root, 'synced'), clock);
+  const transcripts = await openFileTranscripts(join(root, 'synced'), clock);
   const after = vi.spyOn(clock, 'after');
   const ids = Array.from({ length: 5 }, (_, n) => `${id.slice(0, -1)}${n}`);
   const recordings = await Promise.all(ids.map((one) => transcripts.create(one, () => {})));

@@ -9,7 +9,7 @@ import {
   resizeLine,
   unfinishedBytes,
 } from '../../store/cast.ts';
-import type { Recording, TranscriptDigest } from '../../store/transcripts/transcript-writer.ts';
+import type { Recording, TranscriptDigest } from '../../store/transcripts/transcripts.ts';
 import { type Actor, systemActor } from '../shared/context.ts';
 import type { Shell, ShellEvents, ShellExit } from './shells.ts';
 import type { TerminalClient, TerminalConnectionEvents, TerminalNotice } from './terminal-client.ts';

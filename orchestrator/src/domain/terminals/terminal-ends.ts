@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { endTerminal } from '../../store/queries/terminals.ts';
 import { statement } from '../../store/transaction.ts';
-import type { TranscriptDigest } from '../../store/transcripts/transcript-writer.ts';
+import type { TranscriptDigest } from '../../store/transcripts/transcripts.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import type { TerminalEnd } from './live-terminal.ts';

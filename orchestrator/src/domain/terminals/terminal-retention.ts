@@ -1,4 +1,4 @@
-import { decodeTime, encodeTime } from 'ulid';
+import { encodeTime } from 'ulid';
 import { deleteTerminals, endedTerminals, knownTerminals } from '../../store/queries/terminals.ts';
 import { statement } from '../../store/transaction.ts';
 import type { Transcripts } from '../../store/transcripts/transcripts.ts';
@@ -28,21 +28,22 @@ export async function pruneTerminals(
     const expired = (await db.all(endedTerminals, { after, below, before, limit: atOnce })).map(
       (row) => row.session_id,
     );
-    const ids = await removeFiles(context, transcripts, expired);
+    const ids = await removeTranscripts(context, transcripts, expired);
     if (ids.length > 0) await db.write({ name: 'terminals/prune', statements: [statement(deleteTerminals, { ids })] });
     removed += ids.length;
     if (expired.length < atOnce) break;
     after = expired.at(-1) as string;
   }
-  await pruneOrphans(context, transcripts, before * 1000);
+  await pruneOrphans(context, transcripts, below);
   return removed;
 }
 
 /**
- * Removes session files.
- * @returns the sessions whose files were removed. The other sessions keep their rows, so that the removal is retried
+ * Removes transcripts.
+ * @returns the sessions whose transcripts were removed. The other sessions keep their rows, so that the removal is
+ *   retried
  */
-async function removeFiles(
+async function removeTranscripts(
   { log }: Pick<Context, 'log'>,
   transcripts: Pick<Transcripts, 'remove'>,
   ids: readonly string[],
@@ -65,13 +66,17 @@ async function removeFiles(
 async function pruneOrphans(
   context: Pick<Context, 'db' | 'log'>,
   transcripts: Pick<Transcripts, 'remove' | 'ids'>,
-  beforeMs: number,
+  below: string,
 ): Promise<void> {
-  const old = (await transcripts.ids()).filter((id) => decodeTime(id) < beforeMs);
-  for (let from = 0; from < old.length; from += atOnce) {
-    const ids = old.slice(from, from + atOnce);
+  for (let after = ''; ; ) {
+    const ids = await transcripts.ids({ after, below, limit: atOnce });
     const known = new Set((await context.db.all(knownTerminals, { ids })).map((row) => row.session_id));
-    const orphans = ids.filter((id) => !known.has(id));
-    await removeFiles(context, transcripts, orphans);
+    await removeTranscripts(
+      context,
+      transcripts,
+      ids.filter((id) => !known.has(id)),
+    );
+    if (ids.length < atOnce) return;
+    after = ids.at(-1) as string;
   }
 }

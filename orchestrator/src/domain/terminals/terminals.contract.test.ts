@@ -14,6 +14,7 @@ import {
   terminalsFixture,
   ticketOf,
 } from '../../../test/terminals.ts';
+import { transcriptsIn } from '../../../test/transcripts.ts';
 import { defineQuery } from '../../store/query.ts';
 import { setStatus } from '../agents/agents.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -531,6 +532,38 @@ describeDatabases('terminals', (fixture) => {
     expect((await audit()).at(-1)?.metadata).toMatchObject({ status: 'interrupted', ...digest });
     await (await next.terminals.interruptLeftovers()).recorded;
     expect(await events()).toHaveLength(4);
+  });
+
+  test('ends a terminal whose session another process has interrupted, and shows none of its later output', async () => {
+    if (fixture.kind === 'sqlite') return;
+    const at = await fixture.newAddress();
+    const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
+    const { actor } = await newAdmin(domain);
+    await newAgent(domain, actor, 'web-1');
+    const admin: TerminalAsker = { actor, role: 'admin' };
+    const shells = new MemoryShells();
+    const [own, others] = ['own', 'other'].map((incarnation) => transcriptsIn(at, { incarnation }));
+    const { terminals } = await openTerminals(domain, { shells, transcripts: own! });
+    const opened = await terminals.open(admin, 'web-1', {});
+    const client = new MemoryClient();
+    await terminals.connect(ticketOf(opened), opened.session_id, client);
+    shells.last.says('shown');
+    await vi.waitFor(() => expect(client.shown).toBe('shown'));
+    const other = await openTerminals(domain, { transcripts: others! });
+    expect(await text(await other.terminals.transcript(admin, opened.session_id, 'raw'))).toBe('shown');
+    await (await other.terminals.interruptLeftovers()).recorded;
+    const ended = await other.terminals.get(opened.session_id);
+    expect(ended).toMatchObject({ status: 'interrupted', transcript_sha256: expect.any(String) });
+    shells.last.says('late');
+    await vi.waitFor(() => expect(client.over).toBe('closed'));
+    expect([client.code, client.shown]).toEqual(['terminal_unrecorded', 'shown']);
+    expect(await other.terminals.get(opened.session_id)).toEqual(ended);
+    const cast = await buffer(await other.terminals.transcript(admin, opened.session_id, 'asciicast'));
+    expect(createHash('sha256').update(cast).digest('hex')).toBe(ended.transcript_sha256);
+    domain.clock.advance(91 * 86_400_000);
+    expect(await pruneTerminals(domain.context, others!, 90)).toBe(1);
+    expect(await own!.has(opened.session_id)).toBe(false);
+    for (const transcripts of [own!, others!]) await transcripts.close();
   });
 
   test('finishes startup before the transcripts of leftover sessions are read', async () => {

@@ -35,12 +35,9 @@ export const allowed: ReadonlySet<string> = new Set([
 export const growsNothing = ({ id, method }: Pick<Route, 'id' | 'method'>): boolean =>
   method === 'GET' || method === 'DELETE' || allowed.has(id);
 
-/**
- * @param rowsElsewhere whether the database is on another machine, in which case only routes that write to this machine
- *   are refused
- */
-export function refuseGrowth(route: Pick<Route, 'id' | 'method'>, rowsElsewhere: boolean): void {
-  if (growsNothing(route) || (rowsElsewhere && route.id !== 'openTerminal')) return;
+/** Refuses requests that add data. With PostgreSQL, data is on another disk, and nothing is refused. */
+export function refuseGrowth(route: Pick<Route, 'id' | 'method'>): void {
+  if (growsNothing(route)) return;
   throw new MusterError(
     'storage_full',
     'The orchestrator’s disk is nearly full, and its free space is reserved for agent reports; nothing was changed',

@@ -15,6 +15,7 @@ import { replicas } from './0028-replicas.ts';
 import { linkIncarnations } from './0029-link-incarnations.ts';
 import { signInAndTicketRows } from './0030-sign-in-and-ticket-rows.ts';
 import { appliedModules } from './0031-applied-modules.ts';
+import { terminalChunks } from './0032-terminal-chunks.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -64,4 +65,5 @@ export const migrations: readonly Migration[] = [
   linkIncarnations,
   signInAndTicketRows,
   appliedModules,
+  terminalChunks,
 ];

@@ -1,31 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, stat } from 'node:fs/promises';
 import type { Clock } from '../../../../lib/src/clock.ts';
-
-/** Hash and size of a complete transcript. */
-export interface TranscriptDigest {
-  /** SHA-256 of the file, in hex. */
-  readonly sha256: string;
-  readonly bytes: number;
-}
-
-/** A transcript that is being written. A line is recorded once it has been written to the file. */
-export interface Recording {
-  /** Number of bytes in the file, which contains only complete lines. */
-  readonly written: number;
-  /** Number of bytes in the file and in the queue. */
-  readonly size: number;
-  /**
-   * Appends complete lines. Does nothing after a failure.
-   * @param done called when the lines have been written, in the order of the calls to `append`
-   */
-  append(lines: string, done?: () => void): void;
-  /**
-   * Writes and syncs the remaining lines, and closes the file. After a failure, the digest covers the lines that were
-   * written.
-   */
-  finish(): Promise<TranscriptDigest>;
-}
+import type { Recording, TranscriptDigest } from './transcripts.ts';
 
 /**
  * Sync interval in milliseconds. A power failure loses at most the output from one interval and one sync, which is less
@@ -145,6 +121,8 @@ export class FileRecording implements Recording {
 
   /** Writes the queued lines. Appends that arrive during a write share the next write. */
   async #write(): Promise<void> {
+    // Ensures that this does not end, and reset `#writing`, before its promise is assigned to `#writing`.
+    await null;
     while (this.#waiting.length > 0 && !this.#failed) {
       const batch = this.#waiting;
       this.#waiting = [];

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { CastReplay, outputLines, readCastLine, resizeLine, unfinishedBytes } from '../cast.ts';
 import { shownBytes } from './transcript-lines.ts';
-import { openTranscripts } from './transcripts.ts';
+import { openFileTranscripts } from './transcripts-files.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'muster-transcripts-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -23,7 +23,7 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 
 test('writes a transcript in order, readable only by its owner, and returns its digest', async () => {
   const directory = join(root, 'kept');
-  const transcripts = await openTranscripts(directory, new ManualClock());
+  const transcripts = await openFileTranscripts(directory, new ManualClock());
   expect(statSync(directory).mode & 0o777).toBe(0o700);
   expect(await transcripts.has(id)).toBe(false);
   expect(await transcripts.raw(id)).toBeNull();
@@ -51,14 +51,14 @@ test('writes a transcript in order, readable only by its owner, and returns its 
     Array.from({ length: 50 }, (_, n) => `${n} `).join(''),
   );
   expect(Buffer.from(await transcripts.part(id, 3, 9))).toEqual(bytes.subarray(3, 9));
-  expect(await transcripts.ids()).toEqual([id]);
+  expect(await transcripts.ids({ after: '', below: 'Z', limit: 9 })).toEqual([id]);
   await transcripts.remove(id);
   expect(existsSync(file)).toBe(false);
 });
 
 test('refuses IDs that refer to a path outside the directory', async () => {
   const directory = join(root, 'inner');
-  const transcripts = await openTranscripts(directory, new ManualClock());
+  const transcripts = await openFileTranscripts(directory, new ManualClock());
   writeFileSync(join(root, `${id}.cast`), 'not theirs');
   for (const tried of [`../${id}`, `..%2f${id}`, `/${id}`, `${id}\0`, '.', '', 'x'.repeat(5000)]) {
     expect(await transcripts.has(tried), tried).toBe(false);
@@ -169,7 +169,7 @@ test('returns the output in a truncated file and skips invalid lines', async () 
 
 test('repairs a file that a killed process left incomplete, without changing its output', async () => {
   const directory = join(root, 'repaired');
-  const transcripts = await openTranscripts(directory, new ManualClock());
+  const transcripts = await openFileTranscripts(directory, new ManualClock());
   const file = join(directory, `${id}.cast`);
   await transcripts.repair(id);
   expect(existsSync(file)).toBe(false);

@@ -5,6 +5,7 @@ import { migrations } from '../migrations/index.ts';
 import { applyMigration, migratePostgres } from '../postgres/migrate-postgres.ts';
 import { rowTypes } from '../postgres/postgres-row-types.ts';
 import { connect, connectionSettings } from '../postgres/postgres-settings.ts';
+import { allTranscripts, type StoredTranscript } from '../transcripts/transcript-rows.ts';
 import {
   parentsFirst,
   type Snapshot,
@@ -220,12 +221,23 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
    * Uses a separate, shorter transaction with the same snapshot, because a partition cannot be dropped while it is
    * locked for reading.
    */
-  async *samples(): AsyncGenerator<readonly TransferRow[]> {
-    const client = await connect(connectionSettings({ url: this.#url, applicationName: snapshotName }));
+  samples(): AsyncIterable<readonly TransferRow[]> {
+    return this.#sharing((client) =>
+      fetched(client, `select node_id, collected_at, ${measureNames.join(', ')} from samples`),
+    );
+  }
+
+  transcripts(): AsyncIterable<StoredTranscript> {
+    return this.#sharing(allTranscripts);
+  }
+
+  async *#sharing<T>(read: (client: Client) => AsyncIterable<T>): AsyncGenerator<T> {
+    const settings = connectionSettings({ url: this.#url, applicationName: snapshotName });
+    const client = await connect({ ...settings, types: rowTypes });
     try {
       await client.query('begin isolation level repeatable read read only');
       await client.query(`set transaction snapshot '${this.#id.replaceAll("'", '')}'`);
-      yield* fetched(client, `select node_id, collected_at, ${measureNames.join(', ')} from samples`);
+      yield* read(client);
       await client.query('commit');
     } finally {
       await client.end();

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { measureNames } from '@muster/protocol';
 import type { Database, Statement } from 'better-sqlite3';
 import { type AppliedMigration, appliedMigrationsSql } from '../migrate.ts';
@@ -17,6 +17,12 @@ import {
   type TransferTarget,
   type TransferType,
 } from './transfer-table.ts';
+import {
+  createTranscriptTables,
+  dropTranscripts,
+  extractTranscripts,
+  nameTranscripts,
+} from './transfer-transcripts.ts';
 
 /**
  * Exports and imports SQLite databases. Except for a snapshot, the caller must hold the data directory lock, so that no
@@ -134,6 +140,8 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
       }
   }
 
+  async *transcripts(): AsyncGenerator<never> {}
+
   async *samples(): AsyncGenerator<readonly TransferRow[]> {
     const db = this.#samples;
     if (!db) return;
@@ -166,6 +174,8 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
 class SqliteTarget extends SqliteSource implements TransferTarget {
   readonly #file: string;
   readonly #now: () => number;
+  /** Directory of the transcripts. */
+  readonly #transcripts: string;
   readonly #inserts = new Map<string, Statement<unknown[]>>();
   #done = false;
 
@@ -173,6 +183,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     removeDatabase(`${file}.importing`);
     super(`${file}.importing`, file);
     this.#file = file;
+    this.#transcripts = join(dirname(file), 'terminals');
     this.#now = now;
   }
 
@@ -180,6 +191,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     if (existsSync(this.#file) && statSync(this.#file).size > 0)
       throw new TransferRefused(`a database already exists at ${this.#file}: import into a data directory without one`);
     migrateSqlite(`${this.#file}.importing`, { migrations: migrations.slice(0, version), now: this.#now });
+    createTranscriptTables(this.db, version);
     // Does not use a write-ahead log, because no other process uses the file, and it is deleted after a failure.
     this.db.pragma('journal_mode = delete');
     this.db.pragma('synchronous = off');
@@ -213,12 +225,19 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
   async commit(): Promise<void> {
     const broken = this.db.pragma('foreign_key_check') as { table: string }[];
     if (broken.length > 0) throw new TransferRefused(`a row of ${broken[0]?.table} has no parent row`);
+    const hasTranscripts = extractTranscripts(this.db, this.#transcripts);
     this.db.exec('commit');
+    // Returns the space of the transcripts, which are in files now.
+    if (hasTranscripts) this.db.exec('vacuum');
     this.db.close();
     const filling = `${this.#file}.importing`;
     // Creates no backup before the migration, because the file is new.
     migrateSqlite(filling, { migrations, now: this.#now, backup: false });
     sync(filling);
+    if (hasTranscripts) {
+      nameTranscripts(this.#transcripts);
+      sync(this.#transcripts);
+    }
     removeDatabase(this.#file);
     renameSync(filling, this.#file);
     sync(dirname(this.#file));
@@ -227,7 +246,9 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
 
   override async close(): Promise<void> {
     if (this.db.open) this.db.close();
-    if (!this.#done) removeDatabase(`${this.#file}.importing`);
+    if (this.#done) return;
+    removeDatabase(`${this.#file}.importing`);
+    dropTranscripts(this.#transcripts);
   }
 }
 

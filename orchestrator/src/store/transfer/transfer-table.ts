@@ -1,4 +1,5 @@
 import type { AppliedMigration } from '../migrate.ts';
+import type { StoredTranscript } from '../transcripts/transcript-rows.ts';
 
 /** Interfaces for moving the rows of all tables from one database to another. */
 
@@ -50,6 +51,8 @@ export interface Snapshot extends TransferSource {
    * Iterates over samples in no particular order. Each row has the node ID, the time, and the measures in schema order.
    */
   samples(): AsyncIterable<readonly TransferRow[]>;
+  /** Iterates over the transcripts in the database; none with SQLite, which has them in files. */
+  transcripts(): AsyncIterable<StoredTranscript>;
 }
 
 /** An empty database that is filled in one transaction. */

@@ -1,11 +1,22 @@
-import { createReadStream, createWriteStream, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import Sqlite from 'better-sqlite3';
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { liveBytes } from '../../../../lib/test/live-memory.ts';
 import { testTime } from '../../../test/databases/databases.ts';
 import { databasesOn } from '../../../test/databases/postgres-databases.ts';
 import { scratchDirectory } from '../../../test/scratch.ts';
+import { transcriptsIn } from '../../../test/transcripts.ts';
 import { migrations } from '../migrations/index.ts';
 import { openPostgres } from '../postgres/postgres.ts';
 import { connect, connectionSettings } from '../postgres/postgres-settings.ts';
@@ -20,6 +31,7 @@ import {
   type TransferTable,
   type TransferTarget,
 } from './transfer-table.ts';
+import { transcriptTables } from './transfer-transcripts.ts';
 
 const now = () => testTime;
 const about = { musterVersion: '0.0.0-test', now: new Date(testTime * 1000) };
@@ -64,6 +76,8 @@ async function fill(target: TransferTarget, count = 40): Promise<void> {
   await target.begin(migrations.length);
   const tables = await target.tables();
   for (const table of tables) {
+    // These rows must be those of transcripts; a separate test covers them.
+    if (transcriptTables.has(table.name)) continue;
     await target.insert(table, rowsFor(table, count, tables));
     // Simulates deleted rows, whose counter values must not be reused.
     if (table.counter !== null) await target.setCounted(table, count + 7);
@@ -167,7 +181,7 @@ describe('a transfer between databases', () => {
 
         // Covers every table except samples, including tables that later migrations add.
         const tables = (await databases[from].tables(first))
-          .filter((name) => name !== 'schema_version' && !/^samples/.test(name))
+          .filter((name) => name !== 'schema_version' && !/^samples/.test(name) && !transcriptTables.has(name))
           .sort();
         expect(report.tables.map(({ table }) => table).sort()).toEqual(tables);
         for (const { table, rows } of report.tables) expect([table, rows]).toEqual([table, 40]);
@@ -276,6 +290,79 @@ describe('a transfer between databases', () => {
       const after = await databases[to].source(address);
       expect((await after.applied()).at(-1)?.version).toBe(migrations.length);
       await after.close();
+    });
+  });
+
+  describe('of transcripts in PostgreSQL', () => {
+    const ids = ['01KAGZ7Q4W8E2R5T6Y9V0P3A1S', '01KAGZ7Q4W8E2R5T6Y9V0P3A1T', '01KAGZ7Q4W8E2R5T6Y9V0P3A1V'];
+    const contents = ['{}\n'.repeat(900_000), '', '[1,"o","é"]\n'];
+    const exportedTranscripts = async () => {
+      const url = await databases.postgres.place();
+      await (await databases.postgres.open(url)).close();
+      const transcripts = transcriptsIn(url);
+      for (const [n, id] of ids.entries()) {
+        const recording = await transcripts.create(id, () => {});
+        recording.append(contents[n] ?? '');
+        // The last session is open.
+        if (n < 2) await recording.finish();
+        else await vi.waitFor(() => expect(recording.written).toBeGreaterThan(0));
+      }
+      await transcripts.pack();
+      await transcripts.close();
+      return exported(await databases.postgres.source(url));
+    };
+    beforeEach((context) => {
+      if (missing) context.skip(missing);
+    });
+
+    test('moves them to PostgreSQL and back', async () => {
+      const one = await exportedTranscripts();
+      const address = await databases.postgres.place();
+      expect(await imported(one.text, await databases.postgres.target(address))).toEqual(one.report);
+      const two = await exported(await databases.postgres.source(address));
+      expect(two.text).toBe(one.text);
+      const transcripts = transcriptsIn(address);
+      for (const [n, id] of ids.entries())
+        expect(String(await buffer((await transcripts.cast(id))!)) === contents[n]).toBe(true);
+      await transcripts.close();
+    });
+
+    test('moves them into files next to SQLite', async () => {
+      const one = await exportedTranscripts();
+      const place = join(directory, 'with-transcripts');
+      mkdirSync(place);
+      const address = join(place, 'muster.db');
+      await imported(one.text, await databases.sqlite.target(address));
+      const terminals = join(place, 'terminals');
+      expect(statSync(terminals).mode & 0o777).toBe(0o700);
+      expect(readdirSync(terminals)).toEqual(ids.map((id) => `${id}.cast`));
+      for (const [n, id] of ids.entries()) {
+        const path = join(terminals, `${id}.cast`);
+        expect(readFileSync(path, 'utf8') === contents[n]).toBe(true);
+        expect(statSync(path).mode & 0o777).toBe(0o600);
+      }
+      expect(readdirSync(place).sort()).toEqual(['muster.db', 'terminals']);
+      expect((await databases.sqlite.tables(address)).filter((name) => transcriptTables.has(name))).toEqual([]);
+    });
+
+    test.each([
+      ['a path as the session ID', (row: unknown[]) => row.with(0, '../../evil')],
+      ['content that cannot be decompressed', (row: unknown[]) => row.with(3, 1)],
+      ['a wrong size', (row: unknown[]) => row.with(2, 7)],
+    ])('refuses %s, and keeps nothing', async (_, change) => {
+      const place = join(mkdtempSync(join(directory, 'refused-')), 'muster.db');
+      const target = sqliteTarget(place, now);
+      await target.begin(migrations.length);
+      const tables = await target.tables();
+      const named = (name: string) => tables.find((table) => table.name === name) as TransferTable;
+      const content = Buffer.from('{}\n').toString('base64');
+      const [row = []] = [change([ids[0], 0, 3, 0, content])] as TransferRow[];
+      await target.insert(named('terminal_transcripts'), [[row[0] ?? '', '', 3, 1]]);
+      await target.insert(named('terminal_chunks'), [row]);
+      await expect(target.commit()).rejects.toThrow(/the export is damaged/);
+      await target.close();
+      const left = readdirSync(join(place, '..'), { recursive: true });
+      expect(left.filter((name) => name !== 'terminals')).toEqual([]);
     });
   });
 
