@@ -252,7 +252,7 @@ test('leaves connections for readers while several transcripts are removed', asy
   expect(first).toEqual([false]);
 });
 
-test('reads the bytes after a removed row, and counts only those that are there', async () => {
+test('reads the bytes after a removed row, and counts only the stored ones', async () => {
   const { url, sql, transcripts } = await database();
   // A query returns no row after one of this size.
   const size = 1024 * 1024;
@@ -267,7 +267,7 @@ test('reads the bytes after a removed row, and counts only those that are there'
   for await (const one of allTranscripts(client)) expect((await buffer(one.content)).length).toBe(one.size);
 });
 
-test('stores a moved transcript durably, whatever the settings of the connection', async () => {
+test('stores a moved transcript durably, with any settings of the connection', async () => {
   const { url, sql } = await database();
   await sql('create table levels (level text)');
   await sql(`create function note() returns trigger language plpgsql as
