@@ -10,6 +10,8 @@ export interface PostgresProxy {
   readonly url: string;
   /** Closes all connections to clients and refuses new ones. The server continues, but its answers are lost. */
   cut(): void;
+  /** Does the same when a client sends a message that contains this text. Does not pass it on. */
+  cutAt(text: string): void;
   /** Accepts connections again. */
   restore(): void;
   /** From now on, ignores that a client ends its connection, as an unreachable server does. */
@@ -24,6 +26,11 @@ export async function postgresProxy(to: string): Promise<PostgresProxy> {
   const all = new Set<Socket>();
   let refuses = false;
   let ignoresEnd = false;
+  let cutText: string | null = null;
+  const cut = () => {
+    refuses = true;
+    for (const client of clients) client.destroy();
+  };
   const server = createServer({ allowHalfOpen: true }, (client) => {
     if (refuses) {
       client.destroy();
@@ -36,7 +43,10 @@ export async function postgresProxy(to: string): Promise<PostgresProxy> {
       socket.on('error', () => undefined).on('close', () => all.delete(socket));
     }
     client.on('data', (data) => {
-      if (!ignoresEnd || !data.equals(terminate)) upstream.write(data);
+      if (cutText !== null && data.includes(cutText)) {
+        cutText = null;
+        cut();
+      } else if (!ignoresEnd || !data.equals(terminate)) upstream.write(data);
     });
     client.on('end', () => {
       if (!ignoresEnd) upstream.end();
@@ -50,9 +60,9 @@ export async function postgresProxy(to: string): Promise<PostgresProxy> {
   const { port } = server.address() as AddressInfo;
   return {
     url: String(Object.assign(new URL(to), { host: `127.0.0.1:${port}` })),
-    cut() {
-      refuses = true;
-      for (const client of clients) client.destroy();
+    cut,
+    cutAt(text) {
+      cutText = text;
     },
     restore() {
       refuses = false;

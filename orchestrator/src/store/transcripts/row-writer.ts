@@ -27,6 +27,8 @@ const maxPauseMs = 1_000;
 const endMs = 1_000;
 /** Seconds after which the server cancels a statement. */
 const statementTimeout = 10;
+// Without this limit, a disconnected machine's transactions would hold locks for hours.
+const server = { idle_in_transaction_session_timeout: '10s' };
 
 /**
  * Stores the rows of all recordings through one connection, one statement at a time. Lines that arrive during a
@@ -138,7 +140,7 @@ export class RowWriter {
   async #connected(): Promise<{ client: Client; flushLevel: string }> {
     if (this.#connection) return this.#connection;
     const { url } = this.#parts;
-    const client = await connect({ ...connectionSettings({ url, statementTimeout }), types: rowTypes });
+    const client = await connect({ ...connectionSettings({ url, statementTimeout, server }), types: rowTypes });
     try {
       const { rows } = await client.query<{ level: string }>(`select current_setting('synchronous_commit') as level`);
       await client.query('set synchronous_commit to off');
@@ -186,14 +188,16 @@ export class RowWriter {
     const writable = rows.length === 0 ? null : await this.#insert(client, rows);
     // Later appends, and recordings that have more chunks, are pending again.
     for (const recording of asked) this.#pending.delete(recording);
-    for (const { recording, chunk } of batch) {
-      if (recording.over || this.#locked.has(recording)) continue;
-      if (writable?.has(recording.sessionId) === false && chunk.bytes.length > 0)
-        await this.#refused(client, recording);
-      else {
-        this.recorded += recording.store(chunk);
-        if (chunk.bytes.length > 0) this.#lockedSince.delete(recording);
+    try {
+      for (const { recording, chunk } of batch) {
+        if (recording.over || this.#locked.has(recording)) continue;
+        if (writable?.has(recording.sessionId) === false && chunk.bytes.length > 0)
+          await this.#refused(client, recording);
+        else this.recorded += recording.store(chunk);
       }
+    } catch (error) {
+      for (const recording of asked) this.#pending.add(recording);
+      throw error;
     }
     for (const recording of asked) this.#after(recording);
     if (this.#unflushed > maxUnflushed) this.#flushDue = true;
@@ -292,7 +296,12 @@ export class RowWriter {
     const stored = new Map(answer.rows.map((row) => [row.session_id, row.stored]));
     for (const { recording, written, drained } of dirty) {
       const length = stored.get(recording.sessionId);
-      if (length === undefined) await this.#refused(client, recording);
+      if (length === undefined)
+        await this.#refused(client, recording).catch((error: unknown) => {
+          // The other recordings need another flush.
+          this.#flushDue = true;
+          throw error;
+        });
       this.#dirty.delete(recording);
       if (length === undefined) continue;
       this.#lockedSince.delete(recording);

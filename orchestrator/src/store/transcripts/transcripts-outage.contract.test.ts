@@ -236,6 +236,44 @@ test('records other transcripts while the row of one is locked, and that one aft
   expect(await advancing(clock, held.finish())).toEqual(digestOf('one\ntwo\n'));
 });
 
+test('ends a recording whose row is locked against flushes, although it can store rows', async () => {
+  const { url, transcripts, clock } = await database();
+  const failed = vi.fn();
+  const recording = await transcripts.create(id, failed);
+  const holder = await sqlOf(url);
+  await holder(`begin; select 1 from terminal_transcripts where session_id = '${id}' for share`);
+  for (let second = 0; second < 60 && failed.mock.calls.length === 0; second++) {
+    recording.append('line\n', () => undefined);
+    for (let step = 0; step < 4; step++) {
+      clock.advance(250);
+      await pause(20);
+    }
+  }
+  expect(failed).toHaveBeenCalledOnce();
+});
+
+test('stores and flushes other transcripts after it loses the connection while it asks for a locked one', async () => {
+  const { url, proxy, transcripts, clock, sql } = await database();
+  const [held, free] = [await transcripts.create(id, never), await transcripts.create(other, never)];
+  await Promise.all([recorded(held, 'one\n'), recorded(free, 'one\n')]);
+  // After a flush, no timer starts the next attempt.
+  clock.advance(500);
+  await vi.waitFor(() => expect(transcripts.syncs).toBe(1));
+  const holder = await sqlOf(url);
+  await holder(`begin; select 1 from terminal_transcripts where session_id = '${id}' for update`);
+  proxy.cutAt('select bytes, writer');
+  held.append('two\n', () => undefined);
+  const done = recorded(free, 'two\n');
+  await vi.waitFor(async () =>
+    expect(await sql(`select 1 from terminal_chunks where session_id = '${other}'`)).toHaveLength(2),
+  );
+  await pause(50);
+  proxy.restore();
+  await advancing(clock, done);
+  await holder('commit');
+  for (const one of [free, held]) expect(await advancing(clock, one.finish())).toEqual(digestOf('one\ntwo\n'));
+});
+
 test('leaves connections for readers while several transcripts are removed', async () => {
   const { url, sql, transcripts } = await database();
   const ids = [1, 2, 3, 4].map((n) => `${id.slice(0, -1)}${n}`);
