@@ -16,7 +16,10 @@ import {
   openTerminal,
   removeOperator,
 } from '@muster/protocol/http';
+import { Client as PostgresClient } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { rowTypes } from '../orchestrator/src/store/postgres/postgres-row-types.ts';
+import { contentOf } from '../orchestrator/src/store/transcripts/transcript-rows.ts';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
 import { newOperator } from './client.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
@@ -85,6 +88,24 @@ async function transcript(call: Client, session_id: string, format: 'raw' | 'asc
 const transcriptFile = (orchestrator: Orchestrator, session_id: string) =>
   readFileSync(join(orchestrator.dataDir, 'terminals', `${session_id}.cast`));
 
+async function onPostgres<T>(url: string, work: (client: PostgresClient) => Promise<T>): Promise<T> {
+  const client = new PostgresClient({ connectionString: url, types: rowTypes });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Reads a transcript from the database, also while no orchestrator runs. */
+const transcriptRows = (url: string, session_id: string): Promise<Buffer> =>
+  onPostgres(url, async (client) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of contentOf(client, session_id, 0, 2 ** 30)) pieces.push(piece);
+    return Buffer.concat(pieces);
+  });
+
 /** Returns the terminal output in an asciicast transcript. */
 function shownIn(cast: Buffer): Buffer {
   const events = cast.toString().trimEnd().split('\n').slice(1);
@@ -140,9 +161,16 @@ describe.each(databases)('a terminal, on %s', (database) => {
     const why = reason();
     if (why !== null) skip(why);
   });
+  /** URL of the newest database of PostgreSQL. */
+  let url = '';
   /** Returns the environment for an orchestrator with its own database. */
-  const fresh = async (env: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> =>
-    database === 'SQLite' ? env : { ...env, MUSTER_DATABASE_URL: await server!.createDatabase() };
+  const fresh = async (env: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> => {
+    if (database === 'SQLite') return env;
+    url = await server!.createDatabase();
+    return { ...env, MUSTER_DATABASE_URL: url };
+  };
+  const storedTranscript = async (orchestrator: Orchestrator, session_id: string): Promise<Buffer> =>
+    database === 'SQLite' ? transcriptFile(orchestrator, session_id) : await transcriptRows(url, session_id);
 
   describe('with a shared orchestrator and agent', () => {
     let stage: Stage;
@@ -177,7 +205,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(screen.closed).toBe(1000);
       await exited(pid);
 
-      const cast = transcriptFile(orchestrator, session_id);
+      const cast = await storedTranscript(orchestrator, session_id);
       const sha256 = createHash('sha256').update(cast).digest('hex');
       const after = await session(call, session_id);
       expect(after).toMatchObject({ status: 'closed', transcript_sha256: sha256, transcript_bytes: cast.length });
@@ -324,7 +352,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
         expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_interrupted' });
         await exited(pid);
         await expectInterrupted(call, session_id);
-        const stored = shownIn(transcriptFile(orchestrator, session_id));
+        const stored = shownIn(await storedTranscript(orchestrator, session_id));
         expect(stored.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
         const [, lines = ''] = stored.toString().split('begin 2\n');
         expect(lines.length).toBeGreaterThan(10_000);
@@ -345,7 +373,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
         await sleep(ms + Math.random() * 50);
         await orchestrator.kill9();
         await screen.end();
-        const stored = shownIn(completeTranscript(orchestrator, session_id));
+        const stored = shownIn(withoutPartOfLine(await storedTranscript(orchestrator, session_id)));
         expect(stored.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
         await exited(pid);
         await orchestrator.start();
@@ -380,7 +408,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     };
     full.screen.type(flood);
     expect(await full.screen.end()).toMatchObject({ type: 'error', code: 'terminal_full' });
-    const cast = transcriptFile(orchestrator, full.session_id);
+    const cast = await storedTranscript(orchestrator, full.session_id);
     expect(cast.length).toBeLessThanOrEqual(65_536);
     expect(full.screen.bytes.equals(shownIn(cast))).toBe(true);
     await expectEnd(full, /65536 bytes/);
@@ -396,49 +424,63 @@ describe.each(databases)('a terminal, on %s', (database) => {
     await expectEnd(idle, /no input was typed/);
   });
 
-  test('a terminal is closed with a reason if its transcript cannot be stored or is deleted', async ({
-    stage,
-    skip,
-  }) => {
-    const reason = missing('linux', 'root');
-    if (reason) skip(reason);
-    // Mounts a small file system for transcripts in the orchestrator's mount namespace.
-    const small =
-      'mkdir -m 700 -p "$0/terminals" && mount -t tmpfs -o size=256k,mode=700 tmpfs "$0/terminals" && exec "$@"';
-    const dataDir = join(stage.dir, 'orchestrator-0');
-    const within = ['unshare', '--mount', 'sh', '-ec', small, dataDir];
-    const orchestrator = await stage.orchestrator({ within, env: await fresh() });
-    expect(orchestrator.dataDir).toBe(dataDir);
-    const { call } = orchestrator;
-    await agentWithTerminals(stage, orchestrator);
-    const { session_id, screen, pid } = await opened(orchestrator, call);
-    screen.type(flood);
-    expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_unrecorded' });
-    await exited(pid);
-    expect(await call(getStatus, {})).toMatchObject({ status: 'ok' });
-    expect(await session(call, session_id)).toMatchObject({ status: 'closed' });
-    const stored = shownIn(await transcript(call, session_id, 'asciicast'));
-    expect(stored.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
-    expect(screen.bytes.length).toBeGreaterThan(50_000);
+  if (database === 'SQLite')
+    test('a terminal is closed with a reason if its transcript cannot be stored or is deleted', async ({
+      stage,
+      skip,
+    }) => {
+      const reason = missing('linux', 'root');
+      if (reason) skip(reason);
+      // Mounts a small file system for transcripts in the orchestrator's mount namespace.
+      const small =
+        'mkdir -m 700 -p "$0/terminals" && mount -t tmpfs -o size=256k,mode=700 tmpfs "$0/terminals" && exec "$@"';
+      const dataDir = join(stage.dir, 'orchestrator-0');
+      const within = ['unshare', '--mount', 'sh', '-ec', small, dataDir];
+      const orchestrator = await stage.orchestrator({ within, env: await fresh() });
+      expect(orchestrator.dataDir).toBe(dataDir);
+      const { call } = orchestrator;
+      await agentWithTerminals(stage, orchestrator);
+      const { session_id, screen, pid } = await opened(orchestrator, call);
+      screen.type(flood);
+      expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_unrecorded' });
+      await exited(pid);
+      expect(await call(getStatus, {})).toMatchObject({ status: 'ok' });
+      expect(await session(call, session_id)).toMatchObject({ status: 'closed' });
+      const stored = shownIn(await transcript(call, session_id, 'asciicast'));
+      expect(stored.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
+      expect(screen.bytes.length).toBeGreaterThan(50_000);
 
-    // Returns the path of a transcript in that mount namespace.
-    const fileOf = (id: string) => join(`/proc/${orchestrator.program.pid}/root`, dataDir, 'terminals', `${id}.cast`);
-    rmSync(fileOf(session_id));
-    const second = await opened(orchestrator, call);
-    rmSync(fileOf(second.session_id));
-    second.screen.type('echo to nowhere\n');
-    expect(await second.screen.end()).toMatchObject({
-      type: 'error',
-      code: 'terminal_unrecorded',
-      message: 'the terminal cannot be recorded: the transcript file was removed',
+      // Returns the path of a transcript in that mount namespace.
+      const fileOf = (id: string) => join(`/proc/${orchestrator.program.pid}/root`, dataDir, 'terminals', `${id}.cast`);
+      rmSync(fileOf(session_id));
+      const second = await opened(orchestrator, call);
+      rmSync(fileOf(second.session_id));
+      second.screen.type('echo to nowhere\n');
+      expect(await second.screen.end()).toMatchObject({
+        type: 'error',
+        code: 'terminal_unrecorded',
+        message: 'the terminal cannot be recorded: the transcript file was removed',
+      });
+      await exited(second.pid);
+      expect(await session(call, second.session_id)).toMatchObject({ status: 'closed', transcript_path: null });
     });
-    await exited(second.pid);
-    expect(await session(call, second.session_id)).toMatchObject({ status: 'closed', transcript_path: null });
-  });
+  else
+    test('a terminal is closed with a reason if its transcript is deleted', async ({ stage }) => {
+      const orchestrator = await stage.orchestrator({ env: await fresh() });
+      const { call } = orchestrator;
+      await agentWithTerminals(stage, orchestrator);
+      const { session_id, screen, pid } = await opened(orchestrator, call);
+      await onPostgres(url, (client) => client.query('delete from terminal_transcripts'));
+      screen.type('echo to nowhere\n');
+      expect(await screen.end()).toMatchObject({
+        type: 'error',
+        code: 'terminal_unrecorded',
+        message: 'the terminal cannot be recorded: the rows of the transcript were removed',
+      });
+      await exited(pid);
+      expect(await session(call, session_id)).toMatchObject({ status: 'closed' });
+    });
 });
 
 /** Returns a transcript without its incomplete last line. */
-function completeTranscript(orchestrator: Orchestrator, session_id: string): Buffer {
-  const cast = transcriptFile(orchestrator, session_id);
-  return cast.subarray(0, cast.lastIndexOf(0x0a) + 1);
-}
+const withoutPartOfLine = (cast: Buffer): Buffer => cast.subarray(0, cast.lastIndexOf(0x0a) + 1);
