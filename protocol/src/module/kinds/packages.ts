@@ -70,7 +70,7 @@ export const languagePackageKinds = {
     optional: {
       version: formatted('An exact version, such as 2.31.0; default: any version', format.pipVersion),
       user: formatted('User who owns the virtual environment and runs pip; default: root', format.unixAccount),
-      index_url: text('URL of the index; never shown; default: https://pypi.org/simple', format.pipIndex),
+      index_url: text('URL of the index; default: https://pypi.org/simple', format.pipIndex),
       ensure,
     },
     identifiedBy: ['name', 'virtualenv'],
