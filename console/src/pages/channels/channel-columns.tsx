@@ -1,8 +1,7 @@
 import type { Channel } from '@muster/protocol/http';
-import { Ellipsis } from 'lucide-react';
 import { Dot, type Tone } from '../../parts/badge.tsx';
-import { Button, IconButton } from '../../parts/button.tsx';
-import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
+import { Button } from '../../parts/button.tsx';
+import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
 import { Line, lineText, Text } from '../../parts/text.tsx';
@@ -141,15 +140,7 @@ const actionColumn = (
           Send test<span className="sr-only"> to {channel.name}</span>
         </Button>
       )}
-      <Menu
-        trigger={
-          <IconButton
-            small
-            label={`Actions on ${channel.name}`}
-            icon={<Ellipsis aria-hidden="true" className="size-4" />}
-          />
-        }
-      >
+      <RowActions on={channel.name}>
         {isPhone && (
           <MenuItem disabled={testing !== null} onSelect={() => onTest(channel)}>
             Send test
@@ -159,7 +150,7 @@ const actionColumn = (
         <MenuItem danger onSelect={() => onRemove(channel)}>
           Remove…
         </MenuItem>
-      </Menu>
+      </RowActions>
     </span>
   ),
 });

@@ -1,8 +1,6 @@
-import { Ellipsis } from 'lucide-react';
 import type { EnrolmentToken } from '../../api/enrollment.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
-import { IconButton } from '../../parts/button.tsx';
-import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
+import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -92,19 +90,11 @@ export function tokenColumns(
       align: 'right',
       cell: (token) =>
         tokenState(token, now) === 'valid' && (
-          <Menu
-            trigger={
-              <IconButton
-                small
-                label={`Actions on the token for ${token.name ?? 'any machine'}`}
-                icon={<Ellipsis aria-hidden="true" className="size-4" />}
-              />
-            }
-          >
+          <RowActions on={`the token for ${token.name ?? 'any machine'}`}>
             <MenuItem danger onSelect={() => onRevoke(token)}>
               Revoke…
             </MenuItem>
-          </Menu>
+          </RowActions>
         ),
     },
   ];

@@ -1,9 +1,7 @@
 import type { Operator } from '@muster/protocol/http';
-import { Ellipsis } from 'lucide-react';
 import { Badge } from '../../parts/badge.tsx';
-import { IconButton } from '../../parts/button.tsx';
 import { Id } from '../../parts/copy.tsx';
-import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
+import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -73,19 +71,11 @@ export function operatorColumns(
             align: 'right' as const,
             cell: (operator: Operator) =>
               operator.removed_at === null && (
-                <Menu
-                  trigger={
-                    <IconButton
-                      small
-                      label={`Actions on ${operator.username}`}
-                      icon={<Ellipsis aria-hidden="true" className="size-4" />}
-                    />
-                  }
-                >
+                <RowActions on={operator.username}>
                   <MenuItem danger onSelect={() => onRemove(operator)}>
                     Remove…
                   </MenuItem>
-                </Menu>
+                </RowActions>
               ),
           },
         ]

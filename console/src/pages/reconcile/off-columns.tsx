@@ -1,9 +1,8 @@
 import type { OffAgent } from '@muster/protocol/http';
-import { Ellipsis } from 'lucide-react';
 import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
-import { Button, IconButton } from '../../parts/button.tsx';
-import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
+import { Button } from '../../parts/button.tsx';
+import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
 import { Text } from '../../parts/text.tsx';
@@ -171,17 +170,9 @@ function Actions({
           </Button>
         )}
         {accept && (
-          <Menu
-            trigger={
-              <IconButton
-                small
-                label={`Actions on ${label}`}
-                icon={<Ellipsis aria-hidden="true" className="size-4" />}
-              />
-            }
-          >
+          <RowActions on={label}>
             <MenuItem onSelect={accept}>Accept…</MenuItem>
-          </Menu>
+          </RowActions>
         )}
       </span>
     );

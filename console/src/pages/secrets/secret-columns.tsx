@@ -1,8 +1,6 @@
 import type { Secret } from '@muster/protocol/http';
-import { Ellipsis } from 'lucide-react';
 import { Badge } from '../../parts/badge.tsx';
-import { IconButton } from '../../parts/button.tsx';
-import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
+import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -95,16 +93,12 @@ export function secretColumns({
       phone: 'end',
       align: 'right',
       cell: ({ name }) => (
-        <Menu
-          trigger={
-            <IconButton small label={`Actions on ${name}`} icon={<Ellipsis aria-hidden="true" className="size-4" />} />
-          }
-        >
+        <RowActions on={name}>
           <MenuItem onSelect={() => onEdit(name)}>Edit…</MenuItem>
           <MenuItem danger onSelect={() => onRemove(name)}>
             Remove…
           </MenuItem>
-        </Menu>
+        </RowActions>
       ),
     },
   ];

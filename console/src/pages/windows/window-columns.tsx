@@ -1,8 +1,6 @@
 import type { Window } from '@muster/protocol/http';
-import { Ellipsis } from 'lucide-react';
 import { Dot, type Tone } from '../../parts/badge.tsx';
-import { IconButton } from '../../parts/button.tsx';
-import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
+import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line, lineText } from '../../parts/text.tsx';
 import { absoluteTime, Time } from '../../parts/time.tsx';
@@ -120,21 +118,13 @@ const actionColumn = (now: number, onAction: (action: WindowAction) => void): Co
   cell: (window) => {
     const stage = stageOf(window, now);
     return (
-      <Menu
-        trigger={
-          <IconButton
-            small
-            label={`Actions on ${lineText(window.reason, 80)}`}
-            icon={<Ellipsis aria-hidden="true" className="size-4" />}
-          />
-        }
-      >
+      <RowActions on={lineText(window.reason, 80)}>
         {stage !== 'over' && <MenuItem onSelect={() => onAction({ kind: 'edit', window, from: null })}>Edit…</MenuItem>}
         {stage === 'open' && <MenuItem onSelect={() => onAction({ kind: 'end', window })}>End now…</MenuItem>}
         <MenuItem danger onSelect={() => onAction({ kind: 'remove', window })}>
           Remove…
         </MenuItem>
-      </Menu>
+      </RowActions>
     );
   },
 });

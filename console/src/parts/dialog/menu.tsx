@@ -1,5 +1,7 @@
+import { Ellipsis } from 'lucide-react';
 import { DropdownMenu } from 'radix-ui';
 import type { ReactNode } from 'react';
+import { IconButton } from '../button.tsx';
 import { classNames } from '../class-names.ts';
 
 export function Menu({
@@ -30,6 +32,18 @@ export function Menu({
     </DropdownMenu.Root>
   );
 }
+
+/**
+ * The menu at the end of a table row.
+ * @param on names the row's object for screen readers
+ */
+export const RowActions = ({ on, children }: { readonly on: string; readonly children: ReactNode }) => (
+  <Menu
+    trigger={<IconButton small label={`Actions on ${on}`} icon={<Ellipsis aria-hidden="true" className="size-4" />} />}
+  >
+    {children}
+  </Menu>
+);
 
 const itemClasses =
   'flex h-8 max-sm:h-11 cursor-default select-none items-center gap-2 rounded-md px-2 outline-none data-[disabled]:opacity-50 data-[highlighted]:bg-hover';
