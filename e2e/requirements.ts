@@ -26,6 +26,7 @@ const needs = {
   zsh: () => works('which', ['zsh']) || 'needs zsh',
   fish: () => works('which', ['fish']) || 'needs fish',
   'bash-completion': () => existsSync(bashCompletion) || 'needs bash-completion',
+  haproxy: () => works('which', ['haproxy']) || 'needs haproxy',
   git: () =>
     (existsSync(join(root, '.git')) && works('git', ['--version'])) || 'needs git and a clone of the repository',
   browser: () =>

@@ -1,11 +1,12 @@
 import type { ServerResponse } from 'node:http';
-import { BlockList, isIPv6, type Server, type Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { type TLSSocket, Server as TlsServer } from 'node:tls';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { networkOf, remoteIp } from '../client-network.ts';
 import { type ConnectionLimits, ConnectionTable, type DropReason } from './connection-table.ts';
 import { interceptConnections, peerOf } from './intercept.ts';
+import { networkMatcher } from './network-list.ts';
 
 export interface FairConnectionsOptions {
   readonly limits: ConnectionLimits;
@@ -35,7 +36,7 @@ export class FairConnections {
 
   constructor(server: Server, { limits, trustedProxies, clock, log }: FairConnectionsOptions) {
     this.table = new ConnectionTable(limits);
-    this.isProxy = matcherOf(trustedProxies);
+    this.isProxy = networkMatcher(trustedProxies);
     this.clock = clock;
     this.log = log;
     const proceed = interceptConnections(server, (socket) => {
@@ -119,17 +120,6 @@ export class FairConnections {
     );
     this.clock.after(logEveryMs, () => this.writeLog());
   }
-}
-
-function matcherOf(networks: readonly string[]): (address: string) => boolean {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', bits] = network.split('/');
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-    if (bits === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(bits), family);
-  }
-  return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }
 
 function ignore(): void {}

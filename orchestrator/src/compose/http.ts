@@ -92,6 +92,7 @@ export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
       token: () => settings.current.metrics_token,
     },
     trustedProxies: config.trusted_proxies,
+    proxyNetworks: config.proxy_protocol.networks,
     publicUrl: config.public_url,
     limits: { rates: ratesOf(config) },
     install,

@@ -137,6 +137,7 @@ async function start(
     log: log.child({ part: 'gateway' }),
     random: Math.random,
     metricsInterval: config.metrics.poll_interval,
+    proxyNetworks: config.proxy_protocol.networks,
     connected,
   });
   bus.subscribe((hint) => {

@@ -34,6 +34,7 @@ describe('the configuration', () => {
         console: true,
         packages_dir: null,
         pending_capacity: 100,
+        proxy_protocol: { networks: [] },
         public_url: null,
         session_token_expiry_secs: 3600,
         tls_enabled: true,
@@ -234,6 +235,11 @@ describe('the configuration', () => {
     expect(proxies('10.0.0.0/8, ::1,192.0.2.7')).toEqual(['10.0.0.0/8', '::1', '192.0.2.7']);
     expect(proxies('')).toEqual([]);
     expect(read(['--config', file('trusted_proxies: [fd00::/8]\n')]).config.trusted_proxies).toEqual(['fd00::/8']);
+    const balancers = (text: string) => read([], { MUSTER_PROXY_PROTOCOL_NETWORKS: text }).config.proxy_protocol;
+    expect(balancers('192.0.2.2, fd00::/8')).toEqual({ networks: ['192.0.2.2', 'fd00::/8'] });
+    const origins = 'https://muster.example:8443, https://muster.test';
+    expect(read([], { MUSTER_SIGN_IN_ORIGINS: origins }).config.sign_in.origins).toEqual(origins.split(', '));
+    expect(() => balancers('0.0.0.0/0')).toThrow(/proxy_protocol\.networks\.0: must be an IP address or a network/);
     for (const wrong of ['proxy.example', '10.0.0.0/33', '0.0.0.0/0', '::/129', '10.0.0.0/', '10.0.0/8', 'loopback'])
       expect(() => proxies(wrong), wrong).toThrow(/trusted_proxies\.0: must be an IP address or a network/);
   });

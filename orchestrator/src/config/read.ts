@@ -147,17 +147,25 @@ function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Reco
     if (nested !== null) {
       const part = readSection(env, name, nested);
       if (Object.keys(part).length > 0) found[key] = part;
-    } else if (env[name] !== undefined) found[key] = isText(schema) ? env[name] : parseText(env[name]);
+    } else if (env[name] !== undefined) found[key] = fromText(schema, env[name]);
   }
   return found;
 }
 
-/** Reports whether the key has a string value, whose digits must not be converted to a number. */
-function isText(schema: unknown): boolean {
+/** Converts the text of a variable to the type of a key in a section. */
+function fromText(schema: unknown, text: string): unknown {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();
-  return inner instanceof z.ZodString;
+  if (inner instanceof z.ZodArray) return listOf(text);
+  // The digits of a name must not be converted to a number.
+  return inner instanceof z.ZodString ? text : parseText(text);
 }
+
+const listOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
 
 /** Converts text from flags and variables to the key's type. */
 function numeric(key: string, value: unknown, where: string): unknown {
@@ -168,7 +176,7 @@ function numeric(key: string, value: unknown, where: string): unknown {
     return Number(value);
   }
   if (kind instanceof z.ZodBoolean) return parseText(value);
-  if (kind instanceof z.ZodArray) return value.split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]));
+  if (kind instanceof z.ZodArray) return listOf(value);
   return value;
 }
 

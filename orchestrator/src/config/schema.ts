@@ -148,6 +148,15 @@ export const configSchema = z.strictObject({
     .max(256)
     .default([])
     .describe('addresses and networks of proxies whose X-Forwarded-For, -Proto, and -Host headers are trusted'),
+  proxy_protocol: section({
+    networks: z
+      .array(z.string().refine(isNetwork, 'must be an IP address or a network like 10.0.0.0/8'))
+      .max(256)
+      .default([])
+      .describe(
+        'addresses and networks of TCP balancers; each of their connections must begin with a PROXY protocol header of version 2',
+      ),
+  }),
   rates: section({
     sign_in_per_minute: z.number().int().min(1).max(1_000_000).default(60),
     sign_in_burst: z.number().int().min(1).max(1_000_000).default(30),

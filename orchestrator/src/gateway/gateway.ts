@@ -15,6 +15,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { AttendedClock } from '../admission/attended-clock.ts';
 import { HandshakeQueue } from '../admission/handshake-queue.ts';
+import { ProxiedConnections } from '../admission/proxied-connections.ts';
 import type { Bus, Hint } from '../bus/bus.ts';
 import { networkOf, remoteIp } from '../client-network.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
@@ -45,6 +46,8 @@ export interface GatewayOptions {
   /** Seconds between samples, sent to agents in the welcome. */
   metricsInterval?: number;
   limits?: Partial<GatewayLimits>;
+  /** Addresses and networks whose connections must begin with a PROXY protocol header. */
+  proxyNetworks?: readonly string[];
   /** Needed if other components use the connected agents before the gateway exists. */
   connected?: ConnectedAgents;
 }
@@ -117,6 +120,8 @@ class AgentGateway implements Gateway, LinkOwner {
   private readonly tls: HttpsServer;
   private readonly sockets: WebSocketServer;
   private readonly handshakes: HandshakeQueue;
+  /** Reads the headers of TCP balancers; null if none are configured. */
+  private readonly proxied: ProxiedConnections | null;
   /** Clock for the deadlines before the welcome. It does not advance while the process is blocked. */
   private readonly attended: AttendedClock;
   private readonly dispatcher: Dispatcher;
@@ -197,6 +202,9 @@ class AgentGateway implements Gateway, LinkOwner {
       until: 'released',
       mayBegin: (network) => this.refusedHellos.mayBegin(network, this.clock.monotonic()),
     });
+    const { proxyNetworks: networks = [] } = options;
+    this.proxied =
+      networks.length === 0 ? null : new ProxiedConnections(this.tls, { networks, clock: this.clock, log: this.log });
     this.unsubscribe = options.bus.subscribe((hint) => this.onHint(hint));
     this.scheduleTick();
   }
@@ -227,6 +235,7 @@ class AgentGateway implements Gateway, LinkOwner {
 
   private stopListening(): void {
     if (this.tls.listening) this.tls.close();
+    this.proxied?.close();
     this.handshakes.close();
   }
 

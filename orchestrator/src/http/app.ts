@@ -98,6 +98,8 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. Empty by default. */
   readonly trustedProxies?: readonly string[];
+  /** Addresses and networks whose connections must begin with a PROXY protocol header. */
+  readonly proxyNetworks?: readonly string[];
   /** URL of a proxy in front of the API. Pages from its origin may send requests. */
   readonly publicUrl?: string | null;
   /** Whether to accept secrets over plain HTTP because a proxy that is not in `trustedProxies` terminates TLS. */
@@ -149,6 +151,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     log,
     tls: options.tls,
     trustedProxies: options.trustedProxies ?? [],
+    proxyNetworks: options.proxyNetworks ?? [],
     limits,
     upgrades: (request) => options.terminals !== undefined && isTerminalUpgrade(request),
     requestId: requestIds(),

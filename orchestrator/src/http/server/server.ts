@@ -13,6 +13,7 @@ import type { Log } from '../../../../lib/src/log.ts';
 import { AttendedClock } from '../../admission/attended-clock.ts';
 import { FairConnections } from '../../admission/fair-connections.ts';
 import { HandshakeQueue } from '../../admission/handshake-queue.ts';
+import { ProxiedConnections } from '../../admission/proxied-connections.ts';
 import { acceptArchives, isUploading } from '../archive-body.ts';
 import { readJson } from './body.ts';
 import { refuseConnection } from './fallback.ts';
@@ -22,6 +23,8 @@ export interface ServerOptions {
   /** Certificate and key in PEM. If omitted, the server uses plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly trustedProxies: readonly string[];
+  /** Addresses and networks whose connections must begin with a PROXY protocol header. */
+  readonly proxyNetworks: readonly string[];
   readonly limits: {
     readonly headerBytes: number;
     readonly headersTimeout: number;
@@ -45,6 +48,7 @@ export interface ServerOptions {
 export function createServer({
   tls,
   trustedProxies,
+  proxyNetworks,
   limits,
   upgrades,
   requestId,
@@ -96,6 +100,10 @@ export function createServer({
     clock,
     log,
   });
+  if (proxyNetworks.length > 0) {
+    const proxied = new ProxiedConnections(app.server, { networks: proxyNetworks, clock, log });
+    app.addHook('preClose', async () => proxied.close());
+  }
   readJsonOnly(app);
   acceptArchives(app);
   return { app, connections };
