@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { agentVerbs, withNoun, withoutNoun, withVerb } from './aliases.ts';
-import { describeProgram, launched } from './program/program.ts';
+import { launched } from './program/nouns.ts';
+import { describeProgram } from './program/program.ts';
 import { nearest } from './text/nearest.ts';
 
 const program = await describeProgram();

@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { exitMeanings, exits } from './exit.ts';
 import { wrapProse } from './program/help-text.ts';
-import { describeProgram, launched } from './program/program.ts';
+import { launched } from './program/nouns.ts';
+import { describeProgram } from './program/program.ts';
 
 const page = await readFile(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 const program = await describeProgram();

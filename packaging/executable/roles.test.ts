@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentVerbs } from '../../cli/src/aliases.ts';
-import { describeProgram, launched } from '../../cli/src/program/program.ts';
+import { launched } from '../../cli/src/program/nouns.ts';
+import { describeProgram } from '../../cli/src/program/program.ts';
 import { launchedWords, programFor } from './roles.ts';
 
 describe('roles of the executable', () => {

@@ -34,7 +34,7 @@ export function isTerm(name: string, terms: ReadonlySet<string>): boolean {
 }
 
 function names(): [place: string, names: string[]][] {
-  const program = readFileSync(join(root, 'cli/src/program/program.ts'), 'utf8');
+  const commandNouns = readFileSync(join(root, 'cli/src/program/nouns.ts'), 'utf8');
   return [
     ...nounFolders.map((folder): [string, string[]] => [
       folder,
@@ -42,7 +42,7 @@ function names(): [place: string, names: string[]][] {
         .filter((entry) => entry.isDirectory() && !notNouns.has(entry.name))
         .map(({ name }) => name),
     ]),
-    ['command line', [...program.matchAll(/^ {4}name: '([^']+)'/gm)].map(([, name = '']) => name)],
+    ['command line', [...commandNouns.matchAll(/^ {4}name: '([^']+)'/gm)].map(([, name = '']) => name)],
     ['API tags', Object.keys(tagDescriptions)],
     ['event areas', [...new Set(Object.keys(eventTypes).map((type) => type.split('.')[0] as string))]],
   ];

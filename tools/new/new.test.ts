@@ -139,7 +139,7 @@ test('writes the description, the example, and the menu position of a noun', () 
   expect(nounWithoutTable.filter((file) => file.includes('/store/'))).toEqual([]);
   expect(text('tools/checks/nouns.ts')).toContain("widgets: { [queries]: 'has no table' }");
   expect(text('protocol/src/http/definition/tag-descriptions.ts')).toContain(`Widgets: "A machine's widgets.",`);
-  expect(text('cli/src/program/program.ts')).toContain(`summary: "List and show a machine's widgets",`);
+  expect(text('cli/src/program/nouns.ts')).toContain(`summary: "List and show a machine's widgets",`);
   expect(text('docs/console.md')).toContain("| Widgets | see a machine's widgets |");
   expect(text('docs/glossary.md')).toMatch(/\n\| fleet .*\n\| gadget kit \| the parts of one gadget \|\n\| heartbeat /);
   const menu = text('console/src/app/navigation.ts');

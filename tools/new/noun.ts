@@ -288,7 +288,7 @@ test('lists ${names.words}', () => {
 });
 `,
   ),
-  insert('cli/src/program/program.ts', [
+  insert('cli/src/program/nouns.ts', [
     "  {\n    name: 'maintenance',",
     `  {\n    name: '${names.name}',\n    group: fleet,\n    summary: ${quoted(`${names.writable ? 'List, show, create, and remove' : 'List and show'} ${names.about}`)},\n    load: () => import('../verbs/${names.name}/${names.name}.ts'),\n  },\n`,
   ]),

@@ -2,7 +2,8 @@ import type { Command, Option } from 'commander';
 import { exitMeanings, exits } from '../exit.ts';
 import { documentOf, jsonSchemaOf } from '../shapes/document.ts';
 import { loadShapes } from '../shapes/index.ts';
-import { describeProgram, launched } from './program.ts';
+import { launched } from './nouns.ts';
+import { describeProgram } from './program.ts';
 
 /*
  * Prints all commands and their results as one JSON object, so that checks and page generators need to start the

@@ -3,274 +3,11 @@ import { Command, CommanderError, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { operandAt, otherVerbs, withNoun, withoutNoun, withVerb } from '../aliases.ts';
 import type { Context } from '../context/context.ts';
-import type { Act, Register } from '../context/verb.ts';
+import type { Act } from '../context/verb.ts';
 import { capital, inBrief, wrapProse } from './help-text.ts';
+import { isNoun, nouns } from './nouns.ts';
 import type { printError as PrintError } from './run.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
-
-/** A noun on the command line. The code of its subcommands is imported on demand, so that help is fast. */
-interface Entry {
-  readonly name: string;
-  readonly summary: string;
-  readonly group: string;
-  /** Loads the code of the subcommands; null for a separate program, which the launcher starts. */
-  readonly load: (() => Promise<{ register: Register }>) | null;
-  /** Only for a separate program, which prints the rest of its help. */
-  readonly example?: string;
-}
-
-const everyday = 'Every day:';
-const fleet = 'Many machines:';
-const setup = 'Signing in:';
-const scripts = 'For scripts:';
-const roles = 'Running Muster:';
-
-const entries: readonly Entry[] = [
-  {
-    name: 'status',
-    group: everyday,
-    summary: 'Show whether the orchestrator is healthy',
-    load: () => import('../verbs/fleet/status.ts'),
-  },
-  {
-    name: 'overview',
-    group: everyday,
-    summary: 'Show the fleet at a glance',
-    load: () => import('../verbs/fleet/overview.ts'),
-  },
-  {
-    name: 'agents',
-    group: everyday,
-    summary: 'List, show, approve, tag, and enroll agents',
-    load: () => import('../verbs/agents/agents.ts'),
-  },
-  {
-    name: 'modules',
-    group: everyday,
-    summary: 'Upload, check, compare, and show modules',
-    load: () => import('../verbs/modules/modules.ts'),
-  },
-  {
-    name: 'plan',
-    group: everyday,
-    summary: 'Show what an apply would do',
-    load: () => import('../verbs/operations/plan.ts'),
-  },
-  {
-    name: 'apply',
-    group: everyday,
-    summary: 'Bring an agent to its desired state',
-    load: () => import('../verbs/operations/apply.ts'),
-  },
-  {
-    name: 'drift',
-    group: everyday,
-    summary: 'Compare machines with their applied state',
-    load: () => import('../verbs/drift/drift.ts'),
-  },
-  {
-    name: 'reconcile',
-    group: everyday,
-    summary: 'List the agents with issues, the worst first',
-    load: () => import('../verbs/drift/reconcile.ts'),
-  },
-  {
-    name: 'operations',
-    group: everyday,
-    summary: 'List, show, follow, and cancel operations',
-    load: () => import('../verbs/operations/operations.ts'),
-  },
-  {
-    name: 'state',
-    group: everyday,
-    summary: 'Show the applied state of a machine',
-    load: () => import('../verbs/operations/state.ts'),
-  },
-  {
-    name: 'terminal',
-    group: everyday,
-    summary: 'Open shells on agents, and replay their sessions',
-    load: () => import('../verbs/terminals/terminals.ts'),
-  },
-  {
-    name: 'metrics',
-    group: everyday,
-    summary: 'Show CPU, memory, disk, load, and network of agents',
-    load: () => import('../verbs/agents/metrics.ts'),
-  },
-  {
-    name: 'events',
-    group: everyday,
-    summary: 'Show events as they happen',
-    load: () => import('../verbs/fleet/events.ts'),
-  },
-  {
-    name: 'assignments',
-    group: fleet,
-    summary: 'Assign modules to agents, and apply them',
-    load: () => import('../verbs/modules/assignments.ts'),
-  },
-  {
-    name: 'runs',
-    group: fleet,
-    summary: 'List, show, follow, and cancel runs',
-    load: () => import('../verbs/operations/runs.ts'),
-  },
-  {
-    name: 'discover',
-    group: fleet,
-    summary: 'Announce this orchestrator to agents',
-    load: () => import('../verbs/agents/discovery.ts'),
-  },
-  {
-    name: 'tags',
-    group: fleet,
-    summary: 'List, set, and remove tags of agents',
-    load: () => import('../verbs/agents/tags.ts'),
-  },
-  {
-    name: 'selectors',
-    group: fleet,
-    summary: 'Show which agents a selector matches',
-    load: () => import('../verbs/agents/selectors.ts'),
-  },
-  {
-    name: 'secrets',
-    group: fleet,
-    summary: 'Manage encrypted values that modules use',
-    load: () => import('../verbs/fleet/secrets.ts'),
-  },
-  {
-    name: 'enrollment-tokens',
-    group: fleet,
-    summary: 'Create, list, and revoke enrollment tokens',
-    load: () => import('../verbs/agents/enrollment.ts'),
-  },
-  {
-    name: 'notifications',
-    group: fleet,
-    summary: 'List notifications, and mark them as read',
-    load: () => import('../verbs/fleet/notifications.ts'),
-  },
-  {
-    name: 'channels',
-    group: fleet,
-    summary: 'Manage the destinations of notifications',
-    load: () => import('../verbs/fleet/channels.ts'),
-  },
-  {
-    name: 'kinds',
-    group: fleet,
-    summary: 'List and show the resource kinds of modules',
-    load: () => import('../verbs/kinds/kinds.ts'),
-  },
-  {
-    name: 'maintenance',
-    group: fleet,
-    summary: 'Manage maintenance windows',
-    load: () => import('../verbs/fleet/windows.ts'),
-  },
-  {
-    name: 'audit',
-    group: fleet,
-    summary: 'Follow, verify, export, and prune the audit log',
-    load: () => import('../verbs/fleet/audit.ts'),
-  },
-  {
-    name: 'operator',
-    group: setup,
-    summary: 'Create your key, and manage operators',
-    load: () => import('../verbs/operators/operators.ts'),
-  },
-  { name: 'login', group: setup, summary: 'Sign in now', load: () => import('../verbs/operators/login.ts') },
-  { name: 'logout', group: setup, summary: 'Sign out', load: () => import('../verbs/operators/logout.ts') },
-  {
-    name: 'sessions',
-    group: setup,
-    summary: 'List and end your sign-in sessions',
-    load: () => import('../verbs/operators/sessions.ts'),
-  },
-  {
-    name: 'web-login',
-    group: setup,
-    summary: 'Print a link that signs in to the console as you',
-    load: () => import('../verbs/operators/web-login.ts'),
-  },
-  {
-    name: 'profile',
-    group: setup,
-    summary: 'Manage named orchestrators',
-    load: () => import('../verbs/operators/profile.ts'),
-  },
-  {
-    name: 'doctor',
-    group: setup,
-    summary: 'Find problems and their solutions',
-    load: () => import('../verbs/fleet/doctor.ts'),
-  },
-  {
-    name: 'schema',
-    group: scripts,
-    summary: 'Print the JSON Schemas of the --json output',
-    load: () => import('../verbs/modules/schema.ts'),
-  },
-  {
-    name: 'settings',
-    group: roles,
-    summary: 'Show the configuration of the orchestrator',
-    load: () => import('../verbs/fleet/settings.ts'),
-  },
-  {
-    name: 'completion',
-    group: scripts,
-    summary: 'Print the completion script of a shell',
-    load: () => import('../verbs/fleet/completion.ts'),
-  },
-  { name: 'orchestrator', group: roles, summary: 'Run an orchestrator', load: null },
-  { name: 'agent', group: roles, summary: 'Run an agent on this machine', load: null },
-  {
-    name: 'migrate',
-    group: roles,
-    summary: 'Migrate the schema of a database',
-    load: null,
-    example: 'muster migrate --data-dir /var/lib/muster-orchestrator',
-  },
-  {
-    name: 'export',
-    group: roles,
-    summary: 'Write a whole database to a file',
-    load: null,
-    example: 'muster export --data-dir /var/lib/muster-orchestrator muster.export',
-  },
-  {
-    name: 'import',
-    group: roles,
-    summary: 'Read an export into an empty database',
-    load: null,
-    example: 'muster import --database-url-file /etc/muster/database-url muster.export',
-  },
-  {
-    name: 'backup',
-    group: roles,
-    summary: 'Write or verify a backup',
-    load: null,
-    example: 'muster backup --data-dir /var/lib/muster-orchestrator --encrypt muster.backup',
-  },
-  {
-    name: 'restore',
-    group: roles,
-    summary: 'Restore an orchestrator from a backup',
-    load: null,
-    example: 'muster restore --data-dir /var/lib/muster-orchestrator muster.backup',
-  },
-];
-
-const isNoun = (word: string): boolean => entries.some(({ name }) => name === word);
-
-/** Names of the separate programs that the launcher starts. */
-export const launched: ReadonlySet<string> = new Set(
-  entries.filter(({ load }) => load === null).map(({ name }) => name),
-);
 
 interface ProgramOptions {
   version: string;
@@ -340,8 +77,8 @@ function createProgram(options: ProgramOptions): Command {
       '\nFirst steps:\n  $ muster operator init\n  $ muster login --url https://127.0.0.1:4748\n  $ muster agents list\n\nMore about a command: muster COMMAND --help',
     );
 
-  const named = entries.filter(({ name }) => name === noun);
-  for (const { name, summary, group, load, example } of named.length > 0 ? named : entries) {
+  const named = nouns.filter(({ name }) => name === noun);
+  for (const { name, summary, group, load, example } of named.length > 0 ? named : nouns) {
     const command = program.command(name).description(summary).helpGroup(group);
     if (example !== undefined) command.addHelpText('after', `\nExample:\n  $ ${example}`);
     if (load === null)
@@ -355,18 +92,18 @@ function createProgram(options: ProgramOptions): Command {
   for (const command of program.commands)
     command.addHelpText('afterAll', '\nGlobal options, such as --json and --profile: muster --help');
   program.hook('preSubcommand', async (_, command) => {
-    await loadEntry(command, act);
+    await loadNoun(command, act);
   });
   return program;
 }
 
 const loaded = new WeakSet<Command>();
 
-async function loadEntry(command: Command, act: Act): Promise<void> {
-  const entry = entries.find(({ name }) => name === command.name());
-  if (!entry?.load || loaded.has(command)) return;
+async function loadNoun(command: Command, act: Act): Promise<void> {
+  const noun = nouns.find(({ name }) => name === command.name());
+  if (!noun?.load || loaded.has(command)) return;
   loaded.add(command);
-  const { register } = await entry.load();
+  const { register } = await noun.load();
   register(command, act);
   for (const each of [command, ...command.commands]) each.helpCommand(false);
   const names = new Set(command.commands.map((each) => each.name()));
@@ -385,7 +122,7 @@ async function loadEntry(command: Command, act: Act): Promise<void> {
 export async function describeProgram(width: number | null = null): Promise<Command> {
   const act: Act = () => async () => {};
   const program = createProgram({ version: '', act, stdout: () => {}, stderr: () => {}, width });
-  for (const command of program.commands) await loadEntry(command, act);
+  for (const command of program.commands) await loadNoun(command, act);
   return program;
 }
 
@@ -399,7 +136,7 @@ async function complete(program: Command, typed: readonly string[], surroundings
       last,
     ];
     const noun = program.commands.find((command) => words.slice(0, -1).includes(command.name()));
-    if (noun !== undefined) await loadEntry(noun, () => async () => {});
+    if (noun !== undefined) await loadNoun(noun, () => async () => {});
     const { answer } = await import('./answer-completion.ts');
     await answer(program, words, surroundings);
   } catch {
@@ -431,7 +168,7 @@ async function completed(program: Command, typed: readonly string[], act: Act): 
   for (let at = operandAt(words); at !== -1; at = operandAt(words, at + 1)) {
     const below = command.commands.find((each) => each.name() === words[at]);
     if (below === undefined) break;
-    if (command === program) await loadEntry(below, act);
+    if (command === program) await loadNoun(below, act);
     const { nearest } = await import('../text/nearest.ts');
     words = withVerb(words, at, below, nearest);
     command = below;

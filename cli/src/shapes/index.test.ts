@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { describeProgram, launched } from '../program/program.ts';
+import { launched } from '../program/nouns.ts';
+import { describeProgram } from '../program/program.ts';
 import { documentOf, errorJsonSchema } from './document.ts';
 import { loadShapes } from './index.ts';
 
