@@ -8,7 +8,7 @@ const exactVersion = formatted(
   format.packageVersion,
 );
 const versionRange = formatted(
-  'An exact version, a pattern such as 20.*, a lower bound such as >=20.1, or latest for the newest version in the sources; default: any version',
+  'An exact version, a pattern such as 20.*, a lower bound such as >=20.1, latest for the newest version in the sources, or * for any version, the default',
   format.packageVersionRange,
 );
 
@@ -82,8 +82,10 @@ export const languagePackageKinds = {
 /** Version for all packages of a module that declare none. */
 export const packageDefault = choice('Version of packages without version', ['any', 'latest'], 'any');
 
-/** Declares the newest version for a package that declares none. */
-export function declareLatest(type: string, body: Record<string, unknown>): void {
-  if (Object.hasOwn(packageKinds, type) && body.version === undefined && body.ensure !== 'absent')
+/** Declares the default version for a package that declares none, and removes `*`, which stands for any version. */
+export function declareVersion(type: string, body: Record<string, unknown>, versionDefault: string): void {
+  if (!Object.hasOwn(packageKinds, type)) return;
+  if (body.version === '*') delete body.version;
+  else if (versionDefault === 'latest' && body.version === undefined && body.ensure !== 'absent')
     body.version = 'latest';
 }
