@@ -31,14 +31,14 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   'directory-windows': ['path: "c:/Data", ensure: present', 'path:c:\\data'],
   'user-unix': [
-    'name: ada, uid: 1001, primary_group: ada, additional_groups: [audio], home: /home/ada, shell: /bin/sh, system: false, comment: Ada L, password_hash: "$6$salt$abcdefgh", locked: false, expires: never, password_min_days: 0, password_max_days: 90, password_warn_days: 7, password_inactive_days: -1, ensure: present',
+    'name: ada, uid: 1001, primary_group: ada, additional_groups: [audio], home: /home/ada, shell: /bin/sh, system: false, create_home: true, comment: Ada L, password_hash: "$6$salt$abcdefgh", locked: false, expires: never, password_min_days: 0, password_max_days: 90, password_warn_days: 7, password_inactive_days: -1, ensure: present',
     'user-unix:ada',
   ],
   'user-windows': [
     'name: ada, full_name: A L, description: d, password: p, groups: [Users], account_disabled: false, password_never_expires: true, ensure: present',
     'user-windows:ada',
   ],
-  'group-unix': ['name: ada, gid: 0, members: [ada], ensure: present', 'group-unix:ada'],
+  'group-unix': ['name: ada, gid: 0, members: [ada], system: false, ensure: present', 'group-unix:ada'],
   'group-windows': ['name: Power Users, description: d, ensure: present', 'group-windows:Power Users'],
   'service-systemd': [
     'name: nginx@a, enabled: true, running: false, exec_start: /bin/x, type: notify, description: d, user: u, group: g, working_directory: -/x, environment: { A: b }, dependencies: [network.target], restart: on_failure, reload_on: [other], restart_on: [another], settings: { Service.LimitNOFILE: "65536" }, confirm_port: 80, confirm_banner: x, confirm_command: "true", ensure: present',
