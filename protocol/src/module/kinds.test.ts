@@ -87,7 +87,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     ]),
   ),
   'block-unix': [
-    'path: /etc/hosts, marker: muster-hosts, content: "10.0.0.9 db\\n", ensure: present',
+    'path: /etc/hosts, marker: muster-hosts, content: "10.0.0.9 db\\n", before: BOF, validate: grep -q localhost %, ensure: present',
     'block-unix:/etc/hosts#muster-hosts',
   ],
   'cron-unix': [
@@ -351,6 +351,7 @@ describe('kinds', () => {
     ['line-unix', 'path: /a, line: b, backrefs: true', 'requires match: add it'],
     ['line-unix', 'path: /a, line: b, after: "("', 'is not a regular expression'],
     ['block-unix', 'path: /a, marker: "a b"', 'must be one word'],
+    ['block-unix', 'path: /a, marker: b, before: "("', 'is not a regular expression'],
     [
       'cron-unix',
       'name: a.b, user: b, schedule: "* * * * *", command: c',
