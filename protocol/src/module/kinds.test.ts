@@ -7,7 +7,10 @@ type Complete = [fields: string, key: string];
 
 /** Fields of each kind as written, and the key of the resulting resource. */
 const complete: Partial<Record<ResourceType, Complete>> = {
-  'package-apt': ['name: nginx-light, version: 1.22.1-9, ensure: present', 'package-apt:nginx-light'],
+  'package-apt': [
+    'name: nginx-light, version: 1.22.1-9, recommends: false, ensure: present',
+    'package-apt:nginx-light',
+  ],
   'package-dnf': ['name: NetworkManager, version: latest, ensure: absent', 'package-dnf:NetworkManager'],
   'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],
   'package-choco': ['name: git.install, version: latest, ensure: absent', 'package-choco:git.install'],
@@ -242,6 +245,7 @@ describe('kinds', () => {
     ['package-apt', 'name: "libc6:i386"'],
     ['package-apt', 'name: g++'],
     ['package-apt', 'name: a1, version: "20.*"'],
+    ['package-apt', 'name: a1, version: "*"'],
     ['package-apt', 'name: a1, version: ">= 5:20.1-3~deb12u1"'],
     ['package-dnf', 'name: a1, version: ">=1:1.2-3.fc40"'],
     ['package-npm', 'name: JSONStream, version: "1.2.3-rc.1+build"'],

@@ -1,5 +1,5 @@
 import { pythonName } from '../../python-version.ts';
-import { choice, type Field, formatted, text } from './field.ts';
+import { boolean, choice, type Field, formatted, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';
 
@@ -23,13 +23,25 @@ const packageKind = (
     description: `A package installed by ${program}`,
     platforms,
     example,
-    isSupported: program === 'apt' || program === 'dnf',
+    isSupported: program === 'dnf',
     required: { name: formatted('Name of the package', name) },
     optional: { version, ensure },
   });
 
 export const packageKinds = {
-  'package-apt': packageKind('apt', ['linux'], format.aptPackage, 'name: nginx-light', versionRange),
+  'package-apt': defineKind({
+    description: 'A package installed by apt',
+    platforms: ['linux'],
+    example: 'name: nginx-light',
+    required: { name: formatted('Name of the package', format.aptPackage) },
+    optional: {
+      version: versionRange,
+      recommends: boolean(
+        'Whether packages that it recommends are installed with it; default: as the configuration of apt says',
+      ),
+      ensure,
+    },
+  }),
   'package-dnf': packageKind('dnf', ['linux'], format.dnfPackage, 'name: nginx\nversion: latest', versionRange),
   'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName, 'name: jq'),
   'package-choco': packageKind('Chocolatey', ['windows'], format.packageName, 'name: git'),
