@@ -199,7 +199,15 @@ class ExpressionCheck {
       this.text(value, { path, each: false, names: noNames, secrets: false, shape: 'value' });
     else if (Array.isArray(value)) for (const [index, item] of value.entries()) this.values(item, [...path, index]);
     else if (typeof value === 'object' && value !== null)
-      for (const [key, item] of Object.entries(value)) this.values(item, [...path, key]);
+      for (const [key, item] of Object.entries(value)) {
+        if (key.includes('${{'))
+          this.#report(
+            path,
+            'expressions are not evaluated in keys: write a list of mappings, with the key as a value',
+            0,
+          );
+        this.values(item, [...path, key]);
+      }
   }
 
   text(text: string, context: FieldContext): readonly Part[] {
