@@ -102,7 +102,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'apt-repository:x',
   ],
   'dnf-repository': [
-    'name: x, title: y, baseurl: ["https://a"], metalink: "https://a", mirrorlist: "https://a", gpgkey: "-----BEGIN", gpgcheck: true, repo_gpgcheck: false, enabled: true, priority: 9, excludepkgs: [a], ensure: present',
+    'name: x, title: y, baseurl: ["https://a"], metalink: "https://a", mirrorlist: "https://a", gpgkey: "-----BEGIN", gpgcheck: true, repo_gpgcheck: false, enabled: true, priority: 9, excludepkgs: [a], module_hotfixes: true, ensure: present',
     'dnf-repository:x',
   ],
   download: [
