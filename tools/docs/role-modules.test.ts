@@ -37,6 +37,8 @@ test.each(files)('resolves %s with defaults on every family that it supports, an
       major: '12',
       version: '12',
       codename: 'bookworm',
+      hostname: 'web-1',
+      kernel: '6.1.0-22-amd64',
     };
     const agent = {
       name: 'web-1',
@@ -44,7 +46,8 @@ test.each(files)('resolves %s with defaults on every family that it supports, an
       attributes: { ...attributes, init_system: 'systemd' },
       tags: {},
     };
-    expect(resolveDesiredSet({ modules: [module], agent }), family).toMatchObject({ ok: true });
+    const lookups = { [module.name]: Object.fromEntries(Object.keys(module.lookups).map((name) => [name, []])) };
+    expect(resolveDesiredSet({ modules: [module], agent, lookups }), family).toMatchObject({ ok: true });
   }
 });
 

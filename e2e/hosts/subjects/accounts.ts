@@ -6,7 +6,7 @@ const group = (fields: object = {}) => ({ 'group-unix': { name: 'ops', ...fields
 export const accountSubjects: Subject[] = [
   {
     name: 'group-unix, created',
-    desired: group({ gid: 1700 }),
+    desired: group({ gid: 1700, system: true }),
     changed: group({ gid: 1701 }),
     tamper: 'groupmod -g 1800 ops',
     moved: ['gid'],
@@ -36,6 +36,13 @@ export const accountSubjects: Subject[] = [
     changed: user({ uid: 1501, primary_group: 'games', additional_groups: ['video'] }),
     tamper: 'usermod -s /bin/false -aG daemon ann; usermod -p x ann',
     moved: ['additional_groups', 'shell', 'password_hash'],
+  },
+  {
+    name: 'user-unix, system account with a home directory',
+    desired: user({ system: true, create_home: true, shell: '/bin/bash' }),
+    changed: user({ system: true, create_home: true, shell: '/bin/sh' }),
+    tamper: 'usermod -s /bin/false ann',
+    moved: ['shell'],
   },
   {
     name: 'user-unix, adopted',

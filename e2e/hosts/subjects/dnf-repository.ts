@@ -7,7 +7,9 @@ export const dnfRepositorySubjects: Subject[] = [
   {
     name: 'dnf-repository, created with its key and directories',
     desired: { 'dnf-repository': { ...source, gpgkey: key('b25l'), enabled: true } },
-    changed: { 'dnf-repository': { ...source, gpgkey: key('dHdv'), enabled: false, excludepkgs: ['x*'] } },
+    changed: {
+      'dnf-repository': { ...source, gpgkey: key('dHdv'), enabled: false, excludepkgs: ['x*'], module_hotfixes: true },
+    },
     tamper: "sed -i 's/^gpgcheck=1/gpgcheck=0/' /etc/yum.repos.d/extra.repo",
     moved: ['gpgcheck'],
   },

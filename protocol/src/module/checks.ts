@@ -402,7 +402,7 @@ function checkIdentities({ resources, supports }: Outline, { fault }: Findings):
     if (one === undefined || other === undefined) continue;
     const difference = differenceBetween(fieldsOf(one), fieldsOf(other));
     if (difference === null || isUncertain(difference.fields, [one.candidate, other.candidate])) continue;
-    const message = `${other.label} is declared twice: resource ${one.resource + 1} declares it too, both can apply to one agent, and ${difference.reason}; keep one of them, or make them agree`;
+    const message = `${other.label} is declared twice: resource ${one.resource + 1} declares it too, both can apply to one agent, and ${difference.reason}; keep one of them, make them agree, or make them variants of one resource`;
     fault(other.candidate.path, message, 'key');
   }
 }

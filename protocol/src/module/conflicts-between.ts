@@ -3,7 +3,7 @@ import { parameterPrefix, together } from './conditions.ts';
 import { type Contender, canBothApply } from './conflicts.ts';
 import type { Conditions, DeclaredResource, ModuleDocument, ResourceDeclaration } from './document.ts';
 import { furtherFiles, isPartOfFile, keyOfFile, wholeFiles, whyNotBoth, whyNotTwice } from './file-parts.ts';
-import { declareLatest } from './kinds/packages.ts';
+import { declareVersion } from './kinds/packages.ts';
 import { identify, kinds } from './kinds.ts';
 import { quoted } from './nearest.ts';
 import type { Path } from './source/tree.ts';
@@ -207,7 +207,7 @@ function declaredFields({ declared, declaration, module }: Entry, modules: reado
   const { type, body, template } = declared;
   const { ensure, ...rest } = body;
   const fields: Record<string, unknown> = ensure === undefined || ensure === 'present' ? rest : { ...rest, ensure };
-  if (modules[module]?.packages === 'latest') declareLatest(type, fields);
+  declareVersion(type, fields, modules[module]?.packages ?? 'any');
   if (template !== null) {
     const contents = modules[module]?.templates.filter(({ id }) => id === template) ?? [];
     fields.content =

@@ -103,14 +103,14 @@ export interface Parameter {
   description: string | null;
 }
 
-/** A sorted list of values from other agents. */
+/** A sorted list of values, or of mappings of values, from other agents. */
 export interface Lookup {
   /** On all other agents, the list is empty. */
   when: Conditions;
   /** Selects approved agents. */
   selector: string;
-  /** `agent.name`, `agent.node_id`, or an attribute or tag such as `attr.default_address`. */
-  of: string;
+  /** `agent.name`, `agent.node_id`, or an attribute or tag such as `attr.default_address`; or several, by key. */
+  of: string | Readonly<Record<string, string>>;
 }
 
 interface Verification {

@@ -1,6 +1,6 @@
 export { type AgentFacts, own as ownFact } from './agent-facts.ts';
 export { type BodyFault, type DeferredText, resourceBodyFaults } from './body.ts';
-export { type LookupValues, lookedUp, sortedValues } from './composition/lookups.ts';
+export { type LookupElement, type LookupValues, lookupList } from './composition/lookups.ts';
 export {
   type Requires,
   requirementFaults,
@@ -11,6 +11,7 @@ export { conflictsBetween, type ModuleConflict } from './conflicts-between.ts';
 export type {
   Conditions,
   Json,
+  Lookup,
   ModuleDocument,
   OnlyIf,
   Parameter,

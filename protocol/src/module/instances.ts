@@ -8,7 +8,7 @@ import { Meter } from './expression/meter.ts';
 import { reasonOrValue } from './expression/values.ts';
 import { withSource } from './files/sourced.ts';
 import { combinationFaults } from './kinds/field-combinations.ts';
-import { declareLatest, packageDefault } from './kinds/packages.ts';
+import { declareVersion, packageDefault } from './kinds/packages.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { type LoopElement, loopElements } from './loops.ts';
 import type { Layer } from './parameters/layers.ts';
@@ -141,7 +141,7 @@ export function instancesOf(
         continue;
       }
       for (const each of sourced) {
-        if (packages === 'latest') declareLatest(each.type, each.body);
+        declareVersion(each.type, each.body, packages);
         const exceeded = budget.spend(charactersOf([each.body, each.deferred, each.name, each.only_if]));
         if (exceeded !== undefined) {
           report([], exceeded);

@@ -7,7 +7,10 @@ type Complete = [fields: string, key: string];
 
 /** Fields of each kind as written, and the key of the resulting resource. */
 const complete: Partial<Record<ResourceType, Complete>> = {
-  'package-apt': ['name: nginx-light, version: 1.22.1-9, ensure: present', 'package-apt:nginx-light'],
+  'package-apt': [
+    'name: nginx-light, version: 1.22.1-9, recommends: false, ensure: present',
+    'package-apt:nginx-light',
+  ],
   'package-dnf': ['name: NetworkManager, version: latest, ensure: absent', 'package-dnf:NetworkManager'],
   'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],
   'package-choco': ['name: git.install, version: latest, ensure: absent', 'package-choco:git.install'],
@@ -31,14 +34,14 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   'directory-windows': ['path: "c:/Data", ensure: present', 'path:c:\\data'],
   'user-unix': [
-    'name: ada, uid: 1001, primary_group: ada, additional_groups: [audio], home: /home/ada, shell: /bin/sh, system: false, comment: Ada L, password_hash: "$6$salt$abcdefgh", locked: false, expires: never, password_min_days: 0, password_max_days: 90, password_warn_days: 7, password_inactive_days: -1, ensure: present',
+    'name: ada, uid: 1001, primary_group: ada, additional_groups: [audio], home: /home/ada, shell: /bin/sh, system: false, create_home: true, comment: Ada L, password_hash: "$6$salt$abcdefgh", locked: false, expires: never, password_min_days: 0, password_max_days: 90, password_warn_days: 7, password_inactive_days: -1, ensure: present',
     'user-unix:ada',
   ],
   'user-windows': [
     'name: ada, full_name: A L, description: d, password: p, groups: [Users], account_disabled: false, password_never_expires: true, ensure: present',
     'user-windows:ada',
   ],
-  'group-unix': ['name: ada, gid: 0, members: [ada], ensure: present', 'group-unix:ada'],
+  'group-unix': ['name: ada, gid: 0, members: [ada], system: false, ensure: present', 'group-unix:ada'],
   'group-windows': ['name: Power Users, description: d, ensure: present', 'group-windows:Power Users'],
   'service-systemd': [
     'name: nginx@a, enabled: true, running: false, exec_start: /bin/x, type: notify, description: d, user: u, group: g, working_directory: -/x, environment: { A: b }, dependencies: [network.target], restart: on_failure, reload_on: [other], restart_on: [another], settings: { Service.LimitNOFILE: "65536" }, confirm_port: 80, confirm_banner: x, confirm_command: "true", ensure: present',
@@ -87,7 +90,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     ]),
   ),
   'block-unix': [
-    'path: /etc/hosts, marker: muster-hosts, content: "10.0.0.9 db\\n", ensure: present',
+    'path: /etc/hosts, marker: muster-hosts, content: "10.0.0.9 db\\n", before: BOF, validate: grep -q localhost %, ensure: present',
     'block-unix:/etc/hosts#muster-hosts',
   ],
   'cron-unix': [
@@ -99,7 +102,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'apt-repository:x',
   ],
   'dnf-repository': [
-    'name: x, title: y, baseurl: ["https://a"], metalink: "https://a", mirrorlist: "https://a", gpgkey: "-----BEGIN", gpgcheck: true, repo_gpgcheck: false, enabled: true, priority: 9, excludepkgs: [a], ensure: present',
+    'name: x, title: y, baseurl: ["https://a"], metalink: "https://a", mirrorlist: "https://a", gpgkey: "-----BEGIN", gpgcheck: true, repo_gpgcheck: false, enabled: true, priority: 9, excludepkgs: [a], module_hotfixes: true, ensure: present',
     'dnf-repository:x',
   ],
   download: [
@@ -242,6 +245,7 @@ describe('kinds', () => {
     ['package-apt', 'name: "libc6:i386"'],
     ['package-apt', 'name: g++'],
     ['package-apt', 'name: a1, version: "20.*"'],
+    ['package-apt', 'name: a1, version: "*"'],
     ['package-apt', 'name: a1, version: ">= 5:20.1-3~deb12u1"'],
     ['package-dnf', 'name: a1, version: ">=1:1.2-3.fc40"'],
     ['package-npm', 'name: JSONStream, version: "1.2.3-rc.1+build"'],
@@ -261,7 +265,7 @@ describe('kinds', () => {
         'must be "latest" or an exact version, without spaces, "*" or ">=": omit it for any version',
       ]),
     ),
-    ['package-apt', 'name: a1, version: "*"', 'must be "latest", a version, a pattern'],
+    ['package-apt', 'name: a1, version: "**"', 'must be "latest", a version, a pattern'],
     ['package-npm', 'name: "-g"', 'must be the name of a package in the registry'],
     ['package-npm', 'name: "https://x.example/a.js"', 'must be the name of a package in the registry'],
     ['package-npm', 'name: "a@1"', 'must be the name of a package in the registry'],
@@ -302,9 +306,9 @@ describe('kinds', () => {
     ['package-apt', 'name: --option', 'must be a package name'],
     ['package-apt', 'name: nginx=1', 'must be a package name'],
     ['package-apt', 'name: nginx, version: "1 2"', 'must be "latest", a version, a pattern such as "20.*"'],
-    ['package-apt', 'name: nginx, version: ">=20.*"', 'or a lower bound such as ">=20.1"'],
-    ['package-dnf', 'name: nginx, version: "> 20"', 'or a lower bound such as ">=20.1"'],
-    ['package-apt', 'name: nginx, version: ">=latest"', 'or a lower bound such as ">=20.1"'],
+    ['package-apt', 'name: nginx, version: ">=20.*"', 'a lower bound such as ">=20.1", or "*"'],
+    ['package-dnf', 'name: nginx, version: "> 20"', 'a lower bound such as ">=20.1", or "*"'],
+    ['package-apt', 'name: nginx, version: ">=latest"', 'a lower bound such as ">=20.1", or "*"'],
     ['package-dnf', 'name: -y', 'must be the name of one package'],
     ['package-dnf', 'name: "@core"', 'must be the name of one package'],
     ['package-dnf', 'name: "hel*"', 'must be the name of one package'],
@@ -351,6 +355,7 @@ describe('kinds', () => {
     ['line-unix', 'path: /a, line: b, backrefs: true', 'requires match: add it'],
     ['line-unix', 'path: /a, line: b, after: "("', 'is not a regular expression'],
     ['block-unix', 'path: /a, marker: "a b"', 'must be one word'],
+    ['block-unix', 'path: /a, marker: b, before: "("', 'is not a regular expression'],
     [
       'cron-unix',
       'name: a.b, user: b, schedule: "* * * * *", command: c',

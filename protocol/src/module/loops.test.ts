@@ -31,6 +31,16 @@ describe('for_each', () => {
     ]);
   });
 
+  test('refuses an expression in a key of a literal map, and a list has it as a value', () => {
+    const loop = (elements: string) => moduleOf(file(`for_each: ${elements}`, '/x/${{ index }}', 'x'));
+    expect(resolved(loop('{ "${{ agent.name }}": { mode: 1 } }'))).toEqual([
+      '/resources/0/for_each expressions are not evaluated in keys: write a list of mappings, with the key as a value',
+    ]);
+    expect(resolved(loop('[{ name: "${{ agent.name }}", mode: 1 }]'))).toEqual([
+      ['f[0]', { path: '/x/0', content: 'x' }],
+    ]);
+  });
+
   test('repeats a resource for each key and value of a map', () => {
     const parameters = 'parameters: { m: { type: map, default: { a: 1, b c: 2 } } }\n';
     const source = moduleOf(file('for_each: "${{ param.m }}"', '/x/${{ each.value }}', '${{ each.key }}'), parameters);

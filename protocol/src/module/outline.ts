@@ -93,6 +93,9 @@ export const mapping = (value: unknown): Mapping =>
 const sequence = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
+const readSources = (of: unknown): Lookup['of'] =>
+  textOf(of) ?? Object.fromEntries(Object.entries(mapping(of)).map(([key, source]) => [key, textOf(source) ?? '']));
+
 /** Returns the keys of an object whose values are not null, except for `x-` keys. */
 export const givenKeys = (value: unknown): string[] =>
   Object.entries(mapping(value))
@@ -135,7 +138,7 @@ export function outline(value: unknown): Outline {
         {
           when: readConditions(mapping(lookup).when),
           selector: textOf(mapping(lookup).selector) ?? '',
-          of: textOf(mapping(lookup).of) ?? '',
+          of: readSources(mapping(lookup).of),
         },
       ]),
     ),

@@ -280,14 +280,14 @@ describe('parseModule reports the path, line, and column of', () => {
         '{ resource: { file-unix: { path: /etc/motd, ensure: absent } } }',
       ),
       [
-        '6:19 /resources/2/resource/file-unix file-unix "/etc/motd" is declared twice: resource 1 declares it too, both can apply to one agent, and the values of `ensure` differ; keep one of them, or make them agree',
+        '6:19 /resources/2/resource/file-unix file-unix "/etc/motd" is declared twice: resource 1 declares it too, both can apply to one agent, and the values of `ensure` differ; keep one of them, make them agree, or make them variants of one resource',
       ],
     ],
     [
       'a file and a directory at one path',
       withResources('{ resource: { file-unix: { path: /a } } }', '{ resource: { directory-unix: { path: /a/ } } }'),
       [
-        '5:19 /resources/1/resource/directory-unix directory-unix "/a/" is declared twice: resource 1 declares it too, both can apply to one agent, and one is a file-unix and the other a directory-unix; keep one of them, or make them agree',
+        '5:19 /resources/1/resource/directory-unix directory-unix "/a/" is declared twice: resource 1 declares it too, both can apply to one agent, and one is a file-unix and the other a directory-unix; keep one of them, make them agree, or make them variants of one resource',
       ],
     ],
     [
@@ -315,7 +315,7 @@ describe('parseModule reports the path, line, and column of', () => {
       'two host names',
       withResources('{ resource: { hostname: { name: a } } }', '{ resource: { hostname: { name: b } } }'),
       [
-        '5:19 /resources/1/resource/hostname hostname is declared twice: resource 1 declares it too, both can apply to one agent, and the values of `name` differ; keep one of them, or make them agree',
+        '5:19 /resources/1/resource/hostname hostname is declared twice: resource 1 declares it too, both can apply to one agent, and the values of `name` differ; keep one of them, make them agree, or make them variants of one resource',
       ],
     ],
     [

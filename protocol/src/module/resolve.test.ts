@@ -663,6 +663,16 @@ resources:
     expect(given(versions(byParameter, { fresh: true }))[0]).toBe('latest');
   });
 
+  test('accepts any version for "*", also if the default is latest', () => {
+    const source = (packages: string) =>
+      `packages: ${packages}\nresources: [{ resource: { package-apt: { name: pa, version: "*" } } }, { resource: { package-dnf: { name: pb, version: "*" } } }]`;
+    for (const packages of ['any', 'latest'])
+      expect(given(resolveDesiredSet({ modules: [moduleOf(source(packages), 'm')], agent }))).toEqual([
+        undefined,
+        undefined,
+      ]);
+  });
+
   test('refuses other values at their position', () => {
     expect(faultsOf(versions('"${{ param.fresh }}"'))).toEqual([
       'module_unresolved',

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { lookupOfCheck, lookupSelectorCheck, maximumLookups } from './composition/lookups.ts';
+import {
+  lookupKeyCheck,
+  lookupOfCheck,
+  lookupSelectorCheck,
+  maximumLookupKeys,
+  maximumLookups,
+} from './composition/lookups.ts';
 import { agentConditionSchema, clauseSchema, whenSchema } from './conditions/declared.ts';
 import { onlyIfSchema } from './conditions/only-if.ts';
 import { expressionFunctions } from './expression/functions/index.ts';
@@ -212,14 +218,30 @@ const valueCheck = closed('a mapping of that and message', {
   }),
 });
 
+const lookupSource = checked(lookupOfCheck, 'must be text');
+const lookupSources = z
+  .record(checked(lookupKeyCheck, 'must be text'), lookupSource, {
+    error: (issue) => (issue.code === 'invalid_key' ? lookupKeyCheck('') : 'must be a mapping of keys to texts'),
+  })
+  .refine((sources) => Object.keys(sources).length > 0 && Object.keys(sources).length <= maximumLookupKeys, {
+    error: `must have 1 to ${maximumLookupKeys} keys`,
+  });
+
 const lookup = closed('a mapping of selector and of', {
   when: whenSchema.optional(),
   selector: checked(lookupSelectorCheck, 'must be text: write it in quotes', {
     description: 'Selects approved agents, for example "role=web"',
   }),
-  of: checked(lookupOfCheck, 'must be text', {
-    description: 'agent.name, agent.node_id, attr.NAME, or tag.KEY; agents without it are left out',
-  }),
+  of: z
+    .union([lookupSource, lookupSources], {
+      error: ({ input }) =>
+        (typeof input === 'string' ? lookupOfCheck(input) : undefined) ??
+        'must be text, such as attr.default_address, or a mapping of keys to such texts',
+    })
+    .meta({
+      description:
+        'agent.name, agent.node_id, attr.NAME, or tag.KEY; or a mapping of keys to these. Agents without any of them are left out',
+    }),
 });
 
 const verification = closed(

@@ -137,6 +137,30 @@ describe('a template', () => {
     expect(rendered(content)).toBe(`/resources/0/resource/file-unix/content ${message}`);
   });
 
+  test('reports no unknown names in a text whose control words have errors', () => {
+    const text =
+      '${{ for x, y in {"a": 1} }}${{ if x | default("b") == y }}${{ x }}${{ include "t" }}${{ end }}${{ end }}';
+    const faultsOf = (content: string, options: Options) => {
+      const parsed = parseModule(sourceOf(content, options));
+      return parsed.ok ? [] : parsed.faults.map(({ path, message }) => `${path} ${message}`);
+    };
+    const message = 'a pipe ends the expression: write (x | default("b")) before "=="';
+    expect(faultsOf(text, { templates: { t: '${{ x }}' } })).toEqual([
+      `/resources/0/resource/file-unix/content ${message}`,
+    ]);
+    const resource = { resource: { 'file-unix': { path: '/x', template: 't' } } };
+    const alone = text.replace('${{ include "t" }}', '');
+    expect(faultsOf('', { templates: { t: alone }, resource })).toEqual([`/templates/0/content ${message}`]);
+  });
+
+  test('refuses a loop variable with the name of a type where it is used', () => {
+    expect(rendered('${{ for map in [1] }}a${{ end }}')).toBe('a');
+    expect(rendered('${{ for map in [{"a": 1}] }}${{ map.a }}${{ end }}')).toBe(
+      '/resources/0/resource/file-unix/content "map" is a type in expressions, not the variable of the loop: choose another name for the variable',
+    );
+    expect(rendered('${{ for x in [1] }}${{ type(x) == int }}${{ end }}')).toBe('true');
+  });
+
   test('refuses control words in other fields', () => {
     const resource = { name: '${{ if true }}a${{ end }}' };
     expect(rendered('a', { resource })).toBe('/resources/0/name "if" is possible only in content and templates');

@@ -17,13 +17,24 @@ const inBrief = <T extends string[] | null>(lines: T): T | string[] =>
 /** A block between two marker lines, in a file that the agent does not own. */
 export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
   type: 'block-unix',
-  fields: { path: 'text', marker: 'text', content: 'text?', ensure: 'text?' },
+  fields: {
+    path: 'text',
+    marker: 'text',
+    content: 'text?',
+    before: 'text?',
+    after: 'text?',
+    validate: 'text?',
+    ensure: 'text?',
+  },
   brings: (resource) => broughtBy(pathOf(resource)),
   path: pathOf,
 
   check(resource) {
     checkPath(pathOf(resource));
-    if (!/^[^\s\x00-\x1f]+$/.test(bodyOf(resource).marker)) throw new HostFailure('`marker` must be one word');
+    const { marker, before, after } = bodyOf(resource);
+    if (!/^[^\s\x00-\x1f]+$/.test(marker)) throw new HostFailure('`marker` must be one word');
+    if (before != null && after != null)
+      throw new HostFailure('`before` and `after` cannot be combined; declare only one');
     const markers = [beginOf(resource), endOf(resource)];
     if (declaredLines(resource)?.some((line) => markers.includes(line.trimEnd())) === true)
       throw new HostFailure('its `content` contains a marker line of the block');
@@ -56,15 +67,20 @@ export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
   },
 
   async apply(resource, _seen, _difference, machine) {
-    await rewrite(resource, machine, (seen) => {
-      const lines = linesOf(seen);
-      const found = findBlock(resource, lines);
-      if (found.is === 'broken') throw brokenBlock(resource, found.how);
-      const block = found.is === 'whole' ? found.block : null;
-      const declared = isAbsent(resource) ? null : declaredLines(resource);
-      if (block !== null && declared !== null && sameLines(block.lines, declared)) return null;
-      return edited(resource, lines, block);
-    });
+    await rewrite(
+      resource,
+      machine,
+      (seen) => {
+        const lines = linesOf(seen);
+        const found = findBlock(resource, lines);
+        if (found.is === 'broken') throw brokenBlock(resource, found.how);
+        const block = found.is === 'whole' ? found.block : null;
+        const declared = isAbsent(resource) ? null : declaredLines(resource);
+        if (block !== null && declared !== null && sameLines(block.lines, declared)) return null;
+        return edited(resource, lines, block);
+      },
+      bodyOf(resource).validate ?? null,
+    );
     return {};
   },
 

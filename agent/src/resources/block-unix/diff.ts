@@ -2,7 +2,15 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { contentOf } from '../../host/files/inspect.ts';
 import { contentText } from '../file-unix/seen.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
-import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
+import {
+  awaitsFile,
+  awaitsProgram,
+  bitsLost,
+  changedLines,
+  isAbsent,
+  linesOf,
+  notAFile,
+} from '../text-edit/text-file.ts';
 import { type BlockBefore, edited, sameLines } from './edit.ts';
 import { brokenBlock, declaredLines, type SeenBlock } from './seen.ts';
 
@@ -40,11 +48,13 @@ export function diffBlock(
     return block === null ? nothing() : { action: 'remove', changes: change(block.lines, null), diff: diff() };
   const declared = declaredLines(resource);
   if (block !== null && (declared === null || sameLines(block.lines, declared))) return nothing();
+  const { awaits = [] } = awaitsFile(resource, seen, circumstances);
+  awaits.push(...awaitsProgram(resource, seen, circumstances));
   return {
     action: block === null ? 'create' : 'update',
     changes: change(block?.lines ?? null, declared ?? []),
     diff: diff(),
-    ...awaitsFile(resource, seen, circumstances),
+    ...(awaits.length === 0 ? {} : { awaits }),
   };
 }
 

@@ -1,7 +1,8 @@
 import type { ResolvedResource } from '@muster/protocol/module';
+import { insertionIndex } from '../text-edit/insertion.ts';
 import { endingOf, findPosition, insertLines, type Position, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent } from '../text-edit/text-file.ts';
-import { type Block, beginOf, declaredLines, endOf, findBlock } from './seen.ts';
+import { type Block, beginOf, bodyOf, declaredLines, endOf, findBlock } from './seen.ts';
 
 /** The block before the agent first changed it. */
 export type BlockBefore =
@@ -17,12 +18,12 @@ export type BlockBefore =
 
 /**
  * Returns the file with the declared block.
- * @param block the existing block; null if the declared block is appended
+ * @param block the existing block; null if the declared block is added
  */
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], block: Block | null): TextLine[] {
   if (isAbsent(resource)) return block === null ? [...lines] : without(lines, block);
   const declared = declaredLines(resource);
-  if (block === null) return withBlock(resource, lines, lines.length, declared ?? []);
+  if (block === null) return withBlock(resource, lines, insertionIndex(bodyOf(resource), lines), declared ?? []);
   return declared === null ? [...lines] : filled(lines, block, declared);
 }
 

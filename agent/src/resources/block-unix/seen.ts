@@ -1,8 +1,9 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
+import { missingProgram } from '../../host/processes/find-program.ts';
 import type { Machine } from '../provider/provider.ts';
 import { inBytes, type Position, positionOf, splitLines, type TextLine } from '../text-edit/lines.ts';
-import { linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
+import { isAbsent, linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 
 export type Body = ResourceBodies['block-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
@@ -30,6 +31,8 @@ export interface SeenBlock extends SeenText {
   end: Position;
   /** For a removal, the changes that restore the file. Null if nothing has to be restored. */
   restored: { from: string[] | null; to: string[] | null; diff: string | null } | null;
+  /** The program that `validate` would run, if it is missing. */
+  missingProgram?: string;
 }
 
 export function findBlock(resource: ResolvedResource, lines: readonly TextLine[]): Found {
@@ -52,7 +55,15 @@ export function findBlock(resource: ResolvedResource, lines: readonly TextLine[]
 export function look(resource: ResolvedResource, machine: Pick<Machine, 'walk'>): SeenBlock {
   const seen = lookAtText(resource, machine);
   const lines = linesOf(seen);
-  return { ...seen, found: findBlock(resource, lines), end: positionOf(lines, lines.length, 0), restored: null };
+  const { validate } = bodyOf(resource);
+  const missing = validate == null || isAbsent(resource) ? null : missingProgram(validate);
+  return {
+    ...seen,
+    found: findBlock(resource, lines),
+    end: positionOf(lines, lines.length, 0),
+    restored: null,
+    ...(missing === null ? {} : { missingProgram: missing }),
+  };
 }
 
 export const brokenBlock = (resource: ResolvedResource, how: string): HostFailure =>

@@ -25,6 +25,7 @@ export const dnfRepository = defineProvider<'dnf-repository', SeenRepository, Re
     enabled: 'boolean?',
     priority: 'integer?',
     excludepkgs: 'list?',
+    module_hotfixes: 'boolean?',
     ensure: 'text?',
   },
 });

@@ -5,7 +5,13 @@ const key = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nb25l\n-----END PGP PUBLIC K
 const body = { name: 'extra', baseurl: ['https://example.org/$releasever'] };
 
 test('writes a source in the format of dnf, and checks packages if there is a key', () => {
-  const rest = { title: 'More packages', enabled: false, priority: 10, excludepkgs: ['a*', 'b'] };
+  const rest = {
+    title: 'More packages',
+    enabled: false,
+    priority: 10,
+    excludepkgs: ['a*', 'b'],
+    module_hotfixes: true,
+  };
   expect(renderSource({ ...body, ...rest, gpgkey: key })).toBe(
     [
       '# Written by Muster; a change by hand is undone by the next apply.',
@@ -16,6 +22,7 @@ test('writes a source in the format of dnf, and checks packages if there is a ke
       'gpgcheck=1',
       'priority=10',
       'excludepkgs=a* b',
+      'module_hotfixes=1',
       'gpgkey=file:///etc/yum.repos.d/extra.asc',
       '',
     ].join('\n'),

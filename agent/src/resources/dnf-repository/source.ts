@@ -16,6 +16,7 @@ export const keyPath = (name: string): string => `/etc/yum.repos.d/${name}.asc`;
  */
 const fields = [
   ...['baseurl', 'metalink', 'mirrorlist', 'enabled', 'gpgcheck', 'repo_gpgcheck', 'priority', 'excludepkgs'],
+  'module_hotfixes',
 ] as const satisfies readonly (keyof Body)[];
 
 const textOf = (value: string | boolean | number | readonly string[]): string =>

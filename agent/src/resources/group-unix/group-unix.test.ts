@@ -40,6 +40,14 @@ test('creates a group, and changes its GID only if one is declared', () => {
   expect(diffGroup(declared(), seen(8), plan).action).toBe('none');
 });
 
+test('shows `system` only for a new group', () => {
+  expect(diffGroup(declared({ system: true }), seen(null), plan).changes).toEqual([
+    { field: 'ensure', from: 'absent', to: 'present' },
+    { field: 'system', from: null, to: 'true' },
+  ]);
+  expect(diffGroup(declared({ system: true }), seen(1500), plan).action).toBe('none');
+});
+
 test('refuses to remove a group that is in use, and lists its users', () => {
   const absent = declared({ ensure: 'absent' });
   expect(() => diffGroup(absent, seen(7, [ann, bob]), plan)).toThrow(/members: ann.*primary group of bob/);

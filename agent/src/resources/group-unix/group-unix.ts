@@ -45,7 +45,14 @@ type Declared = ResolvedResource<'group-unix'>;
 /** A group in /etc/group, managed with the tools of shadow-utils. */
 export const groupUnix = defineProvider<'group-unix', SeenGroup, GroupBefore>({
   type: 'group-unix',
-  fields: { name: 'text', gid: 'integer?', members: 'list?', members_append: 'list?', ensure: 'text?' },
+  fields: {
+    name: 'text',
+    gid: 'integer?',
+    members: 'list?',
+    members_append: 'list?',
+    system: 'boolean?',
+    ensure: 'text?',
+  },
   brings: () => ['accounts'],
   watched: () => ['/etc/group'],
   check({ body }) {
@@ -64,10 +71,11 @@ export const groupUnix = defineProvider<'group-unix', SeenGroup, GroupBefore>({
   },
 
   async apply({ body }, seen, _difference, machine) {
-    const { name, gid, ensure } = body;
+    const { name, gid, system, ensure } = body;
     if (ensure === 'absent') return remove(name, [], machine);
     const number = gid == null ? [] : ['-g', String(gid)];
-    if (seen.gid === null) await change(machine, 'groupadd', [...number, '--', name]);
+    if (seen.gid === null)
+      await change(machine, 'groupadd', [...(system === true ? ['-r'] : []), ...number, '--', name]);
     else if (gid != null && seen.gid !== gid) await change(machine, 'groupmod', [...number, '--', name]);
     try {
       await applyMembers(body, seen.members, machine);
@@ -128,7 +136,7 @@ export function diffGroup(
   seen: SeenGroup,
   { purpose }: { purpose: 'apply' | 'plan' | 'drift' },
 ): Difference {
-  const { name, gid, ensure } = resource.body;
+  const { name, gid, system, ensure } = resource.body;
   if (ensure === 'absent') {
     if (seen.gid === null) return nothing();
     if (purpose === 'drift') return presenceDrift();
@@ -143,6 +151,8 @@ export function diffGroup(
   if (gid != null && seen.gid !== gid)
     changes.push({ field: 'gid', from: seen.gid === null ? null : String(seen.gid), to: String(gid) });
   changes.push(...memberChanges(resource.body, seen.gid === null ? null : seen.members));
+  // Compares the field only for a new group, because an existing one does not show how it was created.
+  if (system != null && seen.gid === null) changes.push({ field: 'system', from: null, to: String(system) });
   if (changes.length === 0) return nothing();
   const awaits = seen.unknown.map((user) => ({ kind: 'accounts' as const, message: `there is no user ${user}` }));
   const renumbered = seen.gid !== null && changes.some(({ field }) => field === 'gid');

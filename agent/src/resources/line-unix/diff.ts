@@ -1,5 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import { insertionIndex } from '../text-edit/insertion.ts';
 import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
 import {
   awaitsFile,
@@ -12,7 +13,7 @@ import {
   shown,
 } from '../text-edit/text-file.ts';
 import type { LineBefore } from './before.ts';
-import { bodyOf, expectedLine, insertionIndex, type SeenLine } from './seen.ts';
+import { bodyOf, expectedLine, type SeenLine } from './seen.ts';
 
 export function diffLine(
   resource: ResolvedResource,
@@ -63,7 +64,7 @@ export function edited(resource: ResolvedResource, lines: readonly TextLine[], h
   const [at] = hits;
   const text = expectedLine(resource, at === undefined ? null : (lines[at]?.text ?? null));
   if (text === null) return [...lines];
-  if (at === undefined) return insertLines(lines, insertionIndex(resource, lines), [text]);
+  if (at === undefined) return insertLines(lines, insertionIndex(bodyOf(resource), lines), [text]);
   return lines.map((line, index) => (index === at ? { text, end: line.end } : line));
 }
 

@@ -3,6 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { captures, matching } from '../../host/files/bounded-match.ts';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import type { Machine } from '../provider/provider.ts';
+import { insertionIndex, readableLines } from '../text-edit/insertion.ts';
 import { inBytes, type Position, positionOf, readable, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent, linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 
@@ -49,10 +50,6 @@ export function hitsIn(resource: ResolvedResource, previous: string | null, line
   for (const [index, { text }] of lines.entries())
     if (text === line || (line !== null && text === previous) || matched?.[index] === true) hits.push(index);
   return hits;
-}
-
-function* readableLines(lines: readonly TextLine[]): Generator<string> {
-  for (const { text } of lines) yield readable(text);
 }
 
 /** Returns the positions to change: the last hit for a line to be present, or all hits for a line to be absent. */
@@ -110,20 +107,6 @@ function expanded(resource: ResolvedResource, text: string): string | null {
   });
 }
 
-/**
- * Returns the position at which a line is added: below the last match of `after`, or above the last match of `before`,
- * or at the end.
- */
-export function insertionIndex(resource: ResolvedResource, lines: readonly TextLine[]): number {
-  const { after, before } = bodyOf(resource);
-  const pattern = after ?? before ?? null;
-  if (pattern === null || pattern === 'EOF') return lines.length;
-  if (before === 'BOF') return 0;
-  const last = matching(pattern, readableLines(lines), undefined, after != null ? 'after' : 'before').lastIndexOf(true);
-  if (last === -1) return lines.length;
-  return after != null ? last + 1 : last;
-}
-
 export function look(resource: ResolvedResource, previous: string | null, machine: Pick<Machine, 'walk'>): SeenLine {
   const seen = lookAtText(resource, machine);
   const lines = linesOf(seen);
@@ -142,7 +125,7 @@ export function look(resource: ResolvedResource, previous: string | null, machin
       `the lines to replace in ${pathOf(resource)} exceed ${maxSaved / 1024} KiB, the most that can be restored later; nothing was changed. Use a narrower \`match\`.`,
     );
   const isAdded = hits.length === 0 && !isAbsent(resource);
-  const end = positionOf(lines, isAdded ? insertionIndex(resource, lines) : lines.length, 0);
+  const end = positionOf(lines, isAdded ? insertionIndex(bodyOf(resource), lines) : lines.length, 0);
   const { validate } = bodyOf(resource);
   const missing = validate == null || isAbsent(resource) ? null : missingProgram(validate);
   return { ...seen, hits, end, previous, restored: null, ...(missing === null ? {} : { missingProgram: missing }) };

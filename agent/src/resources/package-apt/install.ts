@@ -12,7 +12,14 @@ export interface RequestedPackage {
   version: string | null;
   /** Whether to unpack the installed package's files again. */
   again: boolean;
+  /** Whether recommended packages are installed; null for the configuration of apt. */
+  recommends: boolean | null;
 }
+
+/** Groups packages into transactions, because an option of apt applies to all packages of its transaction. */
+export const byRecommends = (requested: readonly RequestedPackage[]): RequestedPackage[][] => [
+  ...Map.groupBy(requested, ({ recommends }) => recommends).values(),
+];
 
 /** Maximum number of remaining packages to retry one by one. */
 const maxAlone = 25;
@@ -62,11 +69,14 @@ const isFulfilled = ({ name, version }: RequestedPackage, database: DpkgDatabase
   return isThere(seen.state) && seen.whole && (version === null || seen.version === version);
 };
 
-function installArguments(requested: readonly RequestedPackage[]): string[] {
+/** @param requested packages with the same `recommends` */
+export function installArguments(requested: readonly RequestedPackage[]): string[] {
   const again = requested.some((one) => one.again) ? ['--reinstall'] : [];
+  const declared = requested[0]?.recommends ?? null;
+  const recommends = declared === null ? [] : [declared ? '--install-recommends' : '--no-install-recommends'];
   const names = requested.map(({ name, version }) => (version === null ? name : `${name}=${version}`));
   // The declared version may be older than the installed version. No other package may be removed.
-  return ['install', ...again, '--allow-downgrades', '--no-remove', '--', ...names];
+  return ['install', ...again, ...recommends, '--allow-downgrades', '--no-remove', '--', ...names];
 }
 
 async function install(requested: readonly RequestedPackage[], machine: Machine): Promise<TransactionResult> {

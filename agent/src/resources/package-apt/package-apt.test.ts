@@ -2,6 +2,7 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
 import { type Machine, nothing } from '../provider/provider.ts';
 import { diffPackage } from './diff.ts';
+import { byRecommends, installArguments } from './install.ts';
 import { diffPackageRemoval, type PackageBefore, packageApt } from './package-apt.ts';
 import type { SeenPackage } from './seen.ts';
 
@@ -28,6 +29,18 @@ const diff = (
   found: SeenPackage,
   purpose: 'apply' | 'plan' | 'drift' = 'apply',
 ) => diffPackage({ type: 'package-apt', body: { name: 'foo', ...body } } as ResolvedResource, found, { purpose });
+
+test('installs packages with and without recommended ones in separate transactions', () => {
+  const requested = (name: string, recommends: boolean | null) => ({ name, version: null, again: false, recommends });
+  const all = [requested('a', null), requested('b', false), requested('c', null), requested('d', true)];
+  expect(byRecommends(all).map((some) => installArguments(some).join(' '))).toEqual([
+    'install --allow-downgrades --no-remove -- a c',
+    'install --no-install-recommends --allow-downgrades --no-remove -- b',
+    'install --install-recommends --allow-downgrades --no-remove -- d',
+  ]);
+  expect(diff({ recommends: false }, seen()).action).toBe('none');
+  expect(byRecommends([])).toEqual([]);
+});
 
 describe('a package', () => {
   test('changes nothing if any version is installed and none is declared', () => {

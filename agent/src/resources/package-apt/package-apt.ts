@@ -7,7 +7,7 @@ import type { DpkgDatabase } from '../../host/packages/dpkg.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, type Item, type Json, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 import { diffPackage, vital } from './diff.ts';
-import { installAll, mark, type RequestedPackage, repairInterrupted } from './install.ts';
+import { byRecommends, installAll, mark, type RequestedPackage, repairInterrupted } from './install.ts';
 import { orphansOf, type PackageRemoval, removeAll } from './remove.ts';
 import {
   bodyOf,
@@ -41,7 +41,7 @@ type PackageItem = Item<SeenPackage, PackageBefore>;
 /** A package for Debian or one of its derivatives, with apt and dpkg. */
 export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefore>({
   type: 'package-apt',
-  fields: { name: 'text', version: 'text?', ensure: 'text?' },
+  fields: { name: 'text', version: 'text?', recommends: 'boolean?', ensure: 'text?' },
   brings: () => ['accounts', 'units', 'programs', 'databases'],
   // The package may provide package sources, as debian-archive-keyring does. Only its dependents wait for them, so that
   // a misspelled package name still fails a plan.
@@ -160,8 +160,10 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const coming = items.filter((item) => !isGoing(item));
   const requested = coming.flatMap(requestedPackageOf);
-  const failed = requested.length === 0 ? null : await installAll(requested, machine);
-  for (const item of coming) outcomes.set(item, failed?.get(bodyOf(item.resource).name) ?? {});
+  const failed = new Map<string, Outcome>();
+  for (const some of byRecommends(requested))
+    for (const [name, outcome] of await installAll(some, machine)) failed.set(name, outcome);
+  for (const item of coming) outcomes.set(item, failed.get(bodyOf(item.resource).name) ?? {});
   const database = await machine.database(dpkgDatabase);
   await mark('auto', autoAgain(coming, outcomes, database), machine);
   for (const item of coming) {
@@ -189,13 +191,13 @@ async function packageRemovalOf({ kind, resource, before }: PackageItem, machine
 }
 
 function requestedPackageOf({ resource, seen, difference }: PackageItem): RequestedPackage[] {
-  const { name } = bodyOf(resource);
+  const { name, recommends = null } = bodyOf(resource);
   const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
   const version = fields.get('version');
   // A package whose configuration failed is not unpacked again.
   const again = fields.has('state') && (seen.state === 'half-installed' || seen.state === 'installed');
   if (!fields.has('ensure') && !fields.has('version') && !fields.has('state')) return [];
-  return [{ name, version: typeof version === 'string' ? version : null, again }];
+  return [{ name, version: typeof version === 'string' ? version : null, again, recommends }];
 }
 
 /** Returns the packages that must be marked as automatic again. */

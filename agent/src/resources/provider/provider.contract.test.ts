@@ -364,6 +364,14 @@ const subjects: Subject[] = [
     moved: ['content'],
   },
   {
+    name: 'block-unix, at the start of a file',
+    prepare: (root) => writeFileSync(`${root}/f`, '127.0.0.1 localhost\n', { mode: 0o600 }),
+    desired: (root) => block(`${root}/f`, 'hosts', { content: '10.0.0.9 db\n', before: 'BOF', validate: 'test -s %' }),
+    changed: (root) => block(`${root}/f`, 'hosts', { content: '10.0.0.8 db\n', after: '^127' }),
+    tamper: (root) => writeFileSync(`${root}/f`, readFileSync(`${root}/f`, 'utf8').replace('10.0.0.9 db\n', '')),
+    moved: ['content'],
+  },
+  {
     name: 'block-unix, taken over in the middle, absent in between',
     prepare: (root) => writeFileSync(`${root}/f`, 'a\r\n# BEGIN muster: m\r\ntheirs\r\n# END muster: m\r\nb\r\n'),
     desired: (root) => block(`${root}/f`, 'm', { content: 'ours\n' }),

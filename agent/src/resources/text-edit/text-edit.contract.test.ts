@@ -89,6 +89,36 @@ describe('an added line', () => {
   });
 });
 
+describe('an added block', () => {
+  const text = '[one]\na = 1\n[two]\nb = 2';
+  const added = '# BEGIN muster: m\nnew\n# END muster: m\n';
+  test.each([
+    [{ after: '^\\[one\\]' }, `[one]\n${added}a = 1\n[two]\nb = 2`],
+    [{ before: '^\\[two\\]' }, `[one]\na = 1\n${added}[two]\nb = 2`],
+    [{ before: 'BOF' }, `${added}${text}`],
+    [{ after: 'nowhere' }, `${text}\n${added.trimEnd()}`],
+  ])('inserts and removes a block with %j, and keeps its position', async (body, expected) => {
+    write(text);
+    const declared = block(path(), 'm', { content: 'new\n', ...body });
+    expect(await plan(declared)).toMatchObject([{ action: 'create', diff: expect.stringContaining('+new') }]);
+    expect(await apply(declared)).toMatchObject([{ status: 'changed' }]);
+    expect(read()).toBe(expected);
+    expect(await apply(declared)).toMatchObject([{ status: 'unchanged' }]);
+    expect(await apply(block(path(), 'm', { content: 'new\n', after: 'EOF' }))).toMatchObject([
+      { status: 'unchanged' },
+    ]);
+    await apply();
+    expect(read()).toBe(text);
+  });
+
+  test('refuses both `before` and `after`', async () => {
+    write(text);
+    expect(await plan(block(path(), 'm', { before: 'BOF', after: 'EOF' }))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('cannot be combined') },
+    ]);
+  });
+});
+
 describe('captures', () => {
   test('expands captured groups in the line, and restores the original line', async () => {
     write('GRUB_CMDLINE="quiet"\nend\n');
@@ -175,6 +205,19 @@ describe('validate', () => {
     expect(read()).toBe('ok\n');
     expect(await apply(validated('good'))).toMatchObject([{ status: 'changed' }]);
     expect(read()).toBe('ok\ngood\n');
+  });
+
+  test('validates the file with a new block', async () => {
+    write('ok\n');
+    const validated = (content: string) => block(path(), 'm', { content, validate: '! grep -q bad %' });
+    expect(await apply(validated('bad\n'))).toMatchObject([{ status: 'failed' }]);
+    expect(read()).toBe('ok\n');
+    expect(await apply(validated('good\n'))).toMatchObject([{ status: 'changed' }]);
+    expect(await apply(validated('bad\n'))).toMatchObject([{ status: 'failed' }]);
+    expect(read()).toContain('good\n');
+    expect(await plan(block(path(), 'm', { content: 'x\n', validate: 'no-such-program-here %' }))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('`validate` needs no-such-program-here') },
+    ]);
   });
 
   test('reports a missing program of `validate` in the plan', async () => {

@@ -73,6 +73,17 @@ describe('the declaration of an account', () => {
     ]);
   });
 
+  test.each<[Partial<Body>, boolean]>([
+    [{}, true],
+    [{ system: true }, false],
+    [{ create_home: false }, false],
+    [{ system: true, create_home: true }, true],
+    [{ create_home: true, home: '/nonexistent' }, false],
+  ])('the declaration %j gets a home directory: %s', (fields, made) => {
+    expect(diff(null, fields).message !== undefined).toBe(made);
+    expect(diff(ann, fields).changes.filter(({ field }) => field !== 'home')).toEqual([]);
+  });
+
   test('accepts a primary group by GID or by name', () => {
     expect(diff(ann, { primary_group: '1500', additional_groups: ['60', 'games', 'audio'] }).action).toBe('none');
     expect(diff(ann, { primary_group: '60' }).changes).toEqual([{ field: 'primary_group', from: 'ann', to: 'games' }]);

@@ -85,7 +85,8 @@ export type UserRecord = User & {
 const noHomes = new Set(['/', '/nonexistent', '/dev/null', '/proc', '/run', '/bin', '/sbin', '/usr/sbin']);
 
 /** Reports whether a home directory is created with the account. */
-export const getsHome = (body: Body): boolean => body.system !== true && !noHomes.has(homeOf(body));
+export const getsHome = (body: Body): boolean =>
+  (body.create_home ?? body.system !== true) && !noHomes.has(homeOf(body));
 /** Returns the path of a new account's home. */
 export const homeOf = (body: Body): string => body.home ?? `/home/${body.name}`;
 

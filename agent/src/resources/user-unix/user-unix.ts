@@ -26,6 +26,7 @@ export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
     password_warn_days: 'integer?',
     password_inactive_days: 'integer?',
     system: 'boolean?',
+    create_home: 'boolean?',
     ensure: 'text?',
   },
   brings: () => ['accounts'],

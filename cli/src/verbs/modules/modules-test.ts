@@ -94,11 +94,25 @@ const hasPassed = ({ mismatches, faults }: TestOutcome): boolean => mismatches.l
 
 type Find = ReturnType<typeof fromFiles>;
 
+/** Reports whether a file is a module, which has keys at its top level that a test file never has. */
+const isModule = (content: string): boolean => /^(supports|resources|templates)\s*:/m.test(content);
+
+function moduleGiven(file: string): CliError {
+  const tests = join(dirname(file), 'tests');
+  return usageError(
+    `${file} is a module, not a test file`,
+    `Specify its tests, such as ${join(tests, basename(file))}, or the directory ${dirname(file)}.`,
+  );
+}
+
 async function runFile(context: Context, name: string, find: Find): Promise<FileResult> {
   const { file, bytes } = await readSource(context, name);
   const content = new TextDecoder().decode(bytes);
   const read = readModuleTests(bytes);
-  if (!read.ok) throw faulty(context, file, content, read.faults);
+  if (!read.ok) {
+    if (isModule(content)) throw moduleGiven(file);
+    throw faulty(context, file, content, read.faults);
+  }
   const named = await readModules(context, await moduleFiles(file, read.file.modules));
   const modules = await withRequiredModules(named, find);
   const documents = modules.map(({ module }) => module);

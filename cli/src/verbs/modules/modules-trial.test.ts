@@ -101,4 +101,9 @@ test('modules test says what to write if it finds no tests or no module', async 
   const none = await muster('modules', 'test', join(folder, 'empty'));
   expect(none).toMatchObject({ exit: 2 });
   expect(none.stderr).toContain('contains no tests');
+  const folderWithModule = folderOf({ 'web.yml': 'name: web\nsupports: [{ platform: linux }]\nresources: []\n' });
+  const module = await muster('modules', 'test', join(folderWithModule, 'web.yml'));
+  expect(module).toMatchObject({ exit: 2 });
+  expect(module.stderr).toContain('web.yml is a module, not a test file');
+  expect(module.stderr).toContain(join(folderWithModule, 'tests/web.yml'));
 });

@@ -5,9 +5,8 @@ import {
   type AgentFacts,
   type Json,
   type LookupValues,
-  lookedUp,
+  lookupList,
   type ModuleDocument,
-  sortedValues,
 } from '@muster/protocol/module';
 import { readAgentFacts, readParameters } from '@muster/protocol/module-trial';
 import type { Context } from '../../context/context.ts';
@@ -77,7 +76,7 @@ async function lookUp(call: Client, modules: readonly ModuleDocument[]): Promise
       Object.fromEntries(
         Object.entries(lookups).map(([lookup, { selector, of }]) => [
           lookup,
-          sortedValues((selected.get(selector) ?? []).flatMap((agent) => lookedUp(of, agent) ?? [])),
+          lookupList(of, selected.get(selector) ?? []),
         ]),
       ),
     ]),

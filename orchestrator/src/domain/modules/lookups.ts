@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto';
-import { type LookupValues, lookedUp, type ModuleDocument, sortedValues } from '@muster/protocol/module';
+import {
+  type Lookup,
+  type LookupElement,
+  type LookupValues,
+  lookupList,
+  type ModuleDocument,
+} from '@muster/protocol/module';
 import { listAgents } from '../agents/agents.ts';
 import type { Context } from '../shared/context.ts';
 
@@ -19,7 +25,7 @@ export const noLookups: Lookups = { values: {}, digests: {}, key: '' };
 export type LookUp = (documents: readonly ModuleDocument[]) => Promise<Lookups>;
 
 interface List {
-  readonly values: readonly string[];
+  readonly values: readonly LookupElement[];
   readonly digest: string;
 }
 
@@ -44,18 +50,19 @@ async function readLookups(context: Context, declaring: readonly ModuleDocument[
   const lists = new Map<string, ReadonlyMap<string, List>>();
   for (const [selector, same] of wanted) {
     const agents = await listAgents(context, { status: 'approved', filter: selector });
-    const listOf = (of: string): List => {
-      const values = sortedValues(agents.flatMap((agent) => lookedUp(of, agent) ?? []));
+    const listOf = (of: Lookup['of']): List => {
+      const values = lookupList(of, agents);
       return { values, digest: hash('sha256', JSON.stringify(values), 'hex') };
     };
-    lists.set(selector, new Map([...new Set(same.map(({ of }) => of))].map((of) => [of, listOf(of)])));
+    const sources = new Map(same.map(({ of }) => [JSON.stringify(of), of]));
+    lists.set(selector, new Map(Array.from(sources, ([key, of]) => [key, listOf(of)])));
   }
   // A map, because a module may be named `__proto__`.
   const values = new Map<string, LookupValues>();
   const digests: [string, string][] = [];
   for (const { name: module, lookups } of declaring) {
     const found = Object.entries(lookups).map(
-      ([name, { selector, of }]) => [name, lists.get(selector)?.get(of) as List] as const,
+      ([name, { selector, of }]) => [name, lists.get(selector)?.get(JSON.stringify(of)) as List] as const,
     );
     values.set(module, Object.fromEntries(found.map(([name, list]) => [name, list.values])));
     for (const [name, { digest }] of found) digests.push([`${module}:${name}`, digest]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseModule } from '../parse.ts';
 import { resolveDesiredSet } from '../resolve.ts';
-import { lookedUp, sortedValues } from './lookups.ts';
+import { lookedUp, lookupList, sortedValues } from './lookups.ts';
 
 const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes: { platform: 'linux' }, tags: {} };
 
@@ -15,7 +15,7 @@ const faultsOf = (text: string): string[] => {
   return parsed.ok ? [] : parsed.faults.map(({ line, column, message }) => `${line}:${column} ${message}`);
 };
 
-function resolved(text: string, lookups: Record<string, Record<string, string[]>>) {
+function resolved(text: string, lookups: Record<string, Record<string, (string | Record<string, string>)[]>>) {
   const parsed = parseModule(text);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
   return resolveDesiredSet({ modules: [parsed.module], agent, lookups });
@@ -88,6 +88,62 @@ test('sorts numbers within strings by value, and removes duplicates', () => {
     'b',
     'web-2',
     'web-10',
+  ]);
+});
+
+test('sorts mappings key by key in the declared order, and removes duplicates', () => {
+  const [b, first, second] = [
+    { name: 'b', port: '1' },
+    { port: '9', name: 'a-2' },
+    { name: 'a-2', port: '10' },
+  ];
+  expect(sortedValues([b, second, first, { name: 'a-10' }, { ...b }], ['name', 'port'])).toEqual([
+    first,
+    second,
+    { name: 'a-10' },
+    b,
+  ]);
+});
+
+test('yields the keys that the agent has, and nothing for an agent without any', () => {
+  const of = { name: 'agent.name', zone: 'tag.zone', key: 'attr.wireguard.key' };
+  expect(lookedUp(of, { ...agent, tags: { zone: 'a' } })).toEqual({ name: 'web-1', zone: 'a' });
+  expect(lookedUp({ zone: 'tag.zone' }, agent)).toBeUndefined();
+});
+
+test('lists the values of the agents that have any, in order', () => {
+  const agents = ['web-10', 'web-2'].map((name) => ({ ...agent, name, tags: name === 'web-2' ? { rack: '4' } : {} }));
+  expect(lookupList('agent.name', agents)).toEqual(['web-2', 'web-10']);
+  expect(lookupList({ rack: 'tag.rack' }, agents)).toEqual([{ rack: '4' }]);
+  expect(lookupList({ name: 'agent.name', rack: 'tag.rack' }, agents)).toEqual([
+    { name: 'web-2', rack: '4' },
+    { name: 'web-10' },
+  ]);
+});
+
+test('inserts keys of a lookup into an expression', () => {
+  const peers = '{ peers: { selector: "role=vpn", of: { name: agent.name, key: attr.wireguard.key } } }';
+  const content = '${{ for peer in lookup.peers }}${{ peer.name }}=${{ peer.key | default("-") }} ${{ end }}';
+  const values = { m: { peers: [{ name: 'a', key: 'K' }, { name: 'b' }] } };
+  expect(resolved(source(peers, file(content)), values)).toMatchObject({
+    ok: true,
+    resources: [{ body: { content: 'a=K b=- ' } }],
+  });
+  expect(faultsOf(source(peers, file('${{ lookup.peers[0].secret }} ${{ secrets[lookup.peers[0].key] }}')))).toEqual([
+    expect.stringContaining('lookup and secrets cannot be in one expression'),
+  ]);
+});
+
+test.each([
+  ['{}', 'must have 1 to 8 keys'],
+  ['{ a: ip }', 'must be agent.name, agent.node_id, or an attribute or a tag'],
+  ['{ a: { b: agent.name } }', 'must be text'],
+  ['{ "1-a": agent.name }', 'is not a valid key'],
+  ['[agent.name]', 'must be text, such as attr.default_address, or a mapping of keys to such texts'],
+  [`{ ${Array.from({ length: 9 }, (_, index) => `k${index}: agent.name`).join(', ')} }`, 'must have 1 to 8 keys'],
+])('refuses the sources %s of a lookup', (of, message) => {
+  expect(faultsOf(source(`{ n: { selector: "role=web", of: ${of} } }`, file('x')))).toEqual([
+    expect.stringContaining(message),
   ]);
 });
 

@@ -7,12 +7,17 @@ import { reasonOrValue } from '../expression/values.ts';
 import { allOf, type Check, maxLength, notEmpty } from '../kinds/format.ts';
 import type { Path } from '../source/tree.ts';
 
+/** The value of an agent: a text, or a mapping if the lookup has several keys. */
+export type LookupElement = string | Readonly<Record<string, string>>;
+
 /** The values of a module's lookups, by name. */
-export type LookupValues = Readonly<Record<string, readonly string[]>>;
+export type LookupValues = Readonly<Record<string, readonly LookupElement[]>>;
 
 /** Limits the size of a desired state, which can repeat the values for each agent. */
 const maximumLookupValues = 10_000;
 export const maximumLookups = 16;
+/** Limits the size of each value, as `maximumLookupValues` limits their number. */
+export const maximumLookupKeys = 8;
 
 export const lookupSelectorCheck: Check = allOf(notEmpty, maxLength(4096), (text) => {
   const parsed: ParsedSelector = parseSelector(text);
@@ -28,23 +33,60 @@ export const lookupOfCheck: Check = allOf(maxLength(256), (text) =>
     : 'must be agent.name, agent.node_id, or an attribute or a tag, for example attr.default_address',
 );
 
-/** Returns an agent's value for a lookup; undefined if the agent has none. */
-export function lookedUp(of: Lookup['of'], agent: AgentFacts): string | undefined {
+/** A key is read as `element.key` in expressions. */
+export const lookupKeyCheck: Check = (text) =>
+  /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(text)
+    ? undefined
+    : 'is not a valid key: use letters, digits, and "_", and do not begin with a digit';
+
+/** Returns an agent's value for a lookup, without the keys that it lacks; undefined if the agent has none. */
+export function lookedUp(of: Lookup['of'], agent: AgentFacts): LookupElement | undefined {
+  if (typeof of === 'string') return sourceOf(of, agent);
+  const found = Object.entries(of).flatMap(([key, source]) => {
+    const value = sourceOf(source, agent);
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}
+
+function sourceOf(of: string, agent: AgentFacts): string | undefined {
   if (of === 'agent.name') return agent.name ?? undefined;
   if (of === 'agent.node_id') return agent.node_id;
   const [root, key] = [of.slice(0, of.indexOf('.')), of.slice(of.indexOf('.') + 1)];
   return own(root === 'tag' ? agent.tags : agent.attributes, key);
 }
 
+const compareTexts = (one: string, other: string): number =>
+  compareVersions(one, other) || (one === other ? 0 : one < other ? -1 : 1);
+
 /**
  * Sorts values and removes duplicates. Compares numbers within strings by value, so that `web-2` comes before `web-10`,
- * and everything else by UTF-16 code units.
+ * and everything else by UTF-16 code units. Compares mappings key by key, in the order of `keys`.
  */
-export const sortedValues = (values: Iterable<string>): string[] =>
-  [...new Set(values)].sort((one, other) => compareVersions(one, other) || (one < other ? -1 : 1));
+export function sortedValues<T extends LookupElement>(values: Iterable<T>, keys: readonly string[] = []): T[] {
+  const distinct = new Map(Array.from(values, (value) => [JSON.stringify(value), value]));
+  const textsOf = (value: LookupElement): readonly string[] =>
+    typeof value === 'string' ? [value] : keys.map((key) => own(value, key) ?? '');
+  const compare = (one: readonly string[], other: readonly string[]): number => {
+    for (const [index, text] of one.entries()) {
+      const order = compareTexts(text, other[index] ?? '');
+      if (order !== 0) return order;
+    }
+    return 0;
+  };
+  return Array.from(distinct.values(), (value) => ({ value, texts: textsOf(value) }))
+    .sort((one, other) => compare(one.texts, other.texts))
+    .map(({ value }) => value);
+}
+
+/** Returns the list of a lookup with these agents. */
+export function lookupList(of: Lookup['of'], agents: readonly AgentFacts[]): LookupElement[] {
+  const found = agents.map((agent) => lookedUp(of, agent)).filter((value) => value !== undefined);
+  return sortedValues(found, typeof of === 'string' ? [] : Object.keys(of));
+}
 
 /** Shared by all agents. */
-const noValues: readonly string[] = [];
+const noValues: readonly LookupElement[] = [];
 const nothing = { values: new Map<string, Json>(), used: [], faults: [] };
 
 /**

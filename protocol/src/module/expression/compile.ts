@@ -26,6 +26,8 @@ export interface Compiled {
   readonly usesSecrets: boolean;
   /** Names that only a loop around the expression can define. */
   readonly ofLoops: ReadonlySet<string>;
+  /** Names of CEL types, such as `map`, that the expression uses as values. */
+  readonly types: ReadonlySet<string>;
   /** Whether the expression reads parameters with computed names, or all parameters. */
   readonly computesParameters: boolean;
   /** Whether the expression uses a secret whose name is neither constant nor a parameter. */
@@ -73,6 +75,7 @@ function compiledSource(source: string): Compiled | { readonly message: string }
       references: names.references,
       usesSecrets,
       ofLoops: names.ofLoops,
+      types: names.types,
       computesSecrets: names.computesSecrets,
       secretParameters: names.secretParameters,
       computesParameters: names.computesParameters,
@@ -87,8 +90,9 @@ function compiledSource(source: string): Compiled | { readonly message: string }
 const functionNames: readonly string[] = [
   ...new Set([...standardFunctions, ...expressionFunctions].map(({ name }) => name)),
 ];
-const typeNames = ['bool', 'bytes', 'double', 'duration', 'int', 'list', 'map', 'null_type', 'string', 'timestamp'];
-const known = new Set<string>([...variables, ...typeNames, 'type', 'uint', 'google', 'cel', 'omit']);
+const typeNames: readonly string[] =
+  'bool bytes double duration int list map null_type string timestamp type uint'.split(' ');
+const known = new Set<string>([...variables, 'google', 'cel', 'omit']);
 
 /** Collects the names in an expression, and redirects calls that `environment.ts` replaces. */
 class NamesOf {
@@ -97,6 +101,7 @@ class NamesOf {
   readonly references = new Set<string>();
   readonly calls = new Set<string>();
   readonly ofLoops = new Set<string>();
+  readonly types = new Set<string>();
   readonly secretParameters = new Set<string>();
   /** Operands that cannot contain secrets. */
   readonly read: ASTNode[] = [];
@@ -172,6 +177,7 @@ class NamesOf {
     if (name === 'secrets') this.#computed += 1;
     if (name === 'param') this.#computedParameters += 1;
     if ((variables as readonly string[]).includes(name)) this.variables.add(name);
+    else if (typeNames.includes(name)) this.types.add(name);
     else if (!known.has(name)) this.ofLoops.add(name);
   }
 

@@ -22,8 +22,8 @@ interface FieldContext {
   readonly path: Path;
   /** Whether the resource has `for_each`. */
   readonly each: boolean;
-  /** Variables of the enclosing loops. */
-  readonly names: ReadonlySet<string>;
+  /** Variables of the enclosing loops; undefined if they are unknown, because a control word has an error. */
+  readonly names: ReadonlySet<string> | undefined;
   readonly secrets: boolean;
   /** `value`: any type if the text is a single expression, otherwise text. */
   readonly shape: Field['shape'] | 'loop' | 'value' | 'condition';
@@ -199,7 +199,15 @@ class ExpressionCheck {
       this.text(value, { path, each: false, names: noNames, secrets: false, shape: 'value' });
     else if (Array.isArray(value)) for (const [index, item] of value.entries()) this.values(item, [...path, index]);
     else if (typeof value === 'object' && value !== null)
-      for (const [key, item] of Object.entries(value)) this.values(item, [...path, key]);
+      for (const [key, item] of Object.entries(value)) {
+        if (key.includes('${{'))
+          this.#report(
+            path,
+            'expressions are not evaluated in keys: write a list of mappings, with the key as a value',
+            0,
+          );
+        this.values(item, [...path, key]);
+      }
   }
 
   text(text: string, context: FieldContext): readonly Part[] {
@@ -219,7 +227,7 @@ class ExpressionCheck {
     else
       this.#blocks(
         parts.filter((part) => part.kind !== 'control'),
-        context,
+        faults.length > 0 && context.blocks === true ? { ...context, names: undefined } : context,
         { left: maximumFaults },
       );
     return parts;
@@ -265,7 +273,7 @@ class ExpressionCheck {
       if (block.kind === 'text') continue;
       if (block.kind === 'for') {
         report(this.#celFault(block.list, { ...context, secrets: false, shape: 'loop' }), block.list.offset);
-        this.#blocks(block.body, { ...context, names: new Set([...context.names, ...block.names]) }, faults);
+        this.#blocks(block.body, { ...context, names: new Set([...(context.names ?? []), ...block.names]) }, faults);
       } else if (block.kind === 'if') {
         for (const { condition, body } of block.branches) {
           if (condition !== null)
@@ -284,15 +292,18 @@ class ExpressionCheck {
     const { ids } = this.#templates;
     if (!ids.has(id)) return `there is no template ${quoted(id)}${ids.size > 100 ? '' : suggestion(id, [...ids])}`;
     const missing = [...this.#templates.namesOf(id)].find((name) =>
-      name === 'each' || name === 'index' ? !each : !names.has(name),
+      name === 'each' || name === 'index' ? !each : names?.has(name) === false,
     );
     return missing === undefined ? undefined : `the template uses ${quoted(missing)}, which no loop defines here`;
   }
 
   #celFault({ compiled }: CelExpression, context: FieldContext): string | undefined {
     const { variables, parameters, usesSecrets, type } = compiled;
+    for (const name of compiled.types)
+      if (context.names?.has(name) === true)
+        return `${quoted(name)} is a type in expressions, not the variable of the loop: choose another name for the variable`;
     for (const name of compiled.ofLoops)
-      if (!context.names.has(name))
+      if (context.names?.has(name) === false)
         return this.#parameters.has(name)
           ? `unknown name ${quoted(name)}: write param.${name}`
           : unknownName(name, context.names);

@@ -64,6 +64,10 @@ describe('parseExpressions', () => {
       '${{ size(["a", param.l | join("-") == "b"]) }}',
       'a pipe ends the expression: write (param.l | join("-")) before "=="',
     ],
+    [
+      '${{ true && param.a | default("x") == "y" }}',
+      'a pipe ends the expression: put parentheses around the value with the pipe, such as (a | default("x")), or write default(a, "x")',
+    ],
     ['${{ (param.l | join(",") }}', 'the expression has a bracket that is not closed with ")"'],
     [
       '${{ param.a | default("a", true) }}',

@@ -35,7 +35,9 @@ const readAt = (pattern: RegExp, text: string, position: number): string => {
 /** Returns the error for an operand with a pipe that continues without parentheses. */
 function pipeNotLast(operand: string, rest: string): string {
   const written = operand.trim();
-  if (written.length > 80) return 'a pipe ends the expression: put parentheses around the value with the pipe';
+  // A pipe takes the whole operand, so a suggestion with several values would mean something else.
+  if (written.length > 80 || /\|\||&&|\?|[=!<>+*/%]=?\s/.test(written))
+    return 'a pipe ends the expression: put parentheses around the value with the pipe, such as (a | default("x")), or write default(a, "x")';
   const next = /^(\W{1,2}|\w+)(?=[\w\s("'[]|$)/.exec(rest)?.[0] ?? rest.slice(0, 1);
   return `a pipe ends the expression: write (${written}) before ${quoted(next.trim())}`;
 }

@@ -8,8 +8,8 @@ import type { ControlPart, Part } from './parts.ts';
 /** The names of variables that the templates of a module use and define. */
 export interface TemplateNames {
   readonly ids: ReadonlySet<string>;
-  /** The loop variables of the whole module. */
-  readonly variables: ReadonlySet<string>;
+  /** The loop variables of the whole module; undefined if a control word has an error, because its names are unknown. */
+  readonly variables: ReadonlySet<string> | undefined;
   /** Templates that include themselves. */
   readonly cycles: readonly { readonly path: Path; readonly offset: number; readonly message: string }[];
   /**
@@ -20,8 +20,16 @@ export interface TemplateNames {
 
 type Texts = ReadonlyMap<string, readonly { readonly content: string; readonly path: Path }[]>;
 
+/** Reports whether the control words of a text have errors, so that its blocks are unknown. */
+const isFaulty = (text: string): boolean => {
+  const { blocks, faults } = parseExpressions(text);
+  return blocks === null && faults.length > 0;
+};
+
+/** Without its control words, a text with errors would seem to use names that its loops define. */
 const blocksIn = (text: string): readonly Block[] => {
   const { parts, blocks } = parseExpressions(text);
+  if (isFaulty(text)) return [];
   return blocks ?? parts.filter((part: Part): part is Exclude<Part, ControlPart> => part.kind !== 'control');
 };
 
@@ -34,8 +42,8 @@ export function namesOfTemplates({ templates, resources }: Outline): TemplateNam
   for (const { forEach } of resources)
     if (forEach?.kind === 'nested') for (const { name } of forEach.loops) variables.add(name);
   const contents = resources.flatMap(({ candidates }) => candidates.map(({ body }) => body.content));
-  for (const text of [...templates.map(({ content }) => content), ...contents])
-    if (typeof text === 'string') addVariables(blocksIn(text), variables);
+  const all = [...templates.map(({ content }) => content), ...contents].filter((text) => typeof text === 'string');
+  for (const text of all) addVariables(blocksIn(text), variables);
   const known = new Map<string, ReadonlySet<string>>();
   const namesOf = (id: string): ReadonlySet<string> => {
     const found = known.get(id);
@@ -46,7 +54,8 @@ export function namesOfTemplates({ templates, resources }: Outline): TemplateNam
     for (const { content } of texts.get(id) ?? []) addFree(blocksIn(content), new Set(), namesOf, names);
     return names;
   };
-  return { ids: new Set(texts.keys()), variables, cycles: cyclesIn(texts), namesOf };
+  const areKnown = !all.some(isFaulty);
+  return { ids: new Set(texts.keys()), variables: areKnown ? variables : undefined, cycles: cyclesIn(texts), namesOf };
 }
 
 function addVariables(blocks: readonly Block[], variables: Set<string>): void {
@@ -98,7 +107,12 @@ export function includesIn(text: string): { id: string; offset: number }[] {
       if (block.kind === 'for') return visit(block.body);
       return block.kind === 'if' ? block.branches.flatMap(({ body }) => visit(body)) : [];
     });
-  return text.includes('include') ? visit(blocksIn(text)) : [];
+  if (!text.includes('include')) return [];
+  const { parts, blocks } = parseExpressions(text);
+  if (blocks !== null) return visit(blocks);
+  return parts.flatMap((part) =>
+    part.kind === 'control' && part.control.word === 'include' ? [{ id: part.control.id, offset: part.offset }] : [],
+  );
 }
 
 function cyclesIn(texts: Texts): TemplateNames['cycles'] {

@@ -42,6 +42,9 @@ export const accountKinds = {
       password_warn_days: days('Days of warning before the password must be changed'),
       password_inactive_days: days('Days from the expiry of the password until the account is disabled'),
       system: boolean('Whether the account is created as a system account'),
+      create_home: boolean(
+        'Whether a new account gets its home directory; default: true, but false for a system account',
+      ),
       ensure,
     },
     exclusive: [['additional_groups', 'groups_append']],
@@ -73,6 +76,7 @@ export const accountKinds = {
       gid: integer('Group number', 0, largestId),
       members: list('All members; all others leave the group', unixAccount('A user')),
       members_append: list('Users who join the group; all others stay', unixAccount('A user')),
+      system: boolean('Whether the group is created with a number for system groups'),
       ensure,
     },
     exclusive: [['members', 'members_append']],

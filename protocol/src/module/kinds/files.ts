@@ -139,7 +139,20 @@ export const fileKinds = {
     platforms: ['linux', 'macos'],
     example: 'path: /etc/hosts\nmarker: muster-hosts\ncontent: "10.0.0.9 db\\n"',
     required: { path: unixFilePath, marker: formatted('Name of the block in the file', format.marker) },
-    optional: { content, ensure },
+    optional: {
+      content,
+      before: formatted(
+        'Regular expression of the line above which a new block is inserted; BOF for the start of the file',
+        pattern,
+      ),
+      after: formatted(
+        'Regular expression of the line below which a new block is inserted; EOF for the end of the file',
+        pattern,
+      ),
+      validate,
+      ensure,
+    },
+    exclusive: [['before', 'after']],
     identifiedBy: ['path', 'marker'],
     identity: (body) => joined(body.path, '#', body.marker),
   }),

@@ -179,8 +179,8 @@ export const packageVersion: Check = byPattern(
 
 /** A version, a pattern in which `*` matches any characters, or a lower bound. */
 export const packageVersionRange: Check = byPattern(
-  /^([A-Za-z0-9_][A-Za-z0-9_.+~^:*-]{0,255}|>= ?(?!latest$)[A-Za-z0-9_][A-Za-z0-9_.+~^:-]{0,255})$/,
-  'must be "latest", a version, a pattern such as "20.*", or a lower bound such as ">=20.1"',
+  /^(\*|[A-Za-z0-9_][A-Za-z0-9_.+~^:*-]{0,255}|>= ?(?!latest$)[A-Za-z0-9_][A-Za-z0-9_.+~^:-]{0,255})$/,
+  'must be "latest", a version, a pattern such as "20.*", a lower bound such as ">=20.1", or "*" for any version',
 );
 
 /** npm would read other names as options, directories, archives, or repositories. */

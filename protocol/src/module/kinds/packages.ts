@@ -1,5 +1,5 @@
 import { pythonName } from '../../python-version.ts';
-import { choice, type Field, formatted, text } from './field.ts';
+import { boolean, choice, type Field, formatted, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';
 
@@ -8,7 +8,7 @@ const exactVersion = formatted(
   format.packageVersion,
 );
 const versionRange = formatted(
-  'An exact version, a pattern such as 20.*, a lower bound such as >=20.1, or latest for the newest version in the sources; default: any version',
+  'An exact version, a pattern such as 20.*, a lower bound such as >=20.1, latest for the newest version in the sources, or * for any version, the default',
   format.packageVersionRange,
 );
 
@@ -23,13 +23,25 @@ const packageKind = (
     description: `A package installed by ${program}`,
     platforms,
     example,
-    isSupported: program === 'apt' || program === 'dnf',
+    isSupported: program === 'dnf',
     required: { name: formatted('Name of the package', name) },
     optional: { version, ensure },
   });
 
 export const packageKinds = {
-  'package-apt': packageKind('apt', ['linux'], format.aptPackage, 'name: nginx-light', versionRange),
+  'package-apt': defineKind({
+    description: 'A package installed by apt',
+    platforms: ['linux'],
+    example: 'name: nginx-light',
+    required: { name: formatted('Name of the package', format.aptPackage) },
+    optional: {
+      version: versionRange,
+      recommends: boolean(
+        'Whether packages that it recommends are installed with it; default: as the configuration of apt says',
+      ),
+      ensure,
+    },
+  }),
   'package-dnf': packageKind('dnf', ['linux'], format.dnfPackage, 'name: nginx\nversion: latest', versionRange),
   'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName, 'name: jq'),
   'package-choco': packageKind('Chocolatey', ['windows'], format.packageName, 'name: git'),
@@ -82,8 +94,10 @@ export const languagePackageKinds = {
 /** Version for all packages of a module that declare none. */
 export const packageDefault = choice('Version of packages without version', ['any', 'latest'], 'any');
 
-/** Declares the newest version for a package that declares none. */
-export function declareLatest(type: string, body: Record<string, unknown>): void {
-  if (Object.hasOwn(packageKinds, type) && body.version === undefined && body.ensure !== 'absent')
+/** Declares the default version for a package that declares none, and removes `*`, which stands for any version. */
+export function declareVersion(type: string, body: Record<string, unknown>, versionDefault: string): void {
+  if (!Object.hasOwn(packageKinds, type)) return;
+  if (body.version === '*') delete body.version;
+  else if (versionDefault === 'latest' && body.version === undefined && body.ensure !== 'absent')
     body.version = 'latest';
 }

@@ -73,6 +73,9 @@ export const systemKinds = {
       enabled: boolean('Whether dnf uses the source'),
       priority: integer('A lower number takes precedence over other sources', 1, 99),
       excludepkgs: list('Names or patterns of packages that are ignored', word('A name')),
+      module_hotfixes: boolean(
+        'Whether its packages are offered even if a module of dnf has packages of the same name',
+      ),
       ensure,
     },
   }),

@@ -38,7 +38,12 @@ export const agentFactsSchema = closed('a mapping of attributes, tags, name, and
 export const lookupsSchema = z
   .record(
     z.string(),
-    z.array(z.string({ error: 'must be text: write it in quotes' }), { error: 'must be a list of texts' }),
+    z.array(
+      z.union([z.string(), z.record(z.string(), z.string({ error: 'must be text: write it in quotes' }))], {
+        error: 'must be text: write it in quotes; or a mapping of keys to texts',
+      }),
+      { error: 'must be a list of texts or mappings' },
+    ),
     {
       error: 'must be a mapping of names of lookups to lists, such as { nodes: ["10.0.0.1"] }',
     },

@@ -75,6 +75,15 @@ test('reports each difference at its position in the test', () => {
   expect(expecting('secrets: [other]')).toEqual(['3:3 other secrets are used']);
 });
 
+test('names the ids of a loop if an expected id is not one of them', () => {
+  const each = moduleOf(
+    `name: m\nsupports: [{ platform: linux }]\nresources:\n  - { id: a, resource: { timezone: { name: Etc/UTC } } }\n  - { id: f, for_each: [x.y, z], resource: { file-unix: { path: "/\${{ each }}", content: a } } }\n`,
+  );
+  expect(outcomeOf(`${debian}expect: { resources: { "f[x.y]": { file-unix: {} } } }\n`, [each])).toEqual([
+    '2:24 there is no resource "f[x.y]"; the ids of its loop are f[0] and f[1]',
+  ]);
+});
+
 test('compares the errors of the resolution with the expected ones', () => {
   const given = `${debian}parameters: { port: http }\nexpect:\n  faults:`;
   expect(outcomeOf(`${given} [whole number]`)).toEqual([]);

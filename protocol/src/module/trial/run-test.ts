@@ -75,8 +75,10 @@ function compareResources(resolution: Explained, expected: Readonly<Record<strin
     const [actual] = found;
     const ids = resolution.resources.flatMap((each) => each.id ?? []);
     if (actual === undefined) {
+      const loop = ids.filter((each) => each.startsWith(`${id.replace(/\[.*$/, '')}[`));
       const all = ids.length === 0 ? 'no resource has an id' : `the ids are ${few(ids)}`;
-      add(['resources', id], `there is no resource ${quoted(id)}${suggestion(id, ids) || `; ${all}`}`);
+      const instead = loop.length > 0 ? `; the ids of its loop are ${few(loop)}` : suggestion(id, ids) || `; ${all}`;
+      add(['resources', id], `there is no resource ${quoted(id)}${instead}`);
     } else if (found.length > 1) {
       const names = found.map((each) => `${each.module}:${id}`);
       add(['resources', id], `${found.length} modules have ${quoted(id)}: write ${few(names, 'or')}`);
