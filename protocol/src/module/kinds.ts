@@ -2,6 +2,7 @@ import { accountKinds } from './kinds/accounts.ts';
 import { alternativesKind } from './kinds/alternatives.ts';
 import { archiveKind } from './kinds/archive.ts';
 import { certificateKinds } from './kinds/certificates.ts';
+import { containerKind } from './kinds/container.ts';
 import { mysqlKinds } from './kinds/databases/mysql.ts';
 import { postgresqlKinds } from './kinds/databases/postgresql.ts';
 import { downloadKind } from './kinds/download.ts';
@@ -41,6 +42,7 @@ const table = {
   ...downloadKind,
   ...archiveKind,
   ...gitKind,
+  ...containerKind,
   ...postgresqlKinds,
   ...mysqlKinds,
   ...rebootKind,
