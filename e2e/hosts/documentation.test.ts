@@ -27,8 +27,8 @@ const yamlOf = (page: string): string[] =>
   blocksOf(read(page)).flatMap(({ language, source }) => (language === 'yaml' ? [source] : []));
 const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as string;
 
-/** Kinds of resources that a test host without a network, git, npm, and pip does not support. */
-const elsewhereKinds = ['package-dnf', 'service-openrc', 'git', 'package-npm', 'package-pip'];
+/** Kinds of resources that a test host without a network, git, npm, pip, and Podman does not support. */
+const elsewhereKinds = ['package-dnf', 'service-openrc', 'git', 'package-npm', 'package-pip', 'container'];
 /**
  * Kinds whose example is also applied and removed. The `kernel-module` example is only planned, because all test hosts
  * share the kernel of the machine that runs the tests.

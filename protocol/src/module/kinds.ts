@@ -2,6 +2,9 @@ import { accountKinds } from './kinds/accounts.ts';
 import { alternativesKind } from './kinds/alternatives.ts';
 import { archiveKind } from './kinds/archive.ts';
 import { certificateKinds } from './kinds/certificates.ts';
+import { containerKind } from './kinds/container.ts';
+import { mysqlKinds } from './kinds/databases/mysql.ts';
+import { postgresqlKinds } from './kinds/databases/postgresql.ts';
 import { downloadKind } from './kinds/download.ts';
 import { fileKinds, scriptKinds } from './kinds/files.ts';
 import { firewallRuleKind } from './kinds/firewall-rule.ts';
@@ -11,9 +14,7 @@ import type { BodyOf, Kind } from './kinds/kind.ts';
 import { knownHostKind } from './kinds/known-host.ts';
 import { limitsKind } from './kinds/limits.ts';
 import { mountUnixKind } from './kinds/mount-unix.ts';
-import { mysqlKinds } from './kinds/mysql.ts';
 import { languagePackageKinds, packageKinds } from './kinds/packages.ts';
-import { postgresqlKinds } from './kinds/postgresql.ts';
 import { rebootKind } from './kinds/reboot.ts';
 import { serviceKinds } from './kinds/services.ts';
 import { structuredFileKinds } from './kinds/structured-files.ts';
@@ -41,6 +42,7 @@ const table = {
   ...downloadKind,
   ...archiveKind,
   ...gitKind,
+  ...containerKind,
   ...postgresqlKinds,
   ...mysqlKinds,
   ...rebootKind,

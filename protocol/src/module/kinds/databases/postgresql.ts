@@ -1,6 +1,6 @@
-import { boolean, choice, formatted, integer, list, text } from './field.ts';
-import * as format from './format.ts';
-import { defineKind, ensure, joined } from './kind.ts';
+import { boolean, choice, formatted, integer, list, text } from '../field.ts';
+import * as format from '../format.ts';
+import { defineKind, ensure, joined } from '../kind.ts';
 
 const name = (description: string) => formatted(description, format.postgresqlName);
 const role = (description: string) => formatted(description, format.postgresqlRole);

@@ -1,6 +1,6 @@
-import { boolean, choice, formatted, integer, list, text } from './field.ts';
-import * as format from './format.ts';
-import { defineKind, ensure, joined } from './kind.ts';
+import { boolean, choice, formatted, integer, list, text } from '../field.ts';
+import * as format from '../format.ts';
+import { defineKind, ensure, joined } from '../kind.ts';
 
 const database = (description: string) => formatted(description, format.mysqlName);
 const user = (description: string) => formatted(description, format.mysqlUser);

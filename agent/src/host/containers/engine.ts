@@ -1,0 +1,153 @@
+import { HostFailure } from '../failure.ts';
+import { failureText } from '../processes/failure-text.ts';
+import { type CommandResult, type Runner, runCommand, runInEnglish } from '../processes/run-command.ts';
+import { pathOfProgram } from '../processes/transient-scope.ts';
+import { openUnnamed } from '../processes/unnamed-file.ts';
+
+/** Runs the command-line programs of Podman and Docker. */
+
+export type Engine = 'podman' | 'docker';
+
+/** Why an engine cannot be queried. */
+export interface NoEngine {
+  kind: 'programs' | 'units';
+  message: string;
+}
+
+/** Path of the file with the secret of a run. It has no name, and only root can open it. */
+export const secretPath = '/proc/self/fd/3';
+
+const outputCap = 16 * 1024 * 1024;
+/** Milliseconds for one query. */
+const queryMs = 60_000;
+
+/** Returns whether the program is missing. */
+export const missingEngine = (engine: Engine): NoEngine | null =>
+  pathOfProgram(engine) === null
+    ? {
+        kind: 'programs',
+        message: `${engine} is not installed on this machine; declare its package before this resource`,
+      }
+    : null;
+
+export class EngineUnreachable extends HostFailure {}
+
+/** Messages about objects that do not exist, in Podman and Docker, or about ids that begin with a name. */
+const absence = /no such|not known|not found|unable to find|more than one result|multiple ids found/i;
+const unreachable = /cannot connect|is the docker daemon running/i;
+
+/**
+ * Queries objects by name.
+ * @returns the objects that exist, as unchecked JSON values
+ * @throws EngineUnreachable if Docker's daemon does not respond, and HostFailure for any other error
+ */
+export async function inspectObjects(
+  engine: Engine,
+  type: 'container' | 'image' | 'network' | 'volume',
+  names: readonly string[],
+  runner: Runner,
+): Promise<unknown[]> {
+  if (names.length === 0) return [];
+  const args = [type, 'inspect', '--', ...names];
+  const result = await runInEnglish(engine, args, { timeLimit: queryMs, outputCap }, runner);
+  const errors = errorLines(result.stderr);
+  if (result.exitCode !== 0 && unreachable.test(result.stderr))
+    throw new EngineUnreachable(`${engine} does not respond: ${messageOf(result.stderr)}`);
+  const isAnswered = result.exitCode === 0 || (errors.length > 0 && errors.every((line) => absence.test(line)));
+  if (!isAnswered || result.timedOut)
+    throw new HostFailure(`cannot read the ${type}s of ${engine}: ${failureText(result, engine, queryMs, messageOf)}`);
+  if (result.truncated) throw new HostFailure(`${engine} printed more about its ${type}s than the agent can read`);
+  return parsed(result.stdout, engine);
+}
+
+/** @throws HostFailure if the output is not a JSON list */
+function parsed(output: string, engine: Engine): unknown[] {
+  let value: unknown;
+  try {
+    value = output.trim() === '' ? [] : JSON.parse(output);
+  } catch {
+    value = null;
+  }
+  if (!Array.isArray(value)) throw new HostFailure(`${engine} printed something that is not a list in JSON`);
+  return value;
+}
+
+const errorLines = (stderr: string): string[] => stderr.split('\n').filter((line) => /^\s*error/i.test(line));
+
+/** Returns the errors in the output of an engine, or its last line. */
+export function messageOf(stderr: string): string {
+  const lines = stderr
+    .split('\n')
+    .map((line) => line.trim().replace(/^time="[^"]*" level=\w+ msg=/, ''))
+    .filter((line) => line !== '');
+  const errors = errorLines(stderr).map((line) => line.trim().replace(/^error:\s*/i, ''));
+  const shown = errors.length > 0 ? errors.slice(-3) : lines.slice(-1);
+  return shown
+    .join(' ')
+    .replaceAll(/[\x00-\x1f\x7f]/g, ' ')
+    .slice(0, 800);
+}
+
+export interface EngineRun {
+  /** Arguments of the engine, or of `script`. */
+  args: readonly string[];
+  /** Shell code to run instead of the engine. */
+  script?: string;
+  /** Content of the file at `secretPath`. */
+  secret?: string;
+  environment?: Readonly<Record<string, string>>;
+  /** Milliseconds. */
+  timeLimit: number;
+  /** Texts that never appear in an error. */
+  hidden?: readonly string[];
+  /** Completes "cannot …". */
+  doing: string;
+  /** Whether processes that the engine starts outlive it, and thus get a scope of their own. */
+  staysUp?: boolean;
+  warn(message: string): void;
+}
+
+/** Waits until the agent has recorded the process. */
+const gate = 'read -r REPLY <&4 || exit 125; exec 4<&-; exec "$@"';
+
+/** @throws HostFailure with what the engine printed */
+export async function runEngine(engine: Engine | 'skopeo', run: EngineRun, runner: Runner): Promise<string> {
+  const result = await startEngine(engine, run, runner);
+  if (result.exitCode === 0 && !result.timedOut) return result.stdout;
+  const text = failureText(result, engine, run.timeLimit, messageOf);
+  throw new HostFailure(`cannot ${run.doing}: ${withoutHidden(text, run.hidden ?? [])}`);
+}
+
+async function startEngine(engine: string, run: EngineRun, runner: Runner): Promise<CommandResult> {
+  const file = openUnnamed(run.secret ?? '');
+  try {
+    return await runCommand(
+      {
+        program: 'sh',
+        args: [
+          '-c',
+          gate,
+          'sh',
+          ...(run.script === undefined ? [engine] : ['sh', '-c', run.script, 'sh']),
+          ...run.args,
+        ],
+        environment: { LC_ALL: 'C.UTF-8', ...run.environment },
+        scriptFd: file.fd,
+        timeLimit: run.timeLimit,
+        outputCap: 64 * 1024,
+        started: (process) => runner.startedProcess(process),
+        ...(run.staysUp === true ? { scope: { purpose: 'container', warn: run.warn } } : {}),
+      },
+      runner.clock,
+    );
+  } finally {
+    file.close();
+  }
+}
+
+/** An engine may quote a value that it refuses. */
+export const withoutHidden = (text: string, hidden: readonly string[]): string =>
+  [...hidden]
+    .filter((one) => one.length > 2)
+    .sort((one, other) => other.length - one.length)
+    .reduce((rest, one) => rest.replaceAll(one, '…'), text);

@@ -1,0 +1,274 @@
+import { type EngineRun, inspectObjects, runEngine } from '../../host/containers/engine.ts';
+import { type InspectedContainer, inspectedContainer } from '../../host/containers/inspected.ts';
+import { HostFailure } from '../../host/failure.ts';
+import type { Difference, Machine, Outcome } from '../provider/provider.ts';
+import { createArguments, type Declared, engineOf, environmentFile, isAbsent, namesOf } from './definition.ts';
+import { type ContainerBefore, replaces } from './diff.ts';
+import { hiddenIn, pullImage } from './registry.ts';
+import { engineChanged, isActive, isRunning, type SeenContainer, type SeenContainers } from './seen.ts';
+
+/** Milliseconds after a start in which a container must not exit. */
+const settleMs = 500;
+
+/** Changes the containers of one resource. */
+class Change {
+  readonly #resource: Declared;
+  readonly #machine: Machine;
+  readonly names: ReturnType<typeof namesOf>;
+
+  constructor(resource: Declared, machine: Machine) {
+    this.#resource = resource;
+    this.#machine = machine;
+    this.names = namesOf(resource.body.name);
+  }
+
+  run(doing: string, args: readonly string[], more: Partial<EngineRun> = {}): Promise<string> {
+    const { warn, limits } = this.#machine;
+    const options = { doing, args, timeLimit: limits.scriptMs, hidden: hiddenIn(this.#resource), warn, ...more };
+    return runEngine(engineOf(this.#resource), options, this.#machine);
+  }
+
+  async inspect(name: string): Promise<InspectedContainer | null> {
+    const found = await inspectObjects(engineOf(this.#resource), 'container', [name], this.#machine);
+    return found.map(inspectedContainer).find((one) => one.name === name || one.id === name) ?? null;
+  }
+
+  async remove(container: SeenContainer | null, name: string): Promise<void> {
+    if (container !== null) await this.run(`remove the container ${name}`, ['rm', '--force', container.id]);
+  }
+
+  async stop({ id, status }: SeenContainer): Promise<void> {
+    const doing = `stop the container ${this.names.current}`;
+    if (status === 'paused') await this.run(doing, ['unpause', id]);
+    if (isActive({ status })) await this.run(doing, ['stop', id]);
+  }
+
+  rename(container: { id: string }, to: string): Promise<string> {
+    return this.run(`rename a container to ${to}`, ['rename', container.id, to]);
+  }
+
+  /** Creates the next container, under a name of its own. */
+  async create(): Promise<InspectedContainer> {
+    const { body } = this.#resource;
+    const { fresh } = this.names;
+    const doing = `create the container ${this.names.current}`;
+    const create = () => this.run(doing, createArguments(body, fresh), { secret: environmentFile(body) });
+    try {
+      await create();
+    } catch (error) {
+      if (!(await this.#removesRemains(error, fresh))) throw error;
+      await create();
+    }
+    const [, ...networks] = [...new Set(body.networks)].sort();
+    for (const network of networks) await this.run(doing, ['network', 'connect', network, fresh]);
+    const created = await this.inspect(fresh);
+    if (created === null) throw new HostFailure(`cannot ${doing}: the engine reported success, but it does not exist`);
+    const wrong = Object.entries(body.environment ?? {}).find(
+      ([name, value]) => created.environment.get(name) !== value,
+    );
+    if (wrong !== undefined)
+      throw new HostFailure(`cannot ${doing}: the engine changed the value of the environment variable ${wrong[0]}`);
+    return created;
+  }
+
+  /** A killed Podman may leave the storage of a container that it does not list. @returns whether it was removed */
+  async #removesRemains(error: unknown, name: string): Promise<boolean> {
+    if (!(error instanceof HostFailure) || !error.message.includes('already in use')) return false;
+    if (engineOf(this.#resource) !== 'podman' || (await this.inspect(name)) !== null) return false;
+    await this.run(`remove the container ${name}`, ['rm', '--force', name]);
+    return true;
+  }
+
+  /** @throws HostFailure if the container does not start, or exits immediately */
+  async start({ id }: { id: string }, action: 'start' | 'restart' = 'start'): Promise<void> {
+    const doing = `${action} the container ${this.names.current}`;
+    await this.run(doing, [action, id], { staysUp: true });
+    await new Promise<void>((resolve) => void this.#machine.clock.after(settleMs, resolve));
+    const now = await this.inspect(id);
+    if (now !== null && isRunning(now)) return;
+    const { name = this.names.current, exitCode = 0 } = now ?? {};
+    throw new HostFailure(
+      `cannot ${doing}: it exited immediately with ${exitCode}; see \`${engineOf(this.#resource)} logs ${name}\``,
+    );
+  }
+
+  /** Stops a container that the agent did not create, and keeps it under another name. */
+  async keep(container: SeenContainer): Promise<void> {
+    await this.stop(container);
+    if (engineOf(this.#resource) === 'docker' && container.restart !== 'no')
+      await this.run(`keep the container ${this.names.current} stopped`, ['update', '--restart=no', container.id]);
+    await this.rename(container, this.names.kept);
+  }
+
+  async restore(id: string, { running, restart }: { running: boolean; restart: string }): Promise<void> {
+    const { current } = this.names;
+    if (engineOf(this.#resource) === 'docker' && restart !== 'no')
+      await this.run(`restore the container ${current}`, ['update', `--restart=${restart}`, id]);
+    const now = await this.inspect(id);
+    if (now?.name !== current) await this.rename({ id }, current);
+    if (running) await this.run(`start the container ${current}`, ['start', id], { staysUp: true });
+  }
+}
+
+export async function applyContainer(
+  resource: Declared,
+  seen: SeenContainers,
+  difference: Difference,
+  machine: Machine,
+): Promise<Outcome> {
+  const change = new Change(resource, machine);
+  try {
+    if (isAbsent(resource)) await takeAway(change, seen);
+    else if (replaces(difference)) await replace(change, resource, seen, machine);
+    else await changeState(change, resource, seen, difference);
+  } finally {
+    engineChanged(engineOf(resource), machine);
+  }
+  return {};
+}
+
+async function takeAway(change: Change, { current, fresh, old, kept }: SeenContainers): Promise<void> {
+  const { names } = change;
+  await change.remove(fresh, names.fresh);
+  await change.remove(old, names.old);
+  if (current === null) return;
+  if (current.isOurs || kept !== null) await change.remove(current, names.current);
+  else await change.keep(current);
+}
+
+async function changeState(
+  change: Change,
+  { body }: Declared,
+  { current, fresh, old }: SeenContainers,
+  { action }: Difference,
+): Promise<void> {
+  if (current === null) return;
+  if (body.state === 'stopped') await change.stop(current);
+  else if (current.status === 'paused')
+    await change.run(`continue the container ${change.names.current}`, ['unpause', current.id]);
+  else if (action === 'restart') await change.start(current, 'restart');
+  else if (!isRunning(current)) await change.start(current);
+  await change.remove(fresh, change.names.fresh);
+  await change.remove(old, change.names.old);
+}
+
+/**
+ * Creates the next container before the current one stops. If it does not start, the current one returns. A container
+ * of either name remains if the agent is killed, and the next observation shows it.
+ */
+async function replace(change: Change, resource: Declared, seen: SeenContainers, machine: Machine): Promise<void> {
+  const { names } = change;
+  const { image, remoteImage } = seen;
+  if (image === null ? resource.body.pull !== 'never' : remoteImage !== null && remoteImage !== image)
+    await pullImage(resource, machine);
+  await change.remove(seen.fresh, names.fresh);
+  let fresh: { id: string };
+  try {
+    fresh = await change.create();
+  } catch (error) {
+    throw await undone(error, () => removeByName(change, names.fresh));
+  }
+  const former = await makeWay(change, seen);
+  try {
+    await change.rename(fresh, names.current);
+    if (resource.body.state !== 'stopped') await change.start(fresh);
+  } catch (error) {
+    throw await undone(error, async () => {
+      await change.run(`remove the container ${names.current}`, ['rm', '--force', fresh.id]);
+      if (former !== null) await giveBack(change, former);
+    });
+  }
+  if (former?.isKept === false) await change.remove(former.container, names.old);
+}
+
+/** Takes a failed change back. @returns the error, with the reason why the former state could not be restored */
+async function undone(error: unknown, undo: () => Promise<void>): Promise<unknown> {
+  try {
+    await undo();
+    return error;
+  } catch (other) {
+    if (!(error instanceof HostFailure) || !(other instanceof HostFailure)) return error;
+    return new HostFailure(`${error.message}; the former container did not return: ${other.message}`);
+  }
+}
+
+async function removeByName(change: Change, name: string): Promise<void> {
+  const found = await change.inspect(name);
+  if (found !== null) await change.run(`remove the container ${name}`, ['rm', '--force', found.id]);
+}
+
+/** A container that made way for the next one, and returns if that one fails. */
+interface Former {
+  container: SeenContainer;
+  isKept: boolean;
+  wasRunning: boolean;
+}
+
+/** Frees the name. */
+async function makeWay(change: Change, { current, old, kept }: SeenContainers): Promise<Former | null> {
+  const { names } = change;
+  // If there is no current container, the agent was killed after it had renamed the former one.
+  if (current === null) return old !== null ? { container: old, isKept: false, wasRunning: true } : null;
+  await change.remove(old, names.old);
+  const wasRunning = isRunning(current);
+  if (current.isOurs) {
+    await change.stop(current);
+    await change.rename(current, names.old);
+    return { container: current, isKept: false, wasRunning };
+  }
+  if (kept !== null) {
+    await change.remove(current, names.current);
+    return null;
+  }
+  await change.keep(current);
+  return { container: current, isKept: true, wasRunning };
+}
+
+async function giveBack(change: Change, { container, isKept, wasRunning }: Former): Promise<void> {
+  if (isKept) return change.restore(container.id, { running: wasRunning, restart: container.restart });
+  await change.rename(container, change.names.current);
+  if (wasRunning)
+    await change.run(`start the container ${change.names.current}`, ['start', container.id], { staysUp: true });
+}
+
+/** Removes the containers of the resource, and restores the earlier one. */
+export async function removeContainer(
+  resource: Declared,
+  before: ContainerBefore,
+  { current, fresh, old, kept }: SeenContainers,
+  machine: Machine,
+): Promise<Outcome> {
+  const change = new Change(resource, machine);
+  const { names } = change;
+  const former = typeof before.was === 'object' ? before.was : null;
+  const isBack = former !== null && current?.id === former.id;
+  try {
+    await change.remove(fresh, names.fresh);
+    await change.remove(old, names.old);
+    if (current?.isOurs === true || (former !== null && kept !== null && !isBack))
+      await change.remove(current, names.current);
+    const id = isBack ? former.id : kept?.id;
+    if (former !== null && id !== undefined) await change.restore(id, former);
+    const stays = [
+      ...(resource.body.remove_volumes === true ? await removeEach(change, 'volume', before.volumes) : []),
+      ...(resource.body.remove_image === true ? await removeEach(change, 'image', before.images) : []),
+    ];
+    return stays.length === 0 ? {} : { message: `still in use, so it stays: ${stays.join(', ')}` };
+  } finally {
+    engineChanged(engineOf(resource), machine);
+  }
+}
+
+/** Returns the names of the objects that are still in use. */
+async function removeEach(change: Change, type: 'volume' | 'image', names: readonly string[]): Promise<string[]> {
+  const stays: string[] = [];
+  for (const name of names)
+    try {
+      await change.run(`remove the ${type} ${name}`, [type, 'rm', name]);
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+      if (/in use|being used|used by/i.test(error.message)) stays.push(name);
+      else if (!/no such|not known|not found/i.test(error.message)) throw error;
+    }
+  return stays;
+}
