@@ -48,7 +48,7 @@ export function Shell() {
           <Navigation />
         </aside>
         <div className="flex min-w-0 flex-1 flex-col">
-          <header className="flex h-12 shrink-0 max-sm:h-14 items-center gap-2 border-b bg-surface px-3 sm:px-4">
+          <header className="flex h-12 shrink-0 items-center gap-2 border-b bg-surface px-3 sm:px-4">
             <IconButton
               label="Menu"
               className="md:hidden"

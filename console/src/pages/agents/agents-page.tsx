@@ -13,11 +13,15 @@ import { useSelectorVocabulary } from '../../api/tags.ts';
 import { Button } from '../../parts/button.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Page } from '../../parts/page.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty, Failure } from '../../parts/states.tsx';
+import { allToggled } from '../../parts/table/choosing.ts';
 import { useColumnPreference } from '../../parts/table/column-preference.ts';
 import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ColumnsMenu } from '../../parts/table/columns-menu.tsx';
 import { DataTable } from '../../parts/table/data-table.tsx';
+import { FilterButton, SortMenu } from '../../parts/table/phone-tools.tsx';
+import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
+import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import type { FleetSync } from '../reconcile/agent-sync.ts';
 import { agentColumns, TagWidth } from './agent-columns.tsx';
 import { type AgentTab, splitSearch } from './agent-filter.ts';
@@ -86,15 +90,21 @@ export function AgentsPage() {
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
     [navigate],
   );
+  const isPhone = useIsPhone();
+  const stateTabs = <StateTabs tab={tab} counts={isComplete ? counts : null} onTab={setTab} />;
+  const selectAll = {
+    all: rows.length > 0 && rows.length + hidden === chosen.size,
+    toggle: () => setChosen(allToggled(rows.map(keyOf), chosen)),
+  };
   return (
     <Page
       fill
       title="Agents"
-      subtitle={!isComplete && isListed ? <span role="status">Loading all agents…</span> : undefined}
+      description={!isComplete && isListed ? <span role="status">Loading all agents…</span> : undefined}
       actions={
         <>
           <ViewsMenu />
-          <ColumnsMenu columns={columns} preference={preference} onChange={setPreference} />
+          {!isPhone && <ColumnsMenu columns={columns} preference={preference} onChange={setPreference} />}
           {onAdd !== null && (
             <Button look="primary" icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
               Add machine
@@ -103,9 +113,19 @@ export function AgentsPage() {
         </>
       }
     >
-      <div className="flex h-full min-h-0 flex-col gap-3">
-        <AgentSearch search={search} />
-        <StateTabs tab={tab} counts={isComplete ? counts : null} onTab={setTab} />
+      <div className="flex h-full min-h-0 flex-col gap-3 max-sm:gap-2">
+        <div className="flex items-start gap-2">
+          <AgentSearch search={search} isShort={isPhone} />
+          {isPhone && (
+            <>
+              <FilterButton active={tab === 'all' ? 0 : 1} onClear={tab === 'all' ? undefined : () => setTab('all')}>
+                {stateTabs}
+              </FilterButton>
+              <SortMenu columns={columns} sorting={sorting} onSort={onSort} choose={selectAll} />
+            </>
+          )}
+        </div>
+        {!isPhone && stateTabs}
         {chosenAgents.length > 0 && (
           <BulkBar
             chosen={chosenAgents}
@@ -123,7 +143,7 @@ export function AgentsPage() {
           {error !== null ? (
             <Failure error={error} retry={() => void refetch()} />
           ) : !isListed ? (
-            <SkeletonRows rows={14} label="Loading agents" />
+            <TableSkeleton columns={columns} isSelectable rows={14} label="Loading agents" />
           ) : (
             <TagWidth value={tagWidth}>
               <DataTable
@@ -175,14 +195,15 @@ interface TypedText {
 
 const parseSearch = (text: string) => parseSelector(splitSearch(text).selector);
 
-function AgentSearch({ search }: { readonly search: TypedText }) {
+function AgentSearch({ search, isShort }: { readonly search: TypedText; readonly isShort: boolean }) {
   const vocabulary = useSelectorVocabulary();
   return (
     <SelectorInput
       isSearch
+      className="flex-1"
       label="Search"
       hideLabel
-      placeholder="Search, or filter: role=web site in (paris,berlin)"
+      placeholder={isShort ? 'Search, or role=web' : 'Search, or filter: role=web site in (paris,berlin)'}
       value={search.text}
       onChange={search.set}
       parse={parseSearch}

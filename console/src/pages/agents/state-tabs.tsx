@@ -26,7 +26,11 @@ export function StateTabs({
   readonly onTab: (tab: AgentTab) => void;
 }) {
   return (
-    <div role="group" aria-label="State" className="-mx-1 flex shrink-0 gap-1 overflow-x-auto px-1 py-0.5">
+    <div
+      role="group"
+      aria-label="State"
+      className="-mx-1 flex shrink-0 gap-1 overflow-x-auto px-1 py-0.5 max-sm:flex-wrap"
+    >
       {agentTabs.map((each) => (
         <button
           key={each}

@@ -149,7 +149,7 @@ export function AssignmentsPage() {
   return (
     <ListPage
       title="Assignments"
-      subtitle="Assign modules to agents by selector."
+      description="Assign modules to agents by selector."
       actions={add}
       query={query}
       rows={rows}

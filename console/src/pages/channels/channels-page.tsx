@@ -54,7 +54,7 @@ export function ChannelsPage() {
   return (
     <ListPage
       title="Channels"
-      subtitle={`Each notification is delivered to every channel at least once, with retries.${isAdmin ? '' : ' Only admins can change them.'}`}
+      description={`Each notification is delivered to every channel at least once, with retries.${isAdmin ? '' : ' Only admins can change them.'}`}
       actions={query.data !== undefined && query.data.length > 0 && add}
       query={query}
       rows={query.data}

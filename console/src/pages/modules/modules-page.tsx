@@ -97,7 +97,7 @@ export function ModulesPage() {
   return (
     <ListPage
       title="Modules"
-      subtitle="Modules declare the desired state of machines."
+      description="Modules declare the desired state of machines."
       actions={add}
       query={query}
       rows={rows}

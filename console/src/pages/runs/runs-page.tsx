@@ -112,7 +112,7 @@ export function RunsPage() {
   return (
     <ListPage
       title="Runs"
-      subtitle="Fleet-wide plan and apply runs."
+      description="Fleet-wide plan and apply runs."
       query={query}
       rows={rows}
       filters={filters}

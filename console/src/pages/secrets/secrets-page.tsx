@@ -33,11 +33,11 @@ export function SecretsPage() {
   return (
     <ListPage
       title="Secrets"
-      subtitle="Values for modules. Stored encrypted and never shown again."
+      description="Values for modules. Stored encrypted and never shown again."
       actions={
         <>
           {isAdmin && (
-            <Button icon={<RotateCw className="size-3.5" />} onClick={() => setRotating(true)}>
+            <Button iconOnPhone icon={<RotateCw className="size-4" />} onClick={() => setRotating(true)}>
               Rotate key
             </Button>
           )}

@@ -47,7 +47,7 @@ export function TerminalsPage() {
   return (
     <ListPage
       title="Terminals"
-      subtitle="Shell sessions on machines. Join open sessions, replay ended ones."
+      description="Shell sessions on machines. Join open sessions, replay ended ones."
       actions={
         <Button
           look="primary"
