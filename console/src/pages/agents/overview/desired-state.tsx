@@ -69,10 +69,11 @@ export function DesiredState({
   const since = succeeded.data === null ? [] : modulesSince(succeeded.data, modules, stored ?? []);
   const window = windows === undefined ? null : nextWindow(agent, windows, now);
   return (
-    <Panel title="Desired state" flush>
-      <dl className="divide-y">
-        <Row name="Status">
-          <SyncStatus {...{ off, modules, since }} isApplied={succeeded.data !== null} />
+    <Panel
+      title="Desired state"
+      flush
+      actions={
+        <>
           {check && (
             <span className="text-muted text-xs">
               <Link to="/drift/$record" params={{ record: check.drift_id }} className="rounded hover:underline">
@@ -81,11 +82,13 @@ export function DesiredState({
               <Time at={check.checked_at} />
             </span>
           )}
-          {agent.connected && succeeded.data !== null && (
-            <span className="sm:-my-1">
-              <CheckNow node_id={agent.node_id} name={displayName(agent)} />
-            </span>
-          )}
+          {agent.connected && succeeded.data !== null && <CheckNow node_id={agent.node_id} name={displayName(agent)} />}
+        </>
+      }
+    >
+      <dl className="divide-y">
+        <Row name="Status">
+          <SyncStatus {...{ off, modules, since }} isApplied={succeeded.data !== null} />
         </Row>
         <Row name="Assignments">
           {given.length === 0 ? (
