@@ -17,7 +17,7 @@ import { Button } from '../../parts/button.tsx';
 import { countedText, countText } from '../../parts/count.ts';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Failure, PanelSkeletons, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, useNow } from '../../parts/time.tsx';
 import { KindBadge } from '../../parts/work-status.tsx';
@@ -43,10 +43,7 @@ export function OverviewPage() {
   if (query.isPending)
     return (
       <Page title="Overview">
-        <div className="grid gap-4 lg:grid-cols-2">
-          <Skeleton className="h-40 w-full rounded-lg" />
-          <Skeleton className="h-40 w-full rounded-lg" />
-        </div>
+        <PanelSkeletons />
       </Page>
     );
   if (query.isError)
@@ -89,9 +86,11 @@ export function OverviewPage() {
           )}
           {(needs.length > 0 || !isNew) && <Attention needs={needs} />}
           {agentCount(overview) > 0 && <Fleet overview={overview} />}
-          {!isNew && <Running queued={operations.queued} running={operations.running} />}
         </div>
-        <RecentEvents />
+        <div className="min-w-0 space-y-4">
+          {!isNew && <Running queued={operations.queued} running={operations.running} />}
+          <RecentEvents />
+        </div>
       </div>
     </Page>
   );
