@@ -70,7 +70,7 @@ export function AuditFilters() {
     );
   return (
     <search className="mb-3 flex flex-wrap items-end gap-2">
-      <div className="w-52">
+      <div className="w-44">
         <AgentField isForm={false} />
       </div>
       <OtherFields isForm={false} />
@@ -111,7 +111,7 @@ function OtherFields({ isForm }: FieldProps) {
   const [after, setAfter] = useUrlState('after', '');
   const [before, setBefore] = useUrlState('before', '');
   const time = (label: string, value: string, onChange: (value: string) => void): ReactNode => (
-    <div className={isForm ? undefined : 'w-52'}>
+    <div className={isForm ? undefined : 'w-44'}>
       <Input
         label={label}
         hideLabel={!isForm}
@@ -124,7 +124,7 @@ function OtherFields({ isForm }: FieldProps) {
   );
   return (
     <>
-      <div className={isForm ? undefined : 'w-52'}>
+      <div className={isForm ? undefined : 'w-44'}>
         <Input
           label="Operator"
           hideLabel={!isForm}
@@ -134,7 +134,7 @@ function OtherFields({ isForm }: FieldProps) {
           onChange={(event) => typed.set(event.target.value)}
         />
       </div>
-      <div className={isForm ? undefined : 'w-52'}>
+      <div className={isForm ? undefined : 'w-44'}>
         <Select
           label="Event type"
           hideLabel={!isForm}

@@ -77,7 +77,7 @@ export function windowColumns({
       id: 'agents',
       header: 'Agents',
       width: 'minmax(6rem,2fr)',
-      from: 'sm',
+      from: 'lg',
       phone: 'line',
       cell: ({ selector }) => <Agents selector={selector} />,
     },
