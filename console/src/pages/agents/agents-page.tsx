@@ -11,6 +11,7 @@ import { allReconcileQuery } from '../../api/reconcile.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
 import { Button } from '../../parts/button.tsx';
+import { classNames } from '../../parts/class-names.ts';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Failure } from '../../parts/states.tsx';
@@ -92,6 +93,7 @@ export function AgentsPage() {
   );
   const isPhone = useIsPhone();
   const stateTabs = <StateTabs tab={tab} counts={isComplete ? counts : null} onTab={setTab} />;
+  const isEmpty = isComplete && agents.length === 0 && !isFiltered;
   const selectAll = {
     all: rows.length > 0 && rows.length + hidden === chosen.size,
     toggle: () => setChosen(allToggled(rows.map(keyOf), chosen)),
@@ -114,7 +116,7 @@ export function AgentsPage() {
       }
     >
       <div className="flex h-full min-h-0 flex-col gap-3 max-sm:gap-2">
-        <div className="flex items-start gap-2">
+        <div className={isEmpty ? 'hidden' : 'flex items-start gap-2'}>
           <AgentSearch search={search} isShort={isPhone} />
           {isPhone && (
             <>
@@ -125,7 +127,7 @@ export function AgentsPage() {
             </>
           )}
         </div>
-        {!isPhone && stateTabs}
+        {!isPhone && !isEmpty && stateTabs}
         {chosenAgents.length > 0 && (
           <BulkBar
             chosen={chosenAgents}
@@ -138,10 +140,12 @@ export function AgentsPage() {
         <div
           ref={table}
           onKeyDown={openRowMenu}
-          className="min-h-0 flex-1 overflow-hidden rounded-lg border bg-surface"
+          className={classNames('min-h-0 overflow-hidden rounded-lg border bg-surface', !isEmpty && 'flex-1')}
         >
           {error !== null ? (
             <Failure error={error} retry={() => void refetch()} />
+          ) : isEmpty ? (
+            <NoAgents {...{ isFiltered, tab, onAdd }} />
           ) : !isListed ? (
             <TableSkeleton columns={columns} isSelectable rows={14} label="Loading agents" />
           ) : (
@@ -235,7 +239,7 @@ function NoAgents({
       title="No agents yet"
       action={
         onAdd !== null && (
-          <Button look="primary" onClick={onAdd}>
+          <Button icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
             Add machine
           </Button>
         )

@@ -60,7 +60,7 @@ export function SecretsPage() {
           title="No secrets yet"
           icon={<KeyRound className="size-7" strokeWidth={1.4} />}
           action={
-            <Button look="primary" onClick={() => edit(newItem)}>
+            <Button icon={<Plus className="size-4" />} onClick={() => edit(newItem)}>
               New secret
             </Button>
           }

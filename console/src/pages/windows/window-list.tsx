@@ -1,5 +1,5 @@
 import type { Window } from '@muster/protocol/http';
-import { CalendarClock } from 'lucide-react';
+import { CalendarClock, Plus } from 'lucide-react';
 import { useCallback, useMemo } from 'react';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Button } from '../../parts/button.tsx';
@@ -61,7 +61,13 @@ export function WindowList({
         <Empty
           title="No maintenance windows"
           icon={<CalendarClock className="size-7" strokeWidth={1.4} />}
-          action={isAdmin && <Button onClick={() => edit(null)}>New window</Button>}
+          action={
+            isAdmin && (
+              <Button icon={<Plus className="size-4" />} onClick={() => edit(null)}>
+                New window
+              </Button>
+            )
+          }
         >
           Plan a window before maintenance to mute notifications.
         </Empty>

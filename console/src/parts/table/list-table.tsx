@@ -70,6 +70,8 @@ export function ListTable<Row>({
     () => (matches === undefined ? rows : rows.filter((row) => matches(row, values))),
     [rows, matches, values],
   );
+  // A list without rows has nothing to search, filter, or sort.
+  const isEmpty = rows.length === 0 && clear === undefined && !query.isPending && !query.isError;
   const isPhone = useIsPhone();
   const { columns, chosen, onChoose, rowKey } = table;
   const onSort = sortedBy === undefined ? undefined : setSorting;
@@ -83,7 +85,7 @@ export function ListTable<Row>({
   }, [isPhone, chosen, onChoose, shown, rowKey]);
   return (
     <div className={classNames('flex min-h-0 flex-col gap-3 max-sm:gap-2', table.fill && 'h-full')}>
-      {isPhone ? (
+      {isEmpty ? null : isPhone ? (
         <PhoneTools
           {...{ filters, columns, sorting, onSort, clear, toolbar, choose }}
           instant={matches !== undefined}
@@ -108,6 +110,8 @@ export function ListTable<Row>({
           <TableSkeleton columns={columns} isSelectable={chosen !== undefined} />
         ) : query.isError ? (
           <Failure error={query.error} retry={() => void query.refetch()} />
+        ) : isEmpty ? (
+          empty
         ) : (
           <DataTable
             {...table}

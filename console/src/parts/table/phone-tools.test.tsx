@@ -89,8 +89,8 @@ test('sorts in the other direction when a column is chosen again', async () => {
   expect(names()).toEqual(['a', 'b', 'c']);
   await user.click(screen.getByRole('button', { name: 'Sort and select' }));
   // A column without a sort order is not offered.
-  expect(screen.getAllByRole('menuitem').map(({ textContent }) => textContent)).toEqual(['Name, ascending']);
-  await user.click(screen.getByRole('menuitem', { name: 'Name, ascending' }));
+  expect(screen.getAllByRole('menuitem')).toHaveLength(1);
+  await user.click(screen.getByRole('menuitem', { name: 'Name ascending' }));
   expect(names()).toEqual(['c', 'b', 'a']);
 });
 

@@ -95,7 +95,7 @@ export function SortMenu<Row>({
             }
           >
             {header}
-            {id === sorted && <span className="sr-only">{descending ? ', descending' : ', ascending'}</span>}
+            {id === sorted && <span className="sr-only">{descending ? 'descending' : 'ascending'}</span>}
           </MenuItem>
         ))}
       {choose !== null && (

@@ -1,4 +1,4 @@
-import { getAgent, listReconcile, listTags, type OffAgent } from '@muster/protocol/http';
+import { getAgent, listAgents, listReconcile, listTags, type OffAgent } from '@muster/protocol/http';
 import { screen } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../../test/fake-api.ts';
@@ -10,7 +10,7 @@ import { isFixable } from './out-of-sync.tsx';
 const agent = { ...getAgent.example.answer, connected: true };
 
 test('shows the fields of a new tag on request, and hides them on Escape', async () => {
-  fakeApi().answerExamples(listTags);
+  fakeApi().answerExamples(listAgents, listTags);
   const { user } = await renderPart(<TagsPanel agent={agent} />);
   expect(screen.queryByLabelText('New tag key')).toBeNull();
   await user.click(screen.getByRole('button', { name: 'Add tag' }));
