@@ -201,7 +201,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
               <Link
                 to="/runs/$run"
                 params={{ run: run_id }}
-                className="flex min-h-11 items-center gap-x-3 px-4 py-2 text-sm hover:bg-hover max-sm:flex-wrap"
+                className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 text-sm hover:bg-hover"
               >
                 <Dot tone="info" live />
                 <span className="flex w-11 shrink-0">
@@ -210,8 +210,8 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 <span className="flex min-w-0 flex-1 font-medium">
                   <Line text={assignment ?? 'selected agents'} />
                 </span>
-                {/* A phone is too narrow for one line. */}
-                <span className="flex min-w-0 flex-2 text-xs max-sm:order-last max-sm:basis-full max-sm:pl-5">
+                {/* The panel is too narrow for one line. */}
+                <span className="order-last flex min-w-0 basis-full pl-5 text-xs">
                   <OutcomeCounts outcomes={outcomes} />
                 </span>
                 <span className="w-16 shrink-0 text-right text-muted text-xs">
