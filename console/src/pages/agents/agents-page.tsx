@@ -16,11 +16,11 @@ import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Failure } from '../../parts/states.tsx';
 import { allToggled } from '../../parts/table/choosing.ts';
-import { useColumnPreference } from '../../parts/table/column-preference.ts';
+import { type ColumnPreference, useColumnPreference } from '../../parts/table/column-preference.ts';
 import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ColumnsMenu } from '../../parts/table/columns-menu.tsx';
-import { DataTable } from '../../parts/table/data-table.tsx';
-import { FilterButton, SortMenu } from '../../parts/table/phone-tools.tsx';
+import { type Column, DataTable, type Sorting } from '../../parts/table/data-table.tsx';
+import { FilterButton, type SelectAll, SortMenu } from '../../parts/table/phone-tools.tsx';
 import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import type { FleetSync } from '../reconcile/agent-sync.ts';
@@ -92,7 +92,6 @@ export function AgentsPage() {
     [navigate],
   );
   const isPhone = useIsPhone();
-  const stateTabs = <StateTabs tab={tab} counts={isComplete ? counts : null} onTab={setTab} />;
   const isEmpty = isComplete && agents.length === 0 && !isFiltered;
   const selectAll = {
     all: rows.length > 0 && rows.length + hidden === chosen.size,
@@ -103,31 +102,15 @@ export function AgentsPage() {
       fill
       title="Agents"
       description={!isComplete && isListed ? <span role="status">Loading all agents…</span> : undefined}
-      actions={
-        <>
-          <ViewsMenu />
-          {!isPhone && <ColumnsMenu columns={columns} preference={preference} onChange={setPreference} />}
-          {onAdd !== null && (
-            <Button look="primary" icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
-              Add machine
-            </Button>
-          )}
-        </>
-      }
+      actions={<PageActions {...{ columns, preference, isPhone, onAdd }} onPreference={setPreference} />}
     >
       <div className="flex h-full min-h-0 flex-col gap-3 max-sm:gap-2">
-        <div className={isEmpty ? 'hidden' : 'flex items-start gap-2'}>
-          <AgentSearch search={search} isShort={isPhone} />
-          {isPhone && (
-            <>
-              <FilterButton active={tab === 'all' ? 0 : 1} onClear={tab === 'all' ? undefined : () => setTab('all')}>
-                {stateTabs}
-              </FilterButton>
-              <SortMenu columns={columns} sorting={sorting} onSort={onSort} choose={selectAll} />
-            </>
-          )}
-        </div>
-        {!isPhone && !isEmpty && stateTabs}
+        {!isEmpty && (
+          <AgentTools
+            {...{ search, isPhone, tab, setTab, columns, sorting, onSort, selectAll }}
+            counts={isComplete ? counts : null}
+          />
+        )}
         {chosenAgents.length > 0 && (
           <BulkBar
             chosen={chosenAgents}
@@ -188,6 +171,75 @@ function Dialogs({ dialog, onClose }: { readonly dialog: AgentsDialog | null; re
         <AgentDialogs agent={dialog.agent} dialog={dialog.kind} onClose={onClose} />
       )}
     </Suspense>
+  );
+}
+
+function PageActions({
+  columns,
+  preference,
+  onPreference,
+  isPhone,
+  onAdd,
+}: {
+  readonly columns: readonly Column<Agent>[];
+  readonly preference: ColumnPreference;
+  readonly onPreference: (preference: ColumnPreference) => void;
+  readonly isPhone: boolean;
+  /** Null if the operator may not add machines. */
+  readonly onAdd: (() => void) | null;
+}) {
+  return (
+    <>
+      <ViewsMenu />
+      {!isPhone && <ColumnsMenu columns={columns} preference={preference} onChange={onPreference} />}
+      {onAdd !== null && (
+        <Button look="primary" icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
+          Add machine
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** The search and the filter by state. On a phone, the states are behind a button, and a menu sorts and selects. */
+function AgentTools({
+  search,
+  isPhone,
+  tab,
+  setTab,
+  counts,
+  columns,
+  sorting,
+  onSort,
+  selectAll,
+}: {
+  readonly search: TypedText;
+  readonly isPhone: boolean;
+  readonly tab: AgentTab;
+  readonly setTab: (tab: AgentTab) => void;
+  /** Null while loading. */
+  readonly counts: Readonly<Record<AgentTab, number>> | null;
+  readonly columns: readonly Column<Agent>[];
+  readonly sorting: Sorting;
+  readonly onSort: (sorting: Sorting) => void;
+  readonly selectAll: SelectAll;
+}) {
+  const stateTabs = <StateTabs tab={tab} counts={counts} onTab={setTab} />;
+  return (
+    <>
+      <div className="flex items-start gap-2">
+        <AgentSearch search={search} isShort={isPhone} />
+        {isPhone && (
+          <>
+            <FilterButton active={tab === 'all' ? 0 : 1} onClear={tab === 'all' ? undefined : () => setTab('all')}>
+              {stateTabs}
+            </FilterButton>
+            <SortMenu columns={columns} sorting={sorting} onSort={onSort} choose={selectAll} />
+          </>
+        )}
+      </div>
+      {!isPhone && stateTabs}
+    </>
   );
 }
 

@@ -1,11 +1,9 @@
 import { ArrowDownNarrowWide, ArrowUpNarrowWide, ListFilter } from 'lucide-react';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
-import { loadCode } from '../../api/live/load-code.ts';
+import { type ReactNode, useState } from 'react';
 import { IconButton } from '../button.tsx';
 import { Menu, MenuCheck, MenuHeading, MenuItem, MenuLine } from '../dialog/menu.tsx';
 import type { Column, Sorting } from './column.ts';
-
-const FilterSheet = lazy(() => loadCode(async () => ({ default: (await import('./filter-sheet.tsx')).FilterSheet })));
+import { FilterSheet } from './filter-sheet.tsx';
 
 /** A button that opens the filters of a list on a phone, with the number of filters that are set. */
 export function FilterButton({
@@ -40,11 +38,9 @@ export function FilterButton({
         )}
       </span>
       {isOpen && (
-        <Suspense>
-          <FilterSheet onClear={onClear} onClose={() => setOpen(false)}>
-            {children}
-          </FilterSheet>
-        </Suspense>
+        <FilterSheet onClear={onClear} onClose={() => setOpen(false)}>
+          {children}
+        </FilterSheet>
       )}
     </>
   );
