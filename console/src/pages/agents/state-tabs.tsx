@@ -38,7 +38,7 @@ export function StateTabs({
           aria-pressed={tab === each}
           onClick={() => onTab(each)}
           className={classNames(
-            'flex h-7 shrink-0 items-center gap-1.5 rounded-full border px-2.5 text-xs max-sm:h-11 max-sm:px-3.5 max-sm:text-sm',
+            'flex h-7 shrink-0 items-center gap-1 rounded-full border px-2 text-xs max-sm:h-11 max-sm:px-3.5 max-sm:text-sm',
             tab === each
               ? 'border-accent/40 bg-accent-soft font-medium text-accent'
               : 'border-transparent text-muted hover:bg-hover hover:text-text',
