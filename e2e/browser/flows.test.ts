@@ -26,11 +26,11 @@ const greeting = (text: string) =>
     resources: [{ resource: { 'file-unix': { path: '/srv/greeting', content: `${text}\n`, mode: '0644' } } }],
   });
 
+/** Goes to a page. Its content has the focus then. */
 async function goByKeys({ page }: Tab, key: string, heading: string): Promise<void> {
   await page.keyboard.press('Escape');
   await page.keyboard.type(`g${key}`);
   await page.getByRole('heading', { level: 1, name: heading }).waitFor();
-  await page.keyboard.press('/');
 }
 
 /** Waits until the shell has printed its number of columns. Returns the latest number. */
@@ -81,7 +81,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     ]);
 
     await goByKeys(tab, 'm', 'Modules');
-    await tab.press('Shift+Tab', page.getByRole('link', { name: 'New module' }).first());
+    await tab.press('Tab', page.getByRole('link', { name: 'New module' }).first());
     await page.keyboard.press('Enter');
     await tab.press('Tab', page.getByRole('textbox', { name: 'Text of the new module' }), 60);
     await page.keyboard.insertText(greeting('hello'));
@@ -89,7 +89,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await page.getByRole('heading', { level: 1, name: 'greeting' }).waitFor();
 
     await goByKeys(tab, 's', 'Assignments');
-    await tab.press('Shift+Tab', page.getByRole('link', { name: 'New assignment' }).first());
+    await tab.press('Tab', page.getByRole('link', { name: 'New assignment' }).first());
     await page.keyboard.press('Enter');
     await tab.press('Tab', page.getByRole('textbox', { name: 'Name' }), 60);
     await page.keyboard.type('web');

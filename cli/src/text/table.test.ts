@@ -38,6 +38,13 @@ test('narrows the widest flexible column at 80 columns', () => {
   `);
 });
 
+test('truncates other columns before one that prefers more width', () => {
+  const preferred = columns.map((column) => (column.heading === 'NAME' ? { ...column, wants: 40 } : column));
+  const text = renderTable(preferred, rows, style({ width: 70 }));
+  expect(text).toContain(rows[1]?.name);
+  expect(text).toContain('role=web site=pari…');
+});
+
 test('continues a text on the next line if its column wraps', () => {
   const wrapping = columns.map((column) => (column.heading === 'TAGS' ? { ...column, wraps: true } : column));
   expect(renderTable(wrapping, rows.slice(0, 2), style({ width: 80 }))).toMatchInlineSnapshot(`

@@ -28,27 +28,29 @@ const narrowest = 6;
 const comfortable = 12;
 
 /**
- * Repeatedly narrows the widest flexible column until the line fits. No column becomes narrower than its heading or 6
- * characters, whichever is wider.
+ * Repeatedly narrows the widest flexible column until the line fits: first to the preferred widths, then to the minimum
+ * widths.
  * @param natural the full width of each column
+ * @param flexible the preferred and minimum width of each column; by default, the minimum width is preferred
  * @param width width of the line; null for no limit
  */
 export function fitWidths(
   natural: readonly number[],
-  flexible: readonly { minWidth: number }[],
+  flexible: readonly { minWidth: number; good?: number }[],
   width: number | null,
 ): number[] {
   const widths = [...natural];
   if (width === null) return widths;
   let excess = widths.reduce((sum, each) => sum + each, 0) + gap * (widths.length - 1) - width;
-  while (excess > 0) {
-    let widest = -1;
-    for (const [at, { minWidth }] of flexible.entries())
-      if ((widths[at] ?? 0) > minWidth && (widest < 0 || (widths[at] ?? 0) > (widths[widest] ?? 0))) widest = at;
-    if (widest < 0) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
-    excess--;
-  }
+  for (const floors of [flexible.map(({ minWidth, good }) => good ?? minWidth), flexible.map((each) => each.minWidth)])
+    while (excess > 0) {
+      let widest = -1;
+      for (const [at, floor] of floors.entries())
+        if ((widths[at] ?? 0) > floor && (widest < 0 || (widths[at] ?? 0) > (widths[widest] ?? 0))) widest = at;
+      if (widest < 0) break;
+      widths[widest] = (widths[widest] ?? 0) - 1;
+      excess--;
+    }
   return widths;
 }
 
@@ -102,7 +104,9 @@ export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row
   const columns = measured.map(({ column }) => column);
   const widths = fitWidths(
     measured.map(({ natural }) => natural),
-    measured.map(({ column, minWidth }) => ({ minWidth: column.flexible ? minWidth : Number.POSITIVE_INFINITY })),
+    measured.map(({ column, good, minWidth }) =>
+      column.flexible ? { good, minWidth } : { minWidth: Number.POSITIVE_INFINITY },
+    ),
     style.width,
   );
   const blank = Object.fromEntries(

@@ -5,7 +5,7 @@ import { sleep } from '../api/live/sleep.ts';
 import { useLiveState } from '../api/live/use-live-state.ts';
 import { Button } from '../parts/button.tsx';
 import { Callout } from '../parts/callout.tsx';
-import { SkeletonRows } from '../parts/states.tsx';
+import { PageSkeleton } from '../parts/page.tsx';
 
 /**
  * Pages whose code is loaded on the first visit. If a page cannot be loaded because the orchestrator is restarting, the
@@ -103,7 +103,7 @@ function PageLoader({ attempt, onLoaded }: { readonly attempt: () => Promise<voi
     void load();
     return () => abort.abort();
   }, [isLive]);
-  if (trouble === null) return <SkeletonRows />;
+  if (trouble === null) return <PageSkeleton />;
   return (
     <div className="p-4 sm:p-6" role="status">
       {trouble === 'missing' ? (

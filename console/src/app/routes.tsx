@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router';
-import { SkeletonRows } from '../parts/states.tsx';
+import { PageSkeleton } from '../parts/page.tsx';
 import { parseSearch, stringifySearch } from '../parts/url-state.ts';
 import { CrashPage } from './crash-page.tsx';
 import { Gate } from './gate.tsx';
@@ -83,7 +83,7 @@ export const router = createRouter({
   routeTree,
   defaultPreload: 'intent',
   defaultPendingMs: 150,
-  defaultPendingComponent: () => <SkeletonRows />,
+  defaultPendingComponent: PageSkeleton,
   defaultErrorComponent: ({ error, reset }) => <CrashPage error={error as Error} reset={reset} />,
   scrollRestoration: true,
   parseSearch,

@@ -43,15 +43,15 @@ export function Shell() {
         Skip to content
       </a>
       <div className="flex min-h-0 flex-1">
-        <aside className="hidden w-54 shrink-0 flex-col border-r bg-surface md:flex">
+        <aside className="hidden w-54 shrink-0 flex-col border-r bg-surface lg:flex">
           <Brand />
           <Navigation />
         </aside>
         <div className="flex min-w-0 flex-1 flex-col">
-          <header className="flex h-12 shrink-0 max-sm:h-14 items-center gap-2 border-b bg-surface px-3 sm:px-4">
+          <header className="flex h-12 shrink-0 items-center gap-2 border-b bg-surface px-3 sm:px-4">
             <IconButton
               label="Menu"
-              className="md:hidden"
+              className="lg:hidden"
               aria-haspopup="dialog"
               onClick={() => setMenu(true)}
               icon={<MenuIcon className="size-5" />}
@@ -138,7 +138,7 @@ function Navigation({ onGo }: { readonly onGo?: () => void }) {
                     onClick={onGo}
                     aria-current={isHere ? 'page' : undefined}
                     className={classNames(
-                      'flex h-8 items-center gap-2.5 rounded-md px-2 text-sm max-md:h-11',
+                      'flex h-8 items-center gap-2.5 rounded-md px-2 text-sm max-lg:h-11',
                       isHere ? 'bg-accent-soft font-medium text-accent' : 'text-muted hover:bg-hover hover:text-text',
                     )}
                   >

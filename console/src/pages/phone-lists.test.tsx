@@ -106,7 +106,7 @@ test('shows a maintenance window on two lines, with its agents', async () => {
       <DataTable
         label="Maintenance windows"
         rows={[{ ...window, selector: 'site=paris' }]}
-        columns={windowColumns({ now: window.starts_at * 1000 + 1, onAction: () => {} })}
+        columns={windowColumns({ ...none, now: window.starts_at * 1000 + 1, onAction: () => {} })}
         rowKey={({ id }) => id}
         empty={null}
       />

@@ -18,3 +18,15 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
     </dl>
   );
 }
+
+/** Names and values below one another, in the details of a table row. */
+export const DetailFacts = ({ children }: { readonly children: ReactNode }) => (
+  <dl className="grid grid-cols-[7rem_minmax(0,1fr)] gap-x-2 gap-y-1 text-sm">{children}</dl>
+);
+
+export const DetailFact = ({ name, children }: { readonly name: string; readonly children: ReactNode }) => (
+  <div className="contents">
+    <dt className="text-muted">{name}</dt>
+    <dd className="flex min-w-0 flex-wrap items-baseline gap-x-1">{children}</dd>
+  </div>
+);

@@ -1,15 +1,29 @@
 import { type ReactNode, useEffect } from 'react';
 import { classNames } from './class-names.ts';
+import { Skeleton, SkeletonRows } from './states.tsx';
 import { lineText } from './text.tsx';
 
+/** A page whose code is loading: its title, a line of tools, and a list. */
+export const PageSkeleton = () => (
+  <div className="w-full max-w-[120rem] px-4 pt-4 sm:px-6">
+    <Skeleton className="h-6 w-40 max-w-full" />
+    <Skeleton className="mt-2.5 h-3 w-80 max-w-full max-sm:hidden" />
+    <Skeleton className="mt-5 mb-3 h-8 w-72 max-sm:h-11 max-sm:w-full" />
+    <div className="overflow-hidden rounded-lg border bg-surface">
+      <SkeletonRows rows={10} />
+    </div>
+  </div>
+);
+
 /**
- * A page's layout: title, subtitle, actions, and content. With `fill`, the content takes the remaining height, for
+ * A page's layout: title, description or subtitle, actions, and content. With `fill`, the content takes the remaining height, for
  * tables and terminals that scroll themselves.
  */
 export function Page({
   title,
   name,
   crumbs = [],
+  description,
   subtitle,
   actions,
   fill = false,
@@ -20,6 +34,9 @@ export function Page({
   readonly name?: string;
   /** Links to the pages above this one, the topmost first. */
   readonly crumbs?: readonly ReactNode[];
+  /** Explains the page. Hidden on a phone, where the content starts higher. */
+  readonly description?: ReactNode;
+  /** Facts about the page's object. */
   readonly subtitle?: ReactNode;
   readonly actions?: ReactNode;
   readonly fill?: boolean;
@@ -32,8 +49,8 @@ export function Page({
   return (
     // All pages have the same width, so that the title stays in place on navigation.
     <div className={classNames('w-full max-w-[120rem]', fill && 'flex h-full min-h-0 flex-col')}>
-      <header className="flex flex-wrap items-start gap-x-4 gap-y-2 px-4 pt-4 pb-3 sm:px-6">
-        <div className="min-w-0 flex-1 basis-60">
+      <header className="flex flex-wrap items-start gap-x-4 max-sm:gap-x-2 gap-y-2 px-4 pt-4 pb-3 max-sm:items-center max-sm:pt-3 max-sm:pb-1.5 sm:px-6">
+        <div className="min-w-0 flex-1 basis-60 max-sm:basis-auto">
           {crumbs.length > 0 && (
             <nav aria-label="Breadcrumb" className="flex min-w-0 items-center gap-1.5 text-muted text-xs">
               {crumbs.map((crumb, index) => (
@@ -46,6 +63,7 @@ export function Page({
             </nav>
           )}
           <h1 className="wraps-names truncate font-semibold text-lg leading-7 tracking-tight">{title}</h1>
+          {description !== undefined && <div className="text-muted text-sm max-sm:hidden">{description}</div>}
           {subtitle !== undefined && <div className="text-muted text-sm">{subtitle}</div>}
         </div>
         {actions !== undefined && (

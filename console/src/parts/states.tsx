@@ -34,6 +34,35 @@ export function SkeletonRows({ rows = 6, label = 'Loading' }: { readonly rows?: 
   );
 }
 
+/** Panels in two columns that are loading, as on the overview and on the pages of single objects. */
+export function PanelSkeletons({ label = 'Loading' }: { readonly label?: string }) {
+  const panel = (rows: number) => (
+    <div className="rounded-lg border bg-surface">
+      <div className="flex h-11 items-center border-b px-4">
+        <Skeleton className="h-3 w-32" />
+      </div>
+      <div className="divide-y">
+        {Array.from({ length: rows }, (_, row) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: all rows are the same
+          <div key={row} className="flex h-10 items-center gap-6 px-4">
+            <Skeleton className="h-3 w-1/4" />
+            <Skeleton className="h-3 w-2/5" />
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+  return (
+    <div role="status" aria-label={label} className="grid items-start gap-4 xl:grid-cols-[3fr_2fr]">
+      <div className="space-y-4">
+        {panel(5)}
+        {panel(4)}
+      </div>
+      {panel(6)}
+    </div>
+  );
+}
+
 /** Explains why a list is empty and offers a next step. */
 export function Empty({
   title,

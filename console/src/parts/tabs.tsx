@@ -16,7 +16,7 @@ export function Tabs<T extends string>({
   return (
     // With automatic activation, a tab would be selected again when it regains the focus after a dialog closes.
     <Radix.Root activationMode="manual" value={value} onValueChange={(next) => onChange(next as T)}>
-      <Radix.List aria-label={label} className="mb-4 flex gap-1 overflow-x-auto border-b">
+      <Radix.List aria-label={label} className="mb-4 max-sm:mb-2 flex gap-1 overflow-x-auto border-b">
         {tabs.map((tab) => (
           <Radix.Trigger
             key={tab.value}

@@ -100,6 +100,8 @@ const columns = (style: Style, off: OffByNode | null): Column<Agent>[] => [
     // A pending agent has no name yet and can be approved by its ID.
     text: (agent) => (style.width === null ? agent.name : agentLabel(agent)),
     flexible: true,
+    // The operator types the name, so that the other columns are truncated first.
+    wants: 32,
     paint: (text, _, { color }) => color.bold(text),
   },
   {

@@ -15,9 +15,11 @@ interface AgentActionsProps {
   readonly agent: Agent;
   readonly dialog: AgentDialog;
   readonly onDialog: (dialog: AgentDialog) => void;
+  /** Whether the page offers to fix the agent, which is then its primary action. */
+  readonly hasFix?: boolean;
 }
 
-export function AgentActions({ agent, dialog, onDialog }: AgentActionsProps) {
+export function AgentActions({ agent, dialog, onDialog, hasFix = false }: AgentActionsProps) {
   const { node_id, status, connected } = agent;
   const navigate = useNavigate();
   const plan = useMutation({
@@ -70,7 +72,7 @@ export function AgentActions({ agent, dialog, onDialog }: AgentActionsProps) {
           )}
           {connected && (
             <Button
-              look="primary"
+              look={hasFix ? 'plain' : 'primary'}
               icon={<Play aria-hidden="true" className="size-4" />}
               onClick={() => onDialog('apply')}
             >

@@ -17,6 +17,7 @@ import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { DriftFindings } from '../drift/drift-findings.tsx';
 import { DriftStatus, triggerWords } from '../drift/drift-status.tsx';
 import { OperatorName } from '../links.tsx';
+import { eventLabel } from '../notifications/event-labels.ts';
 import { ViewersLine } from '../terminals/viewers.tsx';
 
 const rowClasses =
@@ -172,9 +173,9 @@ export function HistoryList({ agent }: { readonly agent: Agent }) {
         <li key={event.id}>
           <Link to="/audit" search={{ agent: agent.node_id, event: event.id } as never} className={rowClasses}>
             <Dot tone={severities[event.severity] ?? 'neutral'} />
-            <code className="w-40 shrink-0 truncate font-mono text-muted text-xs max-lg:hidden">
-              {event.event_type}
-            </code>
+            <span className="w-40 shrink-0 truncate text-muted max-lg:hidden" title={event.event_type}>
+              {eventLabel(event.event_type)}
+            </span>
             <span className="wraps-names flex min-w-0 flex-1">
               <Line text={withLocalTimes(eventSentence(event))} maxLength={300} />
             </span>

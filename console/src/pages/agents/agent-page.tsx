@@ -6,11 +6,12 @@ import { TriangleAlert } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { agentQuery } from '../../api/agents.ts';
 import { loadCode } from '../../api/live/load-code.ts';
+import { offAgentQuery } from '../../api/reconcile.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Page } from '../../parts/page.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty, Failure, PanelSkeletons, SkeletonRows } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { cutText, Line, Text, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -25,6 +26,7 @@ import { ApprovalCheck } from './approval-check.tsx';
 import { AttributesTab } from './attributes-tab.tsx';
 import { MetricsTab } from './metrics-tab.tsx';
 import { AgentOverview } from './overview/agent-overview.tsx';
+import { isFixable } from './overview/out-of-sync.tsx';
 import { StateTab } from './state-tab.tsx';
 
 export function AgentPage() {
@@ -46,7 +48,7 @@ export function AgentPage() {
           It may have been removed or renamed.
         </Empty>
       ) : error === null ? (
-        <SkeletonRows rows={10} label="Loading the agent" />
+        <PanelSkeletons label="Loading the agent" />
       ) : (
         <Failure error={error} retry={() => void refetch()} />
       )}
@@ -80,6 +82,8 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
   }
   const state = stateOf(agent);
   const approved = agent.status === 'approved';
+  const { data: off } = useQuery({ ...offAgentQuery(agent.node_id), enabled: approved });
+  const hasFix = isFixable(off ?? null);
   const tabs = [
     { value: 'overview' as const, label: 'Overview', content: () => <AgentOverview agent={agent} /> },
     ...(agent.status === 'pending'
@@ -142,7 +146,9 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
           )}
         </span>
       }
-      actions={<AgentActions agent={agent} dialog={dialog} onDialog={setDialog} />}
+      actions={
+        <AgentActions agent={agent} dialog={dialog} onDialog={setDialog} hasFix={tab === 'overview' && hasFix} />
+      }
     >
       {state === 'offline' && <Offline agent={agent} onQueue={() => setDialog('apply')} />}
       {agent.status === 'pending' && (

@@ -11,13 +11,18 @@ import { allReconcileQuery } from '../../api/reconcile.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
 import { Button } from '../../parts/button.tsx';
+import { classNames } from '../../parts/class-names.ts';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Page } from '../../parts/page.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
-import { useColumnPreference } from '../../parts/table/column-preference.ts';
+import { Empty, Failure } from '../../parts/states.tsx';
+import { allToggled } from '../../parts/table/choosing.ts';
+import { type ColumnPreference, useColumnPreference } from '../../parts/table/column-preference.ts';
 import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ColumnsMenu } from '../../parts/table/columns-menu.tsx';
-import { DataTable } from '../../parts/table/data-table.tsx';
+import { type Column, DataTable, type Sorting } from '../../parts/table/data-table.tsx';
+import { FilterButton, type SelectAll, SortMenu } from '../../parts/table/phone-tools.tsx';
+import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
+import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import type { FleetSync } from '../reconcile/agent-sync.ts';
 import { agentColumns, TagWidth } from './agent-columns.tsx';
 import { type AgentTab, splitSearch } from './agent-filter.ts';
@@ -86,26 +91,26 @@ export function AgentsPage() {
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
     [navigate],
   );
+  const isPhone = useIsPhone();
+  const isEmpty = isComplete && agents.length === 0 && !isFiltered;
+  const selectAll = {
+    all: rows.length > 0 && rows.length + hidden === chosen.size,
+    toggle: () => setChosen(allToggled(rows.map(keyOf), chosen)),
+  };
   return (
     <Page
       fill
       title="Agents"
-      subtitle={!isComplete && isListed ? <span role="status">Loading all agents…</span> : undefined}
-      actions={
-        <>
-          <ViewsMenu />
-          <ColumnsMenu columns={columns} preference={preference} onChange={setPreference} />
-          {onAdd !== null && (
-            <Button look="primary" icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
-              Add machine
-            </Button>
-          )}
-        </>
-      }
+      description={!isComplete && isListed ? <span role="status">Loading all agents…</span> : undefined}
+      actions={<PageActions {...{ columns, preference, isPhone, onAdd }} onPreference={setPreference} />}
     >
-      <div className="flex h-full min-h-0 flex-col gap-3">
-        <AgentSearch search={search} />
-        <StateTabs tab={tab} counts={isComplete ? counts : null} onTab={setTab} />
+      <div className="flex h-full min-h-0 flex-col gap-3 max-sm:gap-2">
+        {!isEmpty && (
+          <AgentTools
+            {...{ search, isPhone, tab, setTab, columns, sorting, onSort, selectAll }}
+            counts={isComplete ? counts : null}
+          />
+        )}
         {chosenAgents.length > 0 && (
           <BulkBar
             chosen={chosenAgents}
@@ -118,12 +123,14 @@ export function AgentsPage() {
         <div
           ref={table}
           onKeyDown={openRowMenu}
-          className="min-h-0 flex-1 overflow-hidden rounded-lg border bg-surface"
+          className={classNames('min-h-0 overflow-hidden rounded-lg border bg-surface', !isEmpty && 'flex-1')}
         >
           {error !== null ? (
             <Failure error={error} retry={() => void refetch()} />
+          ) : isEmpty ? (
+            <NoAgents {...{ isFiltered, tab, onAdd }} />
           ) : !isListed ? (
-            <SkeletonRows rows={14} label="Loading agents" />
+            <TableSkeleton columns={columns} isSelectable rows={14} label="Loading agents" />
           ) : (
             <TagWidth value={tagWidth}>
               <DataTable
@@ -167,6 +174,75 @@ function Dialogs({ dialog, onClose }: { readonly dialog: AgentsDialog | null; re
   );
 }
 
+function PageActions({
+  columns,
+  preference,
+  onPreference,
+  isPhone,
+  onAdd,
+}: {
+  readonly columns: readonly Column<Agent>[];
+  readonly preference: ColumnPreference;
+  readonly onPreference: (preference: ColumnPreference) => void;
+  readonly isPhone: boolean;
+  /** Null if the operator may not add machines. */
+  readonly onAdd: (() => void) | null;
+}) {
+  return (
+    <>
+      <ViewsMenu />
+      {!isPhone && <ColumnsMenu columns={columns} preference={preference} onChange={onPreference} />}
+      {onAdd !== null && (
+        <Button look="primary" icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
+          Add machine
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** The search and the filter by state. On a phone, the states are behind a button, and a menu sorts and selects. */
+function AgentTools({
+  search,
+  isPhone,
+  tab,
+  setTab,
+  counts,
+  columns,
+  sorting,
+  onSort,
+  selectAll,
+}: {
+  readonly search: TypedText;
+  readonly isPhone: boolean;
+  readonly tab: AgentTab;
+  readonly setTab: (tab: AgentTab) => void;
+  /** Null while loading. */
+  readonly counts: Readonly<Record<AgentTab, number>> | null;
+  readonly columns: readonly Column<Agent>[];
+  readonly sorting: Sorting;
+  readonly onSort: (sorting: Sorting) => void;
+  readonly selectAll: SelectAll;
+}) {
+  const stateTabs = <StateTabs tab={tab} counts={counts} onTab={setTab} />;
+  return (
+    <>
+      <div className="flex items-start gap-2">
+        <AgentSearch search={search} isShort={isPhone} />
+        {isPhone && (
+          <>
+            <FilterButton active={tab === 'all' ? 0 : 1} onClear={tab === 'all' ? undefined : () => setTab('all')}>
+              {stateTabs}
+            </FilterButton>
+            <SortMenu columns={columns} sorting={sorting} onSort={onSort} choose={selectAll} />
+          </>
+        )}
+      </div>
+      {!isPhone && stateTabs}
+    </>
+  );
+}
+
 /** Return values of `useDebouncedText`. */
 interface TypedText {
   readonly text: string;
@@ -175,14 +251,15 @@ interface TypedText {
 
 const parseSearch = (text: string) => parseSelector(splitSearch(text).selector);
 
-function AgentSearch({ search }: { readonly search: TypedText }) {
+function AgentSearch({ search, isShort }: { readonly search: TypedText; readonly isShort: boolean }) {
   const vocabulary = useSelectorVocabulary();
   return (
     <SelectorInput
       isSearch
+      className="flex-1"
       label="Search"
       hideLabel
-      placeholder="Search, or filter: role=web site in (paris,berlin)"
+      placeholder={isShort ? 'Search, or role=web' : 'Search, or filter: role=web site in (paris,berlin)'}
       value={search.text}
       onChange={search.set}
       parse={parseSearch}
@@ -214,7 +291,7 @@ function NoAgents({
       title="No agents yet"
       action={
         onAdd !== null && (
-          <Button look="primary" onClick={onAdd}>
+          <Button icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
             Add machine
           </Button>
         )

@@ -8,6 +8,8 @@ import { fieldClasses } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
 import { faultsOf, namesFor } from './naming.ts';
 
+const columns = 'sm:grid sm:grid-cols-[14rem_minmax(0,1fr)_8rem_11rem] sm:items-center sm:gap-x-4';
+
 /** Approves agents. The operator can edit their names first, because names are permanent. */
 export function ApproveDialog({
   agents,
@@ -49,52 +51,52 @@ export function ApproveDialog({
       }}
     >
       <div className="max-h-[52vh] overflow-auto rounded-md border" tabIndex={0} role="group" aria-label="Names">
-        <table className="w-full min-w-120 text-sm">
-          <thead className="sticky top-0 bg-surface text-left text-muted text-xs">
-            <tr className="h-8 border-b">
-              <th className="px-3 font-medium">Name</th>
-              <th className="px-3 font-medium">Hostname</th>
-              <th className="px-3 font-medium">Address</th>
-              <th className="px-3 font-medium">Node id</th>
-            </tr>
-          </thead>
-          <tbody className="divide-y">
-            {waiting.map(({ node_id, name, initial_hostname, initial_ip }) => {
-              const fault = faults.get(node_id);
-              return (
-                <tr key={node_id}>
-                  <td className="w-56 px-2 py-1.5">
-                    <input
-                      aria-label={`Name of ${initial_hostname.slice(0, 80)}`}
-                      aria-invalid={fault === undefined ? undefined : true}
-                      aria-describedby={fault === undefined ? undefined : `fault-${node_id}`}
-                      className={`${fieldClasses} h-7 max-sm:h-11`}
-                      autoComplete="off"
-                      spellCheck={false}
-                      disabled={name !== null}
-                      value={nameOf(node_id)}
-                      onChange={(event) => setNames(new Map(names).set(node_id, event.target.value))}
-                    />
-                    {fault !== undefined && (
-                      <p id={`fault-${node_id}`} className="mt-0.5 text-bad text-xs">
-                        {fault}
-                      </p>
-                    )}
-                  </td>
-                  <td className="max-w-48 px-3">
-                    <span className="flex min-w-0">
-                      <Line text={initial_hostname} maxLength={80} />
-                    </span>
-                  </td>
-                  <td className="px-3 font-mono text-muted text-xs">{initial_ip}</td>
-                  <td className="px-3">
+        <div
+          aria-hidden="true"
+          className={`sticky top-0 h-8 border-b bg-surface px-3 font-medium text-muted text-xs max-sm:hidden ${columns}`}
+        >
+          <span>Name</span>
+          <span>Hostname</span>
+          <span>Address</span>
+          <span>Node id</span>
+        </div>
+        <ul className="divide-y">
+          {waiting.map(({ node_id, name, initial_hostname, initial_ip }) => {
+            const fault = faults.get(node_id);
+            return (
+              // On a phone, the field is below what identifies the machine.
+              <li key={node_id} className={`px-3 py-1.5 text-sm max-sm:space-y-1 max-sm:py-3 ${columns}`}>
+                <span className="flex min-w-0 max-sm:font-medium sm:order-2">
+                  <Line text={initial_hostname} maxLength={80} />
+                </span>
+                <span className="flex flex-wrap items-baseline gap-x-3 sm:contents">
+                  <span className="font-mono text-muted text-xs sm:order-3">{initial_ip}</span>
+                  <span className="sm:order-4">
                     <Id id={node_id} length={12} />
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
+                  </span>
+                </span>
+                <div className="min-w-0 sm:order-1">
+                  <input
+                    aria-label={`Name of ${initial_hostname.slice(0, 80)}`}
+                    aria-invalid={fault === undefined ? undefined : true}
+                    aria-describedby={fault === undefined ? undefined : `fault-${node_id}`}
+                    className={`${fieldClasses} h-7 max-sm:h-11`}
+                    autoComplete="off"
+                    spellCheck={false}
+                    disabled={name !== null}
+                    value={nameOf(node_id)}
+                    onChange={(event) => setNames(new Map(names).set(node_id, event.target.value))}
+                  />
+                  {fault !== undefined && (
+                    <p id={`fault-${node_id}`} className="mt-0.5 text-bad text-xs">
+                      {fault}
+                    </p>
+                  )}
+                </div>
+              </li>
+            );
+          })}
+        </ul>
       </div>
     </EachDialog>
   );

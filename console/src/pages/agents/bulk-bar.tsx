@@ -1,6 +1,6 @@
 import type { Agent } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
-import { ChevronDown, Copy, ListChecks, Play, Tag, X } from 'lucide-react';
+import { Copy, Ellipsis, ListChecks, Play, RefreshCw, Tag, X } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { loadCode } from '../../api/live/load-code.ts';
 import { runOnAgents } from '../../api/runs.ts';
@@ -8,6 +8,7 @@ import { Button, IconButton } from '../../parts/button.tsx';
 import { countText } from '../../parts/count.ts';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
+import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import { displayName } from './agent-state.ts';
 import type { BulkDialog } from './bulk-dialogs.tsx';
 
@@ -33,6 +34,7 @@ export function BulkBar({
   const [open, setOpen] = useState<BulkDialog>(null);
   const [busy, setBusy] = useState(false);
   const navigate = useNavigate();
+  const isPhone = useIsPhone();
   const approvable = chosen.filter(({ status }) => status !== 'approved');
   const approved = chosen.filter(({ status }) => status === 'approved');
   const node_ids = approved.map(({ node_id }) => node_id);
@@ -73,15 +75,19 @@ export function BulkBar({
           <Button small icon={<Play aria-hidden="true" className={icon} />} onClick={() => setOpen('apply')}>
             Apply…
           </Button>
-          <Button small onClick={() => setOpen('drift')}>
-            Check now…
-          </Button>
+          {!isPhone && (
+            <Button small icon={<RefreshCw aria-hidden="true" className={icon} />} onClick={() => setOpen('drift')}>
+              Check now…
+            </Button>
+          )}
         </>
       )}
-      <Button small icon={<Tag aria-hidden="true" className={icon} />} onClick={() => setOpen('tag')}>
-        Tag…
-      </Button>
-      <BulkMenu chosen={chosen} onOpen={setOpen} />
+      {!isPhone && (
+        <Button small icon={<Tag aria-hidden="true" className={icon} />} onClick={() => setOpen('tag')}>
+          Tag…
+        </Button>
+      )}
+      <BulkMenu chosen={chosen} canCheck={approved.length > 0} isPhone={isPhone} onOpen={setOpen} />
       <IconButton small label="Clear selection" icon={<X className={icon} />} onClick={onClear} />
       <Suspense>
         {open !== null && <BulkDialogs {...{ open, chosen, hidden, all, onDeselect }} onClose={() => setOpen(null)} />}
@@ -92,9 +98,14 @@ export function BulkBar({
 
 function BulkMenu({
   chosen,
+  canCheck,
+  isPhone,
   onOpen,
 }: {
   readonly chosen: readonly Agent[];
+  readonly canCheck: boolean;
+  /** Whether the menu has the actions that other screens show as buttons. */
+  readonly isPhone: boolean;
   readonly onOpen: (dialog: BulkDialog) => void;
 }) {
   const rejectable = chosen.filter(({ status }) => status !== 'rejected');
@@ -104,12 +115,10 @@ function BulkMenu({
   };
   return (
     <Menu
-      trigger={
-        <Button small icon={<ChevronDown aria-hidden="true" className={icon} />}>
-          More
-        </Button>
-      }
+      trigger={<IconButton look="plain" small label="More" icon={<Ellipsis aria-hidden="true" className={icon} />} />}
     >
+      {isPhone && canCheck && <MenuItem onSelect={() => onOpen('drift')}>Check now…</MenuItem>}
+      {isPhone && <MenuItem onSelect={() => onOpen('tag')}>Tag…</MenuItem>}
       <MenuItem onSelect={() => onOpen('untag')}>Remove a tag…</MenuItem>
       <MenuItem icon={<Copy aria-hidden="true" className={icon} />} onSelect={() => void copy(chosen.map(displayName))}>
         Copy names

@@ -26,7 +26,11 @@ export function StateTabs({
   readonly onTab: (tab: AgentTab) => void;
 }) {
   return (
-    <div role="group" aria-label="State" className="-mx-1 flex shrink-0 gap-1 overflow-x-auto px-1 py-0.5">
+    <div
+      role="group"
+      aria-label="State"
+      className="-mx-1 flex shrink-0 gap-1 overflow-x-auto px-1 py-0.5 max-sm:flex-wrap"
+    >
       {agentTabs.map((each) => (
         <button
           key={each}
@@ -34,7 +38,7 @@ export function StateTabs({
           aria-pressed={tab === each}
           onClick={() => onTab(each)}
           className={classNames(
-            'flex h-7 shrink-0 items-center gap-1.5 rounded-full border px-2.5 text-xs max-sm:h-11 max-sm:px-3.5 max-sm:text-sm',
+            'flex h-7 shrink-0 items-center gap-1 rounded-full border px-2 text-xs max-sm:h-11 max-sm:px-3.5 max-sm:text-sm',
             tab === each
               ? 'border-accent/40 bg-accent-soft font-medium text-accent'
               : 'border-transparent text-muted hover:bg-hover hover:text-text',

@@ -5,17 +5,48 @@ import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState 
 import { setTag, useSelectorVocabulary } from '../../api/tags.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { fieldClasses } from '../../parts/form/field.tsx';
+import { Panel } from '../../parts/panel.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 
+/** An agent's tags. The fields of a new tag are shown on request. */
+export function TagsPanel({ agent }: { readonly agent: Agent }) {
+  const [isAdding, setAdding] = useState(false);
+  return (
+    <Panel
+      title="Tags"
+      actions={
+        !isAdding && (
+          <Button small icon={<Plus aria-hidden="true" className="size-3.5" />} onClick={() => setAdding(true)}>
+            Add tag
+          </Button>
+        )
+      }
+    >
+      <TagsEditor agent={agent} isAdding={isAdding} onClose={() => setAdding(false)} />
+    </Panel>
+  );
+}
+
 /**
  * Edits an agent's tags in place: Enter saves, Escape cancels. A change is shown before the orchestrator confirms it.
+ * @param isAdding whether to show the fields of a new tag
+ * @param onClose called on Escape in the fields of a new tag
  */
-export function TagsEditor({ agent }: { readonly agent: Agent }) {
+export function TagsEditor({
+  agent,
+  isAdding = true,
+  onClose,
+}: {
+  readonly agent: Agent;
+  readonly isAdding?: boolean;
+  readonly onClose?: () => void;
+}) {
   const [error, setError] = useState<unknown>(null);
   const [editing, setEditing] = useState<string | null>(null);
   const vocabulary = useSelectorVocabulary();
   const add = useRef<HTMLInputElement>(null);
+  const list = useRef<HTMLUListElement>(null);
   const rows = useRef(new Map<string, HTMLButtonElement>());
   const entries = Object.entries(agent.tags).sort(([a], [b]) => (a < b ? -1 : 1));
   const change = async (key: string, value: string | null) => {
@@ -28,7 +59,7 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
   };
   return (
     <div className="space-y-2">
-      <ul aria-label="Tags" className="divide-y">
+      <ul ref={list} tabIndex={-1} aria-label="Tags" className="divide-y outline-none">
         {entries.map(([key, value]) => (
           <li key={key} className="flex min-h-9 items-center gap-3 py-0.5 text-sm">
             <code className="w-2/5 min-w-0 shrink-0 truncate font-mono text-muted text-xs" title={key}>
@@ -66,7 +97,8 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
               icon={<Trash2 aria-hidden="true" className="size-3.5" />}
               onClick={() => {
                 void change(key, null);
-                add.current?.focus();
+                if (isAdding) add.current?.focus();
+                else list.current?.focus();
               }}
             />
           </li>
@@ -76,15 +108,19 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
         )}
       </ul>
       <Problem error={error} />
-      <NewTag
-        keys={vocabulary
-          .keys()
-          .map(({ value }) => value)
-          .filter((key) => !key.startsWith('attr.') && !Object.hasOwn(agent.tags, key))}
-        values={(key) => vocabulary.values(key).map(({ value }) => value)}
-        field={add}
-        onAdd={(key, value) => void change(key, value)}
-      />
+      {isAdding && (
+        <NewTag
+          isFocused={onClose !== undefined}
+          onClose={onClose}
+          keys={vocabulary
+            .keys()
+            .map(({ value }) => value)
+            .filter((key) => !key.startsWith('attr.') && !Object.hasOwn(agent.tags, key))}
+          values={(key) => vocabulary.values(key).map(({ value }) => value)}
+          field={add}
+          onAdd={(key, value) => void change(key, value)}
+        />
+      )}
     </div>
   );
 }
@@ -145,8 +181,13 @@ function NewTag({
   keys,
   values,
   field,
+  isFocused,
   onAdd,
+  onClose,
 }: {
+  /** Whether the fields were opened by the operator, who types next. */
+  readonly isFocused: boolean;
+  readonly onClose: (() => void) | undefined;
   readonly keys: readonly string[];
   readonly values: (key: string) => readonly string[];
   readonly field: React.RefObject<HTMLInputElement | null>;
@@ -174,10 +215,12 @@ function NewTag({
     field.current?.focus();
   };
   return (
-    <form onSubmit={submit} className="space-y-1">
+    <form onSubmit={submit} onKeyDown={(event) => event.key === 'Escape' && onClose?.()} className="space-y-1">
       <div className="flex items-center gap-2">
         <input
           ref={field}
+          // biome-ignore lint/a11y/noAutofocus: the operator opened the fields
+          autoFocus={isFocused}
           aria-label="New tag key"
           aria-invalid={(tried && fault !== null) || undefined}
           aria-describedby={`${id}-fault`}

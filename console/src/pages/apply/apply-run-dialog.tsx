@@ -204,6 +204,8 @@ function Choices({
   readonly state: ReturnType<typeof useApplyRun>;
   readonly hasExact: boolean;
 }) {
+  // An apply that changes nothing needs no canary.
+  const hasWork = totals.changed + totals.removed + totals.unplanned > 0 || !isExact;
   return (
     <>
       {totals.unplanned > 0 && <Unplanned count={totals.unplanned} isSkipped={!coversAll} />}
@@ -214,7 +216,7 @@ function Choices({
         onChange={setConfirmed}
       />
       {hasExact && <ExactChoice isExact={isExact} onChange={setExact} />}
-      {count > 0 && <RunOptions {...{ options, isExact }} />}
+      {count > 0 && hasWork && <RunOptions {...{ options, isExact }} />}
     </>
   );
 }

@@ -37,9 +37,18 @@ export function PlannedAgents({
     <div className="space-y-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
         <p className="tabular min-w-0 flex-1">
-          <strong className="font-medium">{planText({ ...totals, unchanged: 0 })}</strong> on{' '}
-          {countedText(totals.changedAgents, 'agent')}
-          {totals.sameAgents > 0 && <span className="text-muted">, {totals.sameAgents} already match</span>}
+          {totals.changedAgents === 0 && totals.sameAgents > 0 ? (
+            <>
+              <strong className="font-medium">Nothing to change.</strong> {countedText(totals.sameAgents, 'agent')}{' '}
+              already {totals.sameAgents === 1 ? 'matches' : 'match'}.
+            </>
+          ) : (
+            <>
+              <strong className="font-medium">{planText({ ...totals, unchanged: 0 })}</strong> on{' '}
+              {countedText(totals.changedAgents, 'agent')}
+              {totals.sameAgents > 0 && <span className="text-muted">, {totals.sameAgents} already match</span>}
+            </>
+          )}
         </p>
         {totals.ended > 0 && (
           <Button

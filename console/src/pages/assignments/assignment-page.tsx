@@ -101,7 +101,15 @@ function AssignmentDetails({ assignment }: { readonly assignment: AssignmentWith
 export function NewAssignmentPage() {
   const navigate = useNavigate();
   return (
-    <Page title="New assignment" subtitle="Assigns modules to all current and future agents that match a selector.">
+    <Page
+      title="New assignment"
+      description="Assigns modules to all current and future agents that match a selector."
+      crumbs={[
+        <ListLink key="list" to="/assignments">
+          Assignments
+        </ListLink>,
+      ]}
+    >
       <AssignmentForm
         base={null}
         onCancel={() => void navigate({ to: '/assignments' })}

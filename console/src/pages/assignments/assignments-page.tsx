@@ -7,7 +7,7 @@ import { agentsQuery } from '../../api/agents.ts';
 import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
 import { runsQuery } from '../../api/runs.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { buttonClasses } from '../../parts/button.tsx';
+import { type ButtonLook, buttonClasses } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
@@ -140,8 +140,8 @@ export function AssignmentsPage() {
       lastRun: lastRuns.get(assignment.name),
     }));
   }, [query.data, agents, runs]);
-  const add = (
-    <Link to="/assignments/new" className={buttonClasses('primary')}>
+  const add = (look: ButtonLook) => (
+    <Link to="/assignments/new" className={buttonClasses(look)}>
       <Plus aria-hidden="true" className="size-4" />
       New assignment
     </Link>
@@ -149,8 +149,8 @@ export function AssignmentsPage() {
   return (
     <ListPage
       title="Assignments"
-      subtitle="Assign modules to agents by selector."
-      actions={add}
+      description="Assign modules to agents by selector."
+      actions={add('primary')}
       query={query}
       rows={rows}
       filters={filters}
@@ -163,7 +163,7 @@ export function AssignmentsPage() {
       }
       noMatch="No matching assignments"
       empty={
-        <Empty title="No assignments yet" action={add}>
+        <Empty title="No assignments yet" action={add('plain')}>
           An assignment adds modules to the desired state of all agents that match a selector.
         </Empty>
       }

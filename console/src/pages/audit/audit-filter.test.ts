@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { auditFilterOf } from './audit-filter.ts';
+import { auditFilterOf, isPeriod, startOfPeriod } from './audit-filter.ts';
 
 const nothing = { category: '', operator: '', agent: '', after: '', before: '' };
 
@@ -16,4 +16,11 @@ test('treats a category with a dot as an event type', () => {
 test('reads local times and omits an incomplete one', () => {
   const after = '2026-11-20T08:30';
   expect(auditFilterOf({ ...nothing, after, before: '2026-' })).toEqual({ after: new Date(after).toISOString() });
+});
+
+test('starts a recent period with a minute', () => {
+  const now = Date.parse('2026-11-20T08:30:59.500Z');
+  expect(startOfPeriod('hour', now)).toBe('2026-11-20T07:30:00.000Z');
+  expect(startOfPeriod('week', now)).toBe('2026-11-13T08:30:00.000Z');
+  expect([isPeriod('day'), isPeriod('custom'), isPeriod('toString')]).toEqual([true, false, false]);
 });

@@ -10,6 +10,23 @@ export interface AuditFields {
   readonly before: string;
 }
 
+/** Recent periods, with their lengths in milliseconds. */
+export const periods = {
+  hour: { label: 'Last hour', ms: 3_600_000 },
+  day: { label: 'Last 24 hours', ms: 86_400_000 },
+  week: { label: 'Last 7 days', ms: 604_800_000 },
+} as const;
+
+export const isPeriod = (text: string): text is keyof typeof periods => Object.hasOwn(periods, text);
+
+/**
+ * Returns when a recent period starts, in RFC 3339. It starts with a minute, so that it is the same for queries that
+ * follow one another.
+ * @param now Unix milliseconds
+ */
+export const startOfPeriod = (period: keyof typeof periods, now: number): string =>
+  new Date(Math.floor((now - periods[period].ms) / 60_000) * 60_000).toISOString();
+
 const timeOf = (local: string): string | undefined => {
   // Date.parse accepts incomplete times: `2026-` would mean the start of the year.
   const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(local) ? Date.parse(local) : Number.NaN;

@@ -1,64 +1,178 @@
 import { eventTypes } from '@muster/protocol/http';
-import { useMemo } from 'react';
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useMemo } from 'react';
 import type { AuditFilter } from '../../api/audit.ts';
+import { Button } from '../../parts/button.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
+import { FilterButton } from '../../parts/table/phone-tools.tsx';
+import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
+import { momentNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { auditFilterOf } from './audit-filter.ts';
+import { categoryLabel, eventLabel } from '../notifications/event-labels.ts';
+import { auditFilterOf, isPeriod, periods, startOfPeriod } from './audit-filter.ts';
 
-const categories = [...new Set(Object.keys(eventTypes).map((type) => type.split('.')[0] as string))].toSorted();
+const types = Object.keys(eventTypes);
+const categories = [...new Set(types.map((type) => type.split('.')[0] as string))].toSorted();
 
-/** Returns the filter in the URL parameters. */
-export function useAuditFilter(): AuditFilter {
+/** The value of the time filter that shows fields for its start and end. */
+const custom = 'custom';
+const names = ['category', 'operator', 'agent', 'since', 'after', 'before'] as const;
+
+/** Returns the values of the filters by URL parameter. */
+function useFields(): Readonly<Record<(typeof names)[number], string>> {
   const [category] = useUrlState('category', '');
   const [operator] = useUrlState('operator', '');
   const [agent] = useUrlState('agent', '');
+  const [since] = useUrlState('since', '');
   const [after] = useUrlState('after', '');
   const [before] = useUrlState('before', '');
-  return useMemo(
-    () => auditFilterOf({ category, operator, agent, after, before }),
-    [category, operator, agent, after, before],
-  );
+  // A link may contain only the times.
+  return { category, operator, agent, since: since === '' && after + before !== '' ? custom : since, after, before };
+}
+
+/** Returns the filter in the URL parameters. */
+export function useAuditFilter(): AuditFilter {
+  const { category, operator, agent, since, after, before } = useFields();
+  return useMemo(() => {
+    const filter = auditFilterOf({
+      ...{ category, operator, agent },
+      ...(since === custom ? { after, before } : { after: '', before: '' }),
+    });
+    return isPeriod(since) ? { ...filter, after: startOfPeriod(since, momentNow()) } : filter;
+  }, [category, operator, agent, since, after, before]);
+}
+
+/** Returns a function that removes the filters, or undefined if none is set. */
+function useClear(): (() => void) | undefined {
+  const fields = useFields();
+  const navigate = useNavigate();
+  if (names.every((name) => fields[name] === '')) return undefined;
+  const others = (search: object) =>
+    Object.fromEntries(Object.entries(search).filter(([name]) => !names.includes(name as (typeof names)[number])));
+  return () => void navigate({ to: '.', search: others as never });
 }
 
 export function AuditFilters() {
+  const isPhone = useIsPhone();
+  const clear = useClear();
+  const { category, operator, since } = useFields();
+  if (isPhone)
+    return (
+      <search className="mb-2 flex items-start gap-2">
+        <div className="min-w-0 flex-1">
+          <AgentField isForm={false} />
+        </div>
+        <FilterButton active={[category, operator, since].filter((value) => value !== '').length} onClear={clear}>
+          <OtherFields isForm />
+        </FilterButton>
+      </search>
+    );
+  return (
+    <search className="mb-3 flex flex-wrap items-end gap-2">
+      <div className="w-44">
+        <AgentField isForm={false} />
+      </div>
+      <OtherFields isForm={false} />
+      {clear !== undefined && (
+        <Button look="quiet" onClick={clear}>
+          Clear filters
+        </Button>
+      )}
+    </search>
+  );
+}
+
+interface FieldProps {
+  /** Whether the field has a visible label and takes the whole width. */
+  readonly isForm: boolean;
+}
+
+function AgentField({ isForm }: FieldProps) {
+  const typed = useDebouncedText(...useUrlState('agent', ''));
+  return (
+    <Input
+      label="Agent"
+      hideLabel={!isForm}
+      type="search"
+      data-search=""
+      placeholder="Agent name or id"
+      value={typed.text}
+      onChange={(event) => typed.set(event.target.value)}
+    />
+  );
+}
+
+function OtherFields({ isForm }: FieldProps) {
   const [category, setCategory] = useUrlState('category', '');
-  const typedOperator = useDebouncedText(...useUrlState('operator', ''));
-  const typedAgent = useDebouncedText(...useUrlState('agent', ''));
+  const typed = useDebouncedText(...useUrlState('operator', ''));
+  const { since } = useFields();
+  const [, setSince] = useUrlState('since', '');
   const [after, setAfter] = useUrlState('after', '');
   const [before, setBefore] = useUrlState('before', '');
+  const time = (label: string, value: string, onChange: (value: string) => void): ReactNode => (
+    <div className={isForm ? undefined : 'w-44'}>
+      <Input
+        label={label}
+        hideLabel={!isForm}
+        title={label}
+        type="datetime-local"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </div>
+  );
   return (
-    <search className="mb-3 grid grid-cols-2 gap-2 sm:grid-cols-3 lg:grid-cols-5">
-      <Select label="Event type" value={category} onChange={(event) => setCategory(event.target.value)}>
-        <option value="">All types</option>
-        {categories.map((name) => (
-          <optgroup key={name} label={name}>
-            <option value={name}>All {name} events</option>
-            {Object.keys(eventTypes)
-              .filter((type) => type.startsWith(`${name}.`))
-              .map((type) => (
-                <option key={type} value={type}>
-                  {type}
-                </option>
-              ))}
-          </optgroup>
-        ))}
-      </Select>
-      <Input
-        label="Operator"
-        data-search=""
-        placeholder="name or id"
-        value={typedOperator.text}
-        onChange={(event) => typedOperator.set(event.target.value)}
-      />
-      <Input
-        label="Agent"
-        placeholder="name or id"
-        value={typedAgent.text}
-        onChange={(event) => typedAgent.set(event.target.value)}
-      />
-      <Input label="From" type="datetime-local" value={after} onChange={(event) => setAfter(event.target.value)} />
-      <Input label="Until" type="datetime-local" value={before} onChange={(event) => setBefore(event.target.value)} />
-    </search>
+    <>
+      <div className={isForm ? undefined : 'w-44'}>
+        <Input
+          label="Operator"
+          hideLabel={!isForm}
+          type="search"
+          placeholder="Operator name or id"
+          value={typed.text}
+          onChange={(event) => typed.set(event.target.value)}
+        />
+      </div>
+      <div className={isForm ? undefined : 'w-44'}>
+        <Select
+          label="Event type"
+          hideLabel={!isForm}
+          value={category}
+          onChange={(event) => setCategory(event.target.value)}
+        >
+          <option value="">Any event</option>
+          {categories.map((name) => (
+            <optgroup key={name} label={categoryLabel(name)}>
+              <option value={name}>{`${categoryLabel(name)}: all`}</option>
+              {types
+                .filter((type) => type.startsWith(`${name}.`))
+                .map((type) => (
+                  <option key={type} value={type}>
+                    {eventLabel(type)}
+                  </option>
+                ))}
+            </optgroup>
+          ))}
+        </Select>
+      </div>
+      <div className={isForm ? undefined : 'w-40'}>
+        <Select label="Time" hideLabel={!isForm} value={since} onChange={(event) => setSince(event.target.value)}>
+          <option value="">Any time</option>
+          {Object.entries(periods).map(([value, { label }]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+          <option value={custom}>Custom…</option>
+        </Select>
+      </div>
+      {since === custom && (
+        <>
+          {time('From', after, setAfter)}
+          {time('Until', before, setBefore)}
+        </>
+      )}
+    </>
   );
 }

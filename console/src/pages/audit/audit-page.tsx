@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
-import { Download } from 'lucide-react';
+import { Download, History } from 'lucide-react';
 import { useState } from 'react';
 import { auditQuery, exportEvents, reloadNewest } from '../../api/audit.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
@@ -29,14 +29,23 @@ export function AuditPage() {
   return (
     <Page
       title="Audit log"
-      subtitle="Who did what, to what, and when. Each event contains the hash of the previous one."
+      description="Who did what, to what, and when. Each event contains the hash of the previous one."
       actions={
         <>
           <VerifyButton />
-          <Button icon={<Download className="size-4" />} busy={save.isPending} onClick={() => save.mutate()}>
+          <Button
+            iconOnPhone
+            icon={<Download className="size-4" />}
+            busy={save.isPending}
+            onClick={() => save.mutate()}
+          >
             Export
           </Button>
-          {isAdmin && <Button onClick={() => setPruning(true)}>Retention…</Button>}
+          {isAdmin && (
+            <Button iconOnPhone icon={<History className="size-4" />} onClick={() => setPruning(true)}>
+              Retention…
+            </Button>
+          )}
         </>
       }
     >

@@ -16,3 +16,15 @@ test.each([
   await renderPage(() => <EventRow event={event} open={open} onToggle={() => {}} />);
   expect((await screen.findByText('Agent web-1 approved')).classList.contains('truncate')).toBe(isTruncated);
 });
+
+test('shows the type of an event in words, and its code in the details', async () => {
+  if (event === undefined) throw new Error('the example has no event');
+  fakeApi();
+  const metadata = { modules: [], summary: { changed: 2, to_remove: 0 }, tags: ['a', 'b'] };
+  await renderPage(() => <EventRow event={{ ...event, metadata } as never} open onToggle={() => {}} />);
+  expect((await screen.findAllByText('Agent approved')).length).toBe(2);
+  expect(screen.getByText('agent.approved').tagName).toBe('CODE');
+  expect(screen.getByText('changed 2, to remove 0')).toBeTruthy();
+  expect(screen.getByText('a, b')).toBeTruthy();
+  expect(screen.queryByText('Modules')).toBeNull();
+});

@@ -5,6 +5,7 @@ import { Dot, type Tone } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Line, Text } from '../../parts/text.tsx';
 import { absoluteTime, Time, withLocalTimes } from '../../parts/time.tsx';
+import { eventLabel } from '../notifications/event-labels.ts';
 import { TargetLink } from './target-link.tsx';
 
 const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
@@ -32,7 +33,9 @@ export function EventRow({
           <ChevronRight aria-hidden="true" className={classNames('size-4 transition-transform', open && 'rotate-90')} />
         </button>
         <Dot tone={tones[event.severity]} />
-        <code className="w-44 shrink-0 truncate font-mono text-xs max-lg:hidden">{event.event_type}</code>
+        <span className="w-44 shrink-0 truncate text-muted max-lg:hidden" title={event.event_type}>
+          {eventLabel(event.event_type)}
+        </span>
         <span className="wraps-names flex min-w-0 flex-1">
           {/* Only an open event shows its whole sentence on a wide screen. */}
           {open ? <Text text={sentence} maxLength={2_000} /> : <Line text={sentence} maxLength={300} />}
@@ -64,7 +67,13 @@ export const EventHeader = () => (
 /** Formats a value of an event's metadata. */
 function valueText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return typeof value === 'string' ? withLocalTimes(value) : JSON.stringify(value);
+  if (typeof value === 'string') return withLocalTimes(value);
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join(', ');
+  const entries = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+  // Such as the counts of an operation's summary.
+  if (entries.length > 0 && entries.every(([, each]) => ['string', 'number', 'boolean'].includes(typeof each)))
+    return entries.map(([key, each]) => `${key.replaceAll('_', ' ')} ${each}`).join(', ');
+  return JSON.stringify(value);
 }
 
 function Details({ event }: { readonly event: AuditEvent }) {
@@ -72,14 +81,20 @@ function Details({ event }: { readonly event: AuditEvent }) {
   const code = (text: string) => <code className="font-mono text-xs">{text}</code>;
   const rows: [string, React.ReactNode][] = [
     ['Time', absoluteTime(Date.parse(timestamp))],
-    ['Type', code(event_type)],
+    [
+      'Type',
+      <span key="type" className="inline-flex flex-wrap items-baseline gap-x-2">
+        {eventLabel(event_type)}
+        <span className="text-muted">{code(event_type)}</span>
+      </span>,
+    ],
     ['Actor', <Text key="actor" text={[actor.type, actor.name, actor.id].filter(Boolean).join(' · ')} />],
     ...(target.type === '' && target.id === ''
       ? []
       : [['Target', <TargetLink key="target" party={target} />] satisfies [string, React.ReactNode]]),
     ['Event id', code(id)],
     ...Object.entries(metadata)
-      .filter(([, value]) => value !== null && value !== '')
+      .filter(([, value]) => value !== null && value !== '' && !(Array.isArray(value) && value.length === 0))
       .map(([key, value]): [string, React.ReactNode] => [
         labelOf(key),
         <Text key={key} text={valueText(value)} maxLength={500} />,

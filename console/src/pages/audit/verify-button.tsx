@@ -12,7 +12,7 @@ export function VerifyButton() {
   const { data, error, isPending } = verify;
   return (
     <>
-      <Button icon={<ShieldCheck className="size-4" />} busy={isPending} onClick={() => verify.mutate()}>
+      <Button iconOnPhone icon={<ShieldCheck className="size-4" />} busy={isPending} onClick={() => verify.mutate()}>
         Verify
       </Button>
       <Dialog

@@ -1,7 +1,7 @@
 import type { Channel } from '@muster/protocol/http';
-import type { ReactNode } from 'react';
 import { Badge } from '../../parts/badge.tsx';
 import { countText } from '../../parts/count.ts';
+import { DetailFact, DetailFacts } from '../../parts/facts.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -28,39 +28,32 @@ export function ChannelDetails({ channel, test }: { readonly channel: Channel; r
     <div className="space-y-3">
       {test !== null && 'status' in test && <Badge tone="good">{deliveredText(test.status)}</Badge>}
       {test !== null && 'error' in test && <Problem error={test.error} />}
-      <dl className="grid grid-cols-[7rem_minmax(0,1fr)] gap-x-2 gap-y-1 text-sm">
+      <DetailFacts>
         {Object.entries(channel.config).map(([key, value]) => (
-          <Fact key={key} name={configLabels[key] ?? key}>
+          <DetailFact key={key} name={configLabels[key] ?? key}>
             <span className="break-all font-mono text-xs">
               <Text text={value} />
             </span>
-          </Fact>
+          </DetailFact>
         ))}
-        <Fact name="Last delivery">{last_delivered_at === null ? 'never' : <Time at={last_delivered_at} />}</Fact>
+        <DetailFact name="Last delivery">
+          {last_delivered_at === null ? 'never' : <Time at={last_delivered_at} />}
+        </DetailFact>
         {last_error !== null && (
-          <Fact name="Last error">
+          <DetailFact name="Last error">
             <Text text={last_error} maxLength={600} />
-          </Fact>
+          </DetailFact>
         )}
-        {failures > 0 && <Fact name="Failed attempts">{countText(failures)}</Fact>}
+        {failures > 0 && <DetailFact name="Failed attempts">{countText(failures)}</DetailFact>}
         {next_attempt_at !== null && (
-          <Fact name="Next attempt">
+          <DetailFact name="Next attempt">
             <Time at={next_attempt_at} />
-          </Fact>
+          </DetailFact>
         )}
-        <Fact name="Added">
+        <DetailFact name="Added">
           <Time at={channel.created_at} /> by <OperatorName id={channel.created_by} />
-        </Fact>
-      </dl>
-    </div>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  return (
-    <div className="contents">
-      <dt className="text-muted">{name}</dt>
-      <dd className="flex min-w-0 flex-wrap items-baseline gap-x-1">{children}</dd>
+        </DetailFact>
+      </DetailFacts>
     </div>
   );
 }

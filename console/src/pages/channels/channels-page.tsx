@@ -4,7 +4,7 @@ import { Megaphone, Plus } from 'lucide-react';
 import { useCallback, useMemo, useState } from 'react';
 import { channelsQuery, deleteChannel, tryChannel } from '../../api/channels.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
-import { Button } from '../../parts/button.tsx';
+import { Button, type ButtonLook } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { Empty } from '../../parts/states.tsx';
@@ -38,11 +38,12 @@ export function ChannelsPage() {
   const [removing, setRemoving] = useState<Channel | null>(null);
   const { open, toggle, show } = useOpenRows();
   const { testing, outcomes, onTest } = useChannelTests(show);
-  const add = isAdmin && (
-    <Button look="primary" icon={<Plus className="size-4" />} onClick={() => setEdited(newItem, true)}>
-      Add channel
-    </Button>
-  );
+  const add = (look: ButtonLook) =>
+    isAdmin && (
+      <Button look={look} icon={<Plus className="size-4" />} onClick={() => setEdited(newItem, true)}>
+        Add channel
+      </Button>
+    );
   const columns = useMemo(
     () =>
       channelColumns({
@@ -54,8 +55,8 @@ export function ChannelsPage() {
   return (
     <ListPage
       title="Channels"
-      subtitle={`Each notification is delivered to every channel at least once, with retries.${isAdmin ? '' : ' Only admins can change them.'}`}
-      actions={query.data !== undefined && query.data.length > 0 && add}
+      description={`Each notification is delivered to every channel at least once, with retries.${isAdmin ? '' : ' Only admins can change them.'}`}
+      actions={add('primary')}
       query={query}
       rows={query.data}
       filters={filters}
@@ -70,7 +71,7 @@ export function ChannelsPage() {
       }
       noMatch="No matching channels"
       empty={
-        <Empty title="No channels yet" icon={<Megaphone className="size-7" strokeWidth={1.4} />} action={add}>
+        <Empty title="No channels yet" icon={<Megaphone className="size-7" strokeWidth={1.4} />} action={add('plain')}>
           {isAdmin
             ? 'Add a webhook or a Discord, Slack, or ntfy channel to be notified of offline agents, drift, and failed runs.'
             : 'An admin can add a webhook or a Discord, Slack, or ntfy channel.'}

@@ -15,7 +15,7 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
       title="Discover agents"
       description="Sends a signed UDP message. Agents that wait for discovery then connect and are pending approval."
       action="Discover"
-      cancel="Close"
+      cancel={discover.data === undefined ? 'Cancel' : 'Close'}
       request={discover}
       onSubmit={() => discover.mutate()}
       onClose={onClose}
@@ -28,7 +28,7 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
         onChange={(event) => setTarget(event.target.value)}
         hint="One machine as host:port. If empty, the message is broadcast to all networks of the orchestrator."
       />
-      <div role="status" className="text-sm">
+      <div role="status" className="text-sm empty:hidden">
         {discover.data && (
           <>
             <p>Sent to:</p>

@@ -18,10 +18,10 @@ export function EnrollmentPage() {
   return (
     <Page
       title="Enrollment"
-      subtitle="Enroll a machine with a token and one command, or discover installed agents on the network."
+      description="Enroll a machine with a token and one command, or discover installed agents on the network."
       actions={
         <>
-          <Button icon={<Radar className="size-4" />} onClick={() => setDiscovering(true)}>
+          <Button iconOnPhone icon={<Radar className="size-4" />} onClick={() => setDiscovering(true)}>
             Discover
           </Button>
           {isAdmin && (

@@ -7,7 +7,7 @@ export function TokenCommands({ token }: { readonly token: AnswerOf<typeof creat
   const installs = token.command !== token.connect_command;
   return (
     <div className="space-y-4">
-      <p className="text-muted text-sm">Run it as root. The token is shown only once.</p>
+      <p className="text-muted text-sm">Run this command as root on the machine. The token is shown only once.</p>
       {token.note !== null && (
         <Callout tone="info" title={installs ? 'Check the address' : 'The agent must already be installed'}>
           <Text text={token.note} maxLength={500} />

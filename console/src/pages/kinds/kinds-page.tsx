@@ -77,7 +77,7 @@ export function KindsPage() {
   return (
     <ListPage
       title="Kinds"
-      subtitle="The resource kinds that modules may use, and their fields."
+      description="The resource kinds that modules may use, and their fields."
       query={query}
       rows={query.data}
       filters={filters}

@@ -6,7 +6,7 @@ import { useMemo } from 'react';
 import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { buttonClasses } from '../../parts/button.tsx';
+import { type ButtonLook, buttonClasses } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
@@ -88,8 +88,8 @@ export function ModulesPage() {
       })),
     [query.data, assignments],
   );
-  const add = (
-    <Link to="/modules/new" className={buttonClasses('primary')}>
+  const add = (look: ButtonLook) => (
+    <Link to="/modules/new" className={buttonClasses(look)}>
       <Plus aria-hidden="true" className="size-4" />
       New module
     </Link>
@@ -97,8 +97,8 @@ export function ModulesPage() {
   return (
     <ListPage
       title="Modules"
-      subtitle="Modules declare the desired state of machines."
-      actions={add}
+      description="Modules declare the desired state of machines."
+      actions={add('primary')}
       query={query}
       rows={rows}
       filters={filters}
@@ -109,7 +109,7 @@ export function ModulesPage() {
       onOpen={({ name }) => void navigate({ to: '/modules/$module', params: { module: name } })}
       noMatch="No matching modules"
       empty={
-        <Empty title="No modules yet" action={add}>
+        <Empty title="No modules yet" action={add('plain')}>
           A module declares files, packages, services, and accounts of a machine. Start from an example and try it as a
           plan on one agent.
         </Empty>

@@ -9,6 +9,7 @@ import { Page } from '../../parts/page.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Line } from '../../parts/text.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
+import { ListLink } from '../links.tsx';
 import { useLeaveGuard } from '../use-leave-guard.tsx';
 import { useStoredDraft } from '../use-stored-draft.ts';
 import { ModuleEditor, useModuleCheck } from './module-editor.tsx';
@@ -54,7 +55,12 @@ export function NewModulePage() {
   return (
     <Page
       title="New module"
-      subtitle="Declares the desired state of machines as YAML."
+      description="Declares the desired state of machines as YAML."
+      crumbs={[
+        <ListLink key="list" to="/modules">
+          Modules
+        </ListLink>,
+      ]}
       actions={
         <Button
           look="primary"

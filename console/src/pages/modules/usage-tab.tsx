@@ -41,7 +41,7 @@ export function UsageTab({
                 <span className="flex min-w-0 flex-1 font-mono text-muted text-xs">
                   <Line text={assignment.selector} />
                 </span>
-                <Badge tone={assignment.mode === 'audit' ? 'info' : 'neutral'}>{assignment.mode}</Badge>
+                <Badge>{assignment.mode}</Badge>
               </li>
             ))}
           </ul>

@@ -25,7 +25,7 @@ export function NotificationsPage() {
   return (
     <Page
       title="Notifications"
-      subtitle={
+      description={
         <>
           Events that need your attention. To receive them elsewhere, add{' '}
           <Link to="/channels" className="text-accent underline">
@@ -40,6 +40,7 @@ export function NotificationsPage() {
             {onlyUnread ? 'Show all' : 'Show unread'}
           </Button>
           <Button
+            iconOnPhone
             icon={<CheckCheck className="size-4" />}
             disabled={(data?.pages[0]?.unread_count ?? 0) === 0}
             busy={readAll.isPending}

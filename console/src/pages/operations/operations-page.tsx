@@ -128,7 +128,7 @@ export function OperationsPage() {
   return (
     <ListPage
       title="Operations"
-      subtitle="Plan and apply operations per agent."
+      description="Plan and apply operations per agent."
       query={query}
       rows={rows}
       filters={filters}

@@ -1,6 +1,6 @@
 import type { Operator } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
-import { UserPlus } from 'lucide-react';
+import { Eye, EyeOff, UserPlus } from 'lucide-react';
 import { useState } from 'react';
 import { deleteOperator, endedText, operatorsQuery, useOperatorNames } from '../../api/operators.ts';
 import { useIsAdmin, usePerson } from '../../api/sign-in/use-session.ts';
@@ -24,10 +24,15 @@ export function OperatorsPage() {
   return (
     <ListPage
       title="Operators"
-      subtitle={`People who can sign in. Each uses their own key; there are no passwords.${isAdmin ? '' : ' Only admins can change them.'}`}
+      description={`People who can sign in. Each uses their own key; there are no passwords.${isAdmin ? '' : ' Only admins can change them.'}`}
       actions={
         <>
-          <Button onClick={() => setShown(shown === 'all' ? 'active' : 'all')} aria-pressed={shown === 'all'}>
+          <Button
+            iconOnPhone
+            icon={shown === 'all' ? <EyeOff className="size-4" /> : <Eye className="size-4" />}
+            onClick={() => setShown(shown === 'all' ? 'active' : 'all')}
+            aria-pressed={shown === 'all'}
+          >
             {shown === 'all' ? 'Hide removed' : 'Show removed'}
           </Button>
           {isAdmin && (

@@ -17,7 +17,7 @@ import { Button } from '../../parts/button.tsx';
 import { countedText, countText } from '../../parts/count.ts';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Failure, PanelSkeletons, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, useNow } from '../../parts/time.tsx';
 import { KindBadge } from '../../parts/work-status.tsx';
@@ -43,10 +43,7 @@ export function OverviewPage() {
   if (query.isPending)
     return (
       <Page title="Overview">
-        <div className="grid gap-4 lg:grid-cols-2">
-          <Skeleton className="h-40 w-full rounded-lg" />
-          <Skeleton className="h-40 w-full rounded-lg" />
-        </div>
+        <PanelSkeletons />
       </Page>
     );
   if (query.isError)
@@ -89,9 +86,11 @@ export function OverviewPage() {
           )}
           {(needs.length > 0 || !isNew) && <Attention needs={needs} />}
           {agentCount(overview) > 0 && <Fleet overview={overview} />}
-          {!isNew && <Running queued={operations.queued} running={operations.running} />}
         </div>
-        <RecentEvents />
+        <div className="min-w-0 space-y-4">
+          {!isNew && <Running queued={operations.queued} running={operations.running} />}
+          <RecentEvents />
+        </div>
       </div>
     </Page>
   );
@@ -202,7 +201,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
               <Link
                 to="/runs/$run"
                 params={{ run: run_id }}
-                className="flex min-h-11 items-center gap-x-3 px-4 py-2 text-sm hover:bg-hover max-sm:flex-wrap"
+                className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 text-sm hover:bg-hover"
               >
                 <Dot tone="info" live />
                 <span className="flex w-11 shrink-0">
@@ -211,8 +210,8 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 <span className="flex min-w-0 flex-1 font-medium">
                   <Line text={assignment ?? 'selected agents'} />
                 </span>
-                {/* A phone is too narrow for one line. */}
-                <span className="flex min-w-0 flex-2 text-xs max-sm:order-last max-sm:basis-full max-sm:pl-5">
+                {/* The panel is too narrow for one line. */}
+                <span className="order-last flex min-w-0 basis-full pl-5 text-xs">
                   <OutcomeCounts outcomes={outcomes} />
                 </span>
                 <span className="w-16 shrink-0 text-right text-muted text-xs">

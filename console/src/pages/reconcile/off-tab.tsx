@@ -20,7 +20,7 @@ import { OffEntryDetails } from './off-entry-details.tsx';
 import { RepairDialog } from './repair-dialog.tsx';
 
 const noAgents: readonly OffAgent[] = [];
-const selector = { name: 'filter', label: 'Selector', placeholder: 'Selector: role=web env=production' } as const;
+const selector = { name: 'filter', label: 'Selector', placeholder: 'Selector: role=web' } as const;
 const reason = {
   ...{ name: 'reason', label: 'Reason', any: 'Any reason' },
   options: [...offReasons, 'outdated' as const].map((each) => ({ value: each, label: reasonWords[each] })),
@@ -128,6 +128,7 @@ function CheckButton({
 }) {
   return (
     <Button
+      iconOnPhone
       icon={<RefreshCw aria-hidden="true" className="size-4" />}
       disabled={!agents.some(canCheck)}
       onClick={() => onDialog({ kind: 'check', agents })}

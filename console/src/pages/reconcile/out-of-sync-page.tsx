@@ -18,7 +18,7 @@ export function OutOfSyncPage() {
   const [tab] = useUrlState<OutOfSyncTab>('tab', 'action');
   const navigate = useNavigate();
   return (
-    <Page title="Out of sync" subtitle={subtitles[Object.hasOwn(subtitles, tab) ? tab : 'action']}>
+    <Page title="Out of sync" description={subtitles[Object.hasOwn(subtitles, tab) ? tab : 'action']}>
       <Tabs<OutOfSyncTab>
         label="Out of sync"
         value={tab}

@@ -1,5 +1,5 @@
 import type { Run } from '@muster/protocol/http';
-import { Badge } from '../../parts/badge.tsx';
+import { Badge, Dot } from '../../parts/badge.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
@@ -32,9 +32,9 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     sort: (result) => outcomeOrder.indexOf(outcomeOfResult(result)),
     cell: (result) =>
       outcomeOfResult(result) === 'untried' ? (
-        <span className="text-muted">skipped</span>
+        <Dot tone="neutral">skipped</Dot>
       ) : outcomeOfResult(result) === 'waiting' && result.operation_id === null ? (
-        <span className="text-muted">waiting</span>
+        <Dot tone="neutral">waiting</Dot>
       ) : (
         <StatusDot status={result.status} />
       ),

@@ -19,7 +19,7 @@ const columns: readonly Column<RunEntry>[] = [
   {
     id: 'run',
     header: 'Run',
-    width: 'minmax(7rem,2fr)',
+    width: 'minmax(9rem,2fr)',
     cell: ({ run_id, kind, assignment }) => (
       <Link
         to="/runs/$run"
@@ -59,7 +59,7 @@ const columns: readonly Column<RunEntry>[] = [
     id: 'by',
     header: 'Requested by',
     width: 'minmax(7rem,1fr)',
-    from: 'md',
+    from: 'lg',
     cell: ({ requested_by }) => <OperatorName id={requested_by} />,
   },
   {
@@ -112,7 +112,7 @@ export function RunsPage() {
   return (
     <ListPage
       title="Runs"
-      subtitle="Fleet-wide plan and apply runs."
+      description="Fleet-wide plan and apply runs."
       query={query}
       rows={rows}
       filters={filters}

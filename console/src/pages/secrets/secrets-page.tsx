@@ -33,11 +33,11 @@ export function SecretsPage() {
   return (
     <ListPage
       title="Secrets"
-      subtitle="Values for modules. Stored encrypted and never shown again."
+      description="Values for modules. Stored encrypted and never shown again."
       actions={
         <>
           {isAdmin && (
-            <Button icon={<RotateCw className="size-3.5" />} onClick={() => setRotating(true)}>
+            <Button iconOnPhone icon={<RotateCw className="size-4" />} onClick={() => setRotating(true)}>
               Rotate key
             </Button>
           )}
@@ -60,7 +60,7 @@ export function SecretsPage() {
           title="No secrets yet"
           icon={<KeyRound className="size-7" strokeWidth={1.4} />}
           action={
-            <Button look="primary" onClick={() => edit(newItem)}>
+            <Button icon={<Plus className="size-4" />} onClick={() => edit(newItem)}>
               New secret
             </Button>
           }

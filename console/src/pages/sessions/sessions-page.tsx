@@ -20,7 +20,7 @@ export function SessionsPage() {
   return (
     <ListPage
       title="Sessions"
-      subtitle="Browsers and programs that are signed in as you."
+      description="Browsers and programs that are signed in as you."
       actions={
         <Button icon={<LogOut className="size-4" />} onClick={() => setEndingAll(true)}>
           Sign out everywhere

@@ -61,7 +61,10 @@ const columns: Column<Setting>[] = [
 export function SettingsPage() {
   const isAdmin = useIsAdmin();
   return (
-    <Page title="Settings and health" subtitle="The active configuration. To change it, edit the configuration file.">
+    <Page
+      title="Settings and health"
+      description="The active configuration. To change it, edit the configuration file."
+    >
       <div className="space-y-4">
         <Health />
         {isAdmin ? (

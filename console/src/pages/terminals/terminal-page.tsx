@@ -194,6 +194,11 @@ export function NewTerminalPage() {
   return (
     <Page
       name={`Terminal on ${agent}`}
+      crumbs={[
+        <ListLink key="list" to="/terminals">
+          Terminals
+        </ListLink>,
+      ]}
       title={
         <>
           Terminal on <Line text={agent} maxLength={80} />

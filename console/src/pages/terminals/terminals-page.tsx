@@ -47,7 +47,7 @@ export function TerminalsPage() {
   return (
     <ListPage
       title="Terminals"
-      subtitle="Shell sessions on machines. Join open sessions, replay ended ones."
+      description="Shell sessions on machines. Join open sessions, replay ended ones."
       actions={
         <Button
           look="primary"
@@ -75,11 +75,7 @@ export function TerminalsPage() {
         <Empty
           title="No terminal sessions yet"
           icon={<SquareTerminal className="size-7" strokeWidth={1.4} />}
-          action={
-            <Button look="primary" onClick={() => setOpening(true)}>
-              Open terminal…
-            </Button>
-          }
+          action={<Button onClick={() => setOpening(true)}>Open terminal…</Button>}
         >
           Open a shell on a machine. Its agent must allow terminals: set remote_terminal.enabled in its configuration.
         </Empty>

@@ -2,6 +2,7 @@ import type { Window } from '@muster/protocol/http';
 import { Dot, type Tone } from '../../parts/badge.tsx';
 import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
+import { RowToggle } from '../../parts/table/row-toggle.tsx';
 import { Line, lineText } from '../../parts/text.tsx';
 import { absoluteTime, Time } from '../../parts/time.tsx';
 import { OperatorName } from '../links.tsx';
@@ -17,8 +18,13 @@ const tones: Readonly<Record<WindowStage, Tone>> = { open: 'info', planned: 'neu
 /** @param onAction null for operators who are not admins */
 export function windowColumns({
   now,
+  open,
+  onToggle,
   onAction,
 }: {
+  /** Ids of the windows whose details are shown. */
+  readonly open: ReadonlySet<string>;
+  readonly onToggle: (id: string) => void;
   /** Unix milliseconds. */
   readonly now: number;
   readonly onAction: ((action: WindowAction) => void) | null;
@@ -27,22 +33,9 @@ export function windowColumns({
     {
       id: 'reason',
       header: 'Reason',
-      width: 'minmax(10rem,4fr)',
+      width: 'minmax(9rem,4fr)',
       sort: ({ reason }) => reason,
-      cell: (window) =>
-        onAction === null || stageOf(window, now) === 'over' ? (
-          <span className="flex min-w-0 font-medium">
-            <Line text={window.reason} />
-          </span>
-        ) : (
-          <button
-            type="button"
-            className="min-w-0 truncate rounded text-left font-medium hover:underline"
-            onClick={() => onAction({ kind: 'edit', window, from: null })}
-          >
-            <Line text={window.reason} />
-          </button>
-        ),
+      cell: ({ id, reason }) => <RowToggle name={reason} isOpen={open.has(id)} onToggle={() => onToggle(id)} />,
     },
     {
       id: 'state',
@@ -68,7 +61,7 @@ export function windowColumns({
     {
       id: 'time',
       header: 'Time',
-      width: 'minmax(14rem,3fr)',
+      width: 'minmax(16.5rem,3fr)',
       phone: 'line',
       sort: ({ starts_at }) => starts_at,
       cell: (window) => (
@@ -84,7 +77,7 @@ export function windowColumns({
       id: 'agents',
       header: 'Agents',
       width: 'minmax(6rem,2fr)',
-      from: 'sm',
+      from: 'lg',
       phone: 'line',
       cell: ({ selector }) => <Agents selector={selector} />,
     },
@@ -103,7 +96,7 @@ function Agents({ selector }: Pick<Window, 'selector'>) {
   if (selector === null) return <span className="max-sm:hidden">all agents</span>;
   if (selector === '') return <span className="text-muted">no agent</span>;
   return (
-    <code className="flex min-w-0 font-mono text-muted text-xs">
+    <code className="flex min-w-0 font-mono text-muted text-xs leading-5">
       <Line text={selector} />
     </code>
   );

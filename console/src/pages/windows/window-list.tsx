@@ -1,14 +1,16 @@
 import type { Window } from '@muster/protocol/http';
-import { CalendarClock } from 'lucide-react';
+import { CalendarClock, Plus } from 'lucide-react';
 import { useCallback, useMemo } from 'react';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Button } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { type ListQuery, ListTable } from '../../parts/table/list-table.tsx';
+import { useOpenRows } from '../../parts/table/row-toggle.tsx';
 import { stageOf } from './month.ts';
 import type { WindowAction } from './window-action-dialog.tsx';
 import { stageWords, windowColumns, windowStages } from './window-columns.tsx';
+import { WindowDetails } from './window-details.tsx';
 
 const filters = [
   { name: 'q', label: 'Search windows', placeholder: 'Search by reason or selector' },
@@ -38,6 +40,8 @@ export function WindowList({
       containsText(q, window.reason, window.selector) && (state === '' || stageOf(window, now) === state),
     [now],
   );
+  const { open, toggle } = useOpenRows();
+  const columns = windowColumns({ now, open, onToggle: toggle, onAction: isAdmin ? onAction : null });
   const edit = (window: Window | null) => onAction({ kind: 'edit', window, from: null });
   return (
     <ListTable
@@ -47,16 +51,23 @@ export function WindowList({
       filters={filters}
       matches={matches}
       sortedBy="state"
-      columns={windowColumns({ now, onAction: isAdmin ? onAction : null })}
+      columns={columns}
       rowKey={({ id }) => id}
       rowLabel={({ reason }) => reason}
-      {...(isAdmin && { onOpen: (window: Window) => stageOf(window, now) !== 'over' && edit(window) })}
+      onOpen={({ id }) => toggle(id)}
+      details={(window) => (open.has(window.id) ? <WindowDetails window={window} /> : null)}
       noMatch="No matching windows"
       empty={
         <Empty
           title="No maintenance windows"
           icon={<CalendarClock className="size-7" strokeWidth={1.4} />}
-          action={isAdmin && <Button onClick={() => edit(null)}>New window</Button>}
+          action={
+            isAdmin && (
+              <Button icon={<Plus className="size-4" />} onClick={() => edit(null)}>
+                New window
+              </Button>
+            )
+          }
         >
           Plan a window before maintenance to mute notifications.
         </Empty>

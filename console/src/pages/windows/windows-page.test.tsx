@@ -162,3 +162,20 @@ test('offers no change of a past window but its removal', async () => {
   await user.click(await screen.findByRole('button', { name: 'Actions on old disks' }));
   expect(screen.getAllByRole('menuitem').map(({ textContent }) => textContent)).toEqual(['Remove…']);
 });
+
+test('shows the whole reason, the times, and the agents of a window on request', async () => {
+  const reason = `replacement of the disks of all storage servers in Paris, ${'one rack after another, '.repeat(5)}by Ada`;
+  orchestrator().answer(listWindows, [{ ...openWindow, reason }]);
+  const { user } = await renderPage(WindowsPage, { role: 'operator' });
+  const list = within(await screen.findByRole('grid', { name: 'Maintenance windows' }));
+  expect(list.queryByText(reason)).toBeNull();
+  await user.click(list.getByRole('button', { name: /^replacement of the disks/ }));
+  expect(list.getByText(reason)).toBeTruthy();
+  expect(list.getAllByRole('term').map(({ textContent }) => textContent)).toEqual([
+    'Reason',
+    'Starts',
+    'Ends',
+    'Agents',
+    'Created by',
+  ]);
+});

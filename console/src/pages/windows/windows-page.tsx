@@ -37,7 +37,7 @@ export function WindowsPage() {
   return (
     <Page
       title="Maintenance windows"
-      subtitle={`An open window mutes notifications about its agents and allows assignments that are restricted to windows.${isAdmin ? '' : ' Only admins can create them.'}`}
+      description={`An open window mutes notifications about its agents and allows assignments that are restricted to windows.${isAdmin ? '' : ' Only admins can create them.'}`}
       actions={
         isAdmin && (
           <Button

@@ -56,8 +56,8 @@ export function Dialog({
           onInteractOutside={(event) => (persistent || typed.current) && event.preventDefault()}
           onEscapeKeyDown={(event) => (persistent || hasOpenList(event.target)) && event.preventDefault()}
         >
-          <header className="flex items-start gap-3 border-b px-5 py-3">
-            <div className="min-w-0 flex-1">
+          <header className="flex items-start gap-3 border-b px-5 py-3 max-sm:py-2">
+            <div className="min-w-0 flex-1 max-sm:py-2">
               <Radix.Title className="break-words font-semibold text-base">
                 {lineText(title, maxTitleLength)}
               </Radix.Title>
@@ -69,7 +69,7 @@ export function Dialog({
             </div>
             {!persistent && (
               <Radix.Close asChild>
-                <IconButton label="Close" small icon={<X className="size-4" />} />
+                <IconButton label="Close" small className="sm:-mt-0.5 sm:-mr-1.5" icon={<X className="size-4" />} />
               </Radix.Close>
             )}
           </header>
@@ -139,25 +139,26 @@ export function Confirm({
     >
       <RadixAlert.Portal>
         <RadixAlert.Overlay className={overlay} />
-        <RadixAlert.Content
-          className={classNames(sheet, 'gap-3 p-5 sm:w-[min(28rem,94vw)]')}
-          onCloseAutoFocus={returnFocus}
-        >
-          <RadixAlert.Title className="break-words font-semibold text-base">
-            {lineText(title, maxTitleLength)}
-          </RadixAlert.Title>
-          <RadixAlert.Description asChild>
-            <div className="text-muted text-sm">{children}</div>
-          </RadixAlert.Description>
-          <Problem error={error} />
-          <div className="flex flex-wrap justify-end gap-2 pt-1">
+        <RadixAlert.Content className={classNames(sheet, 'sm:w-[min(32rem,94vw)]')} onCloseAutoFocus={returnFocus}>
+          <header className="border-b px-5 py-3">
+            <RadixAlert.Title className="break-words font-semibold text-base">
+              {lineText(title, maxTitleLength)}
+            </RadixAlert.Title>
+          </header>
+          <div className="min-h-0 flex-1 space-y-3 overflow-y-auto px-5 py-4">
+            <RadixAlert.Description asChild>
+              <div className="text-sm">{children}</div>
+            </RadixAlert.Description>
+            <Problem error={error} />
+          </div>
+          <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">
             <RadixAlert.Cancel asChild>
               <Button>Cancel</Button>
             </RadixAlert.Cancel>
-            <Button look={danger ? 'danger' : 'primary'} busy={busy} disabled={!ready} onClick={confirm}>
+            <Button look={danger ? 'remove' : 'primary'} busy={busy} disabled={!ready} onClick={confirm}>
               {action}
             </Button>
-          </div>
+          </footer>
         </RadixAlert.Content>
       </RadixAlert.Portal>
     </RadixAlert.Root>

@@ -1,8 +1,9 @@
 import { type ReactNode, useRef, useState } from 'react';
+import { Badge } from '../badge.tsx';
 import { Button } from '../button.tsx';
 import { ProgressBar } from '../progress-bar.tsx';
 import { messageOf } from '../states.tsx';
-import { Text } from '../text.tsx';
+import { Line, Text } from '../text.tsx';
 import { Dialog } from './dialog.tsx';
 import { eachOf } from './each-of.ts';
 
@@ -110,7 +111,7 @@ export function EachDialog<Item extends Each>({
               Cancel
             </Button>
             <Button
-              look={danger ? 'danger' : 'primary'}
+              look={danger ? 'remove' : 'primary'}
               busy={busy}
               disabled={!ready || items.length === 0}
               onClick={() => void start(items)}
@@ -124,8 +125,30 @@ export function EachDialog<Item extends Each>({
       <div role="status" className="empty:hidden">
         {progress !== null && <Progress {...{ title, done, progress }} />}
       </div>
-      {failures.length > 0 ? <Failures {...{ failures, done }} succeeded={succeeded.length} /> : children}
+      {failures.length > 0 ? (
+        <Failures {...{ failures, done }} succeeded={succeeded.length} />
+      ) : (
+        (children ?? (progress === null && <Targets items={items} />))
+      )}
     </Dialog>
+  );
+}
+
+const maxTargets = 20;
+
+/** Names the items of a dialog that has no fields. */
+function Targets({ items }: { readonly items: readonly Each[] }) {
+  return (
+    <ul aria-label="Included" className="flex flex-wrap gap-1.5">
+      {items.slice(0, maxTargets).map(({ id, name }) => (
+        <li key={id} className="flex min-w-0">
+          <Badge>
+            <Line text={name} maxLength={64} />
+          </Badge>
+        </li>
+      ))}
+      {items.length > maxTargets && <li className="text-muted text-sm">and {items.length - maxTargets} more</li>}
+    </ul>
   );
 }
 

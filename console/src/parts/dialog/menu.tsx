@@ -39,7 +39,15 @@ export function Menu({
  */
 export const RowActions = ({ on, children }: { readonly on: string; readonly children: ReactNode }) => (
   <Menu
-    trigger={<IconButton small label={`Actions on ${on}`} icon={<Ellipsis aria-hidden="true" className="size-4" />} />}
+    trigger={
+      // A row whose cells may have several lines is not higher than others because of the button.
+      <IconButton
+        small
+        className="sm:-my-1"
+        label={`Actions on ${on}`}
+        icon={<Ellipsis aria-hidden="true" className="size-4" />}
+      />
+    }
   >
     {children}
   </Menu>

@@ -54,13 +54,24 @@ export function useClearFilters(filters: readonly Filter[]): (() => void) | unde
 export const containsText = (query = '', ...texts: readonly (string | null | undefined)[]): boolean =>
   query === '' || texts.some((text) => text?.toLowerCase().includes(query.toLowerCase()));
 
-/** @param instant whether to update the URL on every keystroke; otherwise after a pause in typing */
-export function FilterFields({ filters, instant }: { readonly filters: readonly Filter[]; readonly instant: boolean }) {
+/**
+ * @param instant whether to update the URL on every keystroke; otherwise after a pause in typing
+ * @param isForm whether the fields are below one another with visible labels, instead of in one line
+ */
+export function FilterFields({
+  filters,
+  instant,
+  isForm = false,
+}: {
+  readonly filters: readonly Filter[];
+  readonly instant: boolean;
+  readonly isForm?: boolean;
+}) {
   return filters.map((filter) =>
     'options' in filter ? (
-      <ChoiceField key={filter.name} filter={filter} />
+      <ChoiceField key={filter.name} filter={filter} isForm={isForm} />
     ) : (
-      <TextField key={filter.name} filter={filter} instant={instant} />
+      <TextField key={filter.name} filter={filter} instant={instant} isForm={isForm} />
     ),
   );
 }
@@ -68,20 +79,22 @@ export function FilterFields({ filters, instant }: { readonly filters: readonly 
 function TextField({
   filter: { name, label, placeholder },
   instant,
+  isForm,
 }: {
   readonly filter: TextFilter;
   readonly instant: boolean;
+  readonly isForm: boolean;
 }) {
   const [value, setValue] = useUrlState(name, '');
   const typed = useDebouncedText(value, setValue);
   const field = instant ? { text: value, set: setValue } : typed;
   return (
-    <div className="w-72 max-sm:w-full">
+    <div className={isForm ? undefined : 'w-72 max-sm:w-auto max-sm:min-w-0 max-sm:flex-1'}>
       <Input
         label={label}
-        hideLabel
+        hideLabel={!isForm}
         type="search"
-        data-search
+        data-search={isForm ? undefined : ''}
         placeholder={placeholder}
         value={field.text}
         onChange={(event) => field.set(event.target.value)}
@@ -90,11 +103,17 @@ function TextField({
   );
 }
 
-function ChoiceField({ filter: { name, label, any, options } }: { readonly filter: ChoiceFilter }) {
+function ChoiceField({
+  filter: { name, label, any, options },
+  isForm,
+}: {
+  readonly filter: ChoiceFilter;
+  readonly isForm: boolean;
+}) {
   const [value, setValue] = useUrlState(name, '');
   return (
-    <div className="w-40 max-sm:min-w-36 max-sm:flex-1">
-      <Select label={label} hideLabel value={value} onChange={(event) => setValue(event.target.value)}>
+    <div className={isForm ? undefined : 'w-40'}>
+      <Select label={label} hideLabel={!isForm} value={value} onChange={(event) => setValue(event.target.value)}>
         <option value="">{any}</option>
         {options.map((option) =>
           typeof option === 'string' ? (

@@ -5,14 +5,14 @@ import { ListTable, type ListTableProps } from './list-table.tsx';
 /** A page with one list: a title, filters, and a table that takes the remaining height. */
 export function ListPage<Row>({
   title,
-  subtitle,
+  description,
   actions,
   label = title,
   children,
   ...list
 }: Omit<ListTableProps<Row>, 'fill' | 'label'> & {
   readonly title: string;
-  readonly subtitle: ReactNode;
+  readonly description: ReactNode;
   readonly actions?: ReactNode;
   /** The table's accessible name; the title by default. */
   readonly label?: string;
@@ -20,7 +20,7 @@ export function ListPage<Row>({
   readonly children?: ReactNode;
 }) {
   return (
-    <Page title={title} subtitle={subtitle} actions={actions} fill>
+    <Page title={title} description={description} actions={actions} fill>
       <ListTable {...list} label={label} fill />
       {children}
     </Page>

@@ -1,10 +1,15 @@
 import { type ReactNode, useMemo } from 'react';
 import { Button } from '../button.tsx';
 import { classNames } from '../class-names.ts';
-import { Empty, Failure, SkeletonRows } from '../states.tsx';
+import { Empty, Failure } from '../states.tsx';
+import { allToggled } from './choosing.ts';
+import type { Column, Sorting } from './column.ts';
 import { DataTable, type DataTableProps } from './data-table.tsx';
 import { type Filter, FilterFields, type FilterTexts, useClearFilters, useFilterValues } from './filters.tsx';
+import { FilterButton, type SelectAll, SortMenu } from './phone-tools.tsx';
 import { useSorting } from './sorting.ts';
+import { TableSkeleton } from './table-skeleton.tsx';
+import { useIsPhone } from './use-drawn-columns.ts';
 
 /** A query's state. The optional fields are set for a paged query. */
 export interface ListQuery {
@@ -65,31 +70,53 @@ export function ListTable<Row>({
     () => (matches === undefined ? rows : rows.filter((row) => matches(row, values))),
     [rows, matches, values],
   );
+  // A list without rows has nothing to search, filter, or sort.
+  const isEmpty = rows.length === 0 && clear === undefined && !query.isPending && !query.isError;
+  const isPhone = useIsPhone();
+  const { columns, chosen, onChoose, rowKey } = table;
+  const onSort = sortedBy === undefined ? undefined : setSorting;
+  const choose = useMemo(() => {
+    if (!isPhone || chosen === undefined || onChoose === undefined) return null;
+    const keys = shown.map(rowKey);
+    return {
+      all: keys.length > 0 && keys.every((key) => chosen.has(key)),
+      toggle: () => onChoose(allToggled(keys, chosen)),
+    };
+  }, [isPhone, chosen, onChoose, shown, rowKey]);
   return (
-    <div className={classNames('flex min-h-0 flex-col gap-3', table.fill && 'h-full')}>
-      {filters.length > 0 && (
-        <div className="flex flex-wrap items-end gap-2">
-          <FilterFields filters={filters} instant={matches !== undefined} />
-          {clear !== undefined && (
-            <Button look="quiet" onClick={clear}>
-              Clear filters
-            </Button>
-          )}
-          {toolbar !== undefined && (
-            <div className="ml-auto flex flex-wrap items-center gap-2 empty:hidden">{toolbar}</div>
-          )}
-        </div>
+    <div className={classNames('flex min-h-0 flex-col gap-3 max-sm:gap-2', table.fill && 'h-full')}>
+      {isEmpty ? null : isPhone ? (
+        <PhoneTools
+          {...{ filters, columns, sorting, onSort, clear, toolbar, choose }}
+          instant={matches !== undefined}
+        />
+      ) : (
+        filters.length > 0 && (
+          <div className="flex flex-wrap items-end gap-2">
+            <FilterFields filters={filters} instant={matches !== undefined} />
+            {clear !== undefined && (
+              <Button look="quiet" onClick={clear}>
+                Clear filters
+              </Button>
+            )}
+            {toolbar !== undefined && (
+              <div className="ml-auto flex flex-wrap items-center gap-2 empty:hidden">{toolbar}</div>
+            )}
+          </div>
+        )
       )}
       <div className="min-h-0 overflow-hidden rounded-lg border bg-surface">
         {query.isPending ? (
-          <SkeletonRows rows={12} />
+          <TableSkeleton columns={columns} isSelectable={chosen !== undefined} />
         ) : query.isError ? (
           <Failure error={query.error} retry={() => void query.refetch()} />
+        ) : isEmpty ? (
+          empty
         ) : (
           <DataTable
             {...table}
             rows={shown}
-            {...(sortedBy === undefined ? {} : { sorting, onSort: setSorting })}
+            {...(onSort === undefined ? {} : { sorting, onSort })}
             onNearEnd={() => loadNextPage(query)}
             empty={
               clear === undefined ? (
@@ -101,6 +128,46 @@ export function ListTable<Row>({
           />
         )}
       </div>
+    </div>
+  );
+}
+
+/** The tools of a list on a phone, in one line: the search, and buttons for the other filters and for the sort order. */
+function PhoneTools<Row>({
+  filters,
+  instant,
+  columns,
+  sorting,
+  onSort,
+  clear,
+  toolbar,
+  choose,
+}: {
+  readonly filters: readonly Filter[];
+  readonly instant: boolean;
+  readonly columns: readonly Column<Row>[];
+  readonly sorting: Sorting;
+  /** Undefined if the rows keep their order. */
+  readonly onSort: ((sorting: Sorting) => void) | undefined;
+  readonly clear: (() => void) | undefined;
+  readonly toolbar: ReactNode;
+  readonly choose: SelectAll | null;
+}) {
+  const values: FilterTexts = useFilterValues(filters);
+  const search = filters.filter((filter) => !('options' in filter)).slice(0, 1);
+  const others = filters.filter((filter) => !search.includes(filter));
+  const isSortable = onSort !== undefined && columns.some(({ sort }) => sort !== undefined);
+  if (filters.length === 0 && !isSortable && toolbar === undefined) return null;
+  return (
+    <div className="flex flex-wrap items-start justify-end gap-2">
+      <FilterFields filters={search} instant={instant} />
+      {others.length > 0 && (
+        <FilterButton active={others.filter(({ name }) => values[name] !== '').length} onClear={clear}>
+          <FilterFields filters={others} instant={instant} isForm />
+        </FilterButton>
+      )}
+      {isSortable && <SortMenu {...{ columns, sorting, onSort, choose }} />}
+      {toolbar !== undefined && <div className="flex flex-wrap items-center gap-2 empty:hidden">{toolbar}</div>}
     </div>
   );
 }

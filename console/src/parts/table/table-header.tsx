@@ -8,7 +8,7 @@ interface TableHeaderProps<Row> {
   readonly columns: readonly Column<Row>[];
   /** Columns that fit the screen. */
   readonly drawn: readonly Column<Row>[];
-  /** Whether rows have two lines, so that headers have no columns below them and only sort. */
+  /** Whether rows have two lines, so that headers have no columns below them. */
   readonly isPhone: boolean;
   /** Columns that are shown even on narrow screens. */
   readonly kept: readonly string[] | undefined;
@@ -71,42 +71,19 @@ export function TableHeader<Row>(props: TableHeaderProps<Row>) {
   );
 }
 
-/** The headers of a table whose rows have two lines: the buttons that sort. Screen readers hear the other headers. */
-function PhoneHeader<Row>({ columns, sorting, onSort, choose }: TableHeaderProps<Row>) {
-  const canSort = (column: Column<Row>) => column.sort !== undefined && onSort !== undefined;
-  return (
-    <div
-      role="rowgroup"
-      className={
-        choose === null && !columns.some(canSort) ? 'sr-only' : 'sticky top-0 z-10 border-b bg-surface px-2 text-xs'
-      }
-    >
-      <div role="row" aria-rowindex={1} className="flex h-11 items-center text-muted">
-        {choose !== null && (
-          <div role="columnheader" className="flex w-11 shrink-0 self-stretch">
-            <SelectAll choose={choose} />
-          </div>
-        )}
-        <div className="flex h-full min-w-0 overflow-x-auto">
-          {columns.map((column) => (
-            <div
-              key={column.id}
-              role="columnheader"
-              aria-sort={sortOf(column, sorting)}
-              className={classNames('h-full shrink-0 px-2', !canSort(column) && 'sr-only')}
-            >
-              {column.sort !== undefined && onSort !== undefined ? (
-                <SortButton {...{ column, sorting, onSort }} onWidth={undefined} />
-              ) : (
-                column.header
-              )}
-            </div>
-          ))}
+/** The headers of a table whose rows have two lines, for screen readers. A menu sorts and selects (phone-tools.tsx). */
+const PhoneHeader = <Row,>({ columns, sorting, choose }: TableHeaderProps<Row>) => (
+  <div role="rowgroup" className="sr-only">
+    <div role="row" aria-rowindex={1}>
+      {choose !== null && <div role="columnheader">Selected</div>}
+      {columns.map((column) => (
+        <div key={column.id} role="columnheader" aria-sort={sortOf(column, sorting)}>
+          {column.header}
         </div>
-      </div>
+      ))}
     </div>
-  );
-}
+  </div>
+);
 
 const sortOf = <Row,>({ id }: Column<Row>, sorting: Sorting | null) =>
   sorting?.column === id ? (sorting.descending ? 'descending' : 'ascending') : undefined;

@@ -38,7 +38,7 @@ export async function endFinishedRun(context: Context, runId: string): Promise<v
           type: 'run.ended',
           actor: systemActor,
           target: { type: 'run', id: runId, name: run.assignment ?? '' },
-          summary: `${run.kind} of ${run.assignment ?? 'agents'} has ended`,
+          summary: `${run.kind} of ${run.assignment ?? 'selected agents'} has ended`,
         }),
       ],
     });
@@ -64,7 +64,7 @@ export async function haltRun(context: Context, runId: string, reason: string): 
         type: 'run.halted',
         actor: systemActor,
         target: { type: 'run', id: runId, name: run.assignment ?? '' },
-        summary: `${run.kind} of ${run.assignment ?? 'agents'} was halted: ${reason}`,
+        summary: `${run.kind} of ${run.assignment ?? 'selected agents'} was halted: ${reason}`,
         metadata: { reason, requested_by: run.requested_by },
       }),
     ]);
@@ -92,7 +92,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
       type: 'run.cancelled',
       actor,
       target: { type: 'run', id: runId, name: run.assignment ?? '' },
-      summary: `${run.kind} of ${run.assignment ?? 'agents'} cancelled`,
+      summary: `${run.kind} of ${run.assignment ?? 'selected agents'} cancelled`,
     }),
   ]);
   for (const { node_id, operation_id } of result.of(requests).rows)

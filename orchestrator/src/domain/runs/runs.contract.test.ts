@@ -136,7 +136,7 @@ describeDatabases('runs on named agents', (fixture) => {
     expect(await getRun(context, id)).toMatchObject({ assignment: null, kind: 'apply' });
     expect((await listAudit(context, { category: 'run' })).events.at(-1)).toMatchObject({
       event_type: 'run.started',
-      summary: 'apply of agents started on 2 agents',
+      summary: 'apply started on 2 agents',
       metadata: { agents: 2, modules: ['extra'], canary: 1 },
     });
   });

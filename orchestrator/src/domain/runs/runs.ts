@@ -93,7 +93,7 @@ export async function startRun(
         type: 'run.started',
         actor,
         target: { type: 'run', id: runId, name: assignment?.name ?? '' },
-        summary: `${request.kind} of ${assignment?.name ?? 'agents'} started on ${rows.length === 1 ? '1 agent' : `${rows.length} agents`}`,
+        summary: `${request.kind}${assignment === null ? '' : ` of ${assignment.name}`} started on ${rows.length === 1 ? '1 agent' : `${rows.length} agents`}`,
         metadata: { agents: rows.length, ...(assignment === null ? { modules } : {}), ...options },
       }),
     ],

@@ -2,10 +2,9 @@ import type { Agent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { offAgentQuery } from '../../../api/reconcile.ts';
-import { Panel } from '../../../parts/panel.tsx';
 import { RepairDialog } from '../../reconcile/repair-dialog.tsx';
 import { OperationsList } from '../agent-lists.tsx';
-import { TagsEditor } from '../tags-editor.tsx';
+import { TagsPanel } from '../tags-editor.tsx';
 import { LastMeasured, MachineFacts } from './agent-facts.tsx';
 import { DesiredState } from './desired-state.tsx';
 import { OutOfSync } from './out-of-sync.tsx';
@@ -28,9 +27,7 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
           <MachineFacts agent={agent} />
         </div>
         <div className="space-y-4">
-          <Panel title="Tags">
-            <TagsEditor agent={agent} />
-          </Panel>
+          <TagsPanel agent={agent} />
           {isApproved && <LastMeasured agent={agent} />}
         </div>
       </div>

@@ -35,7 +35,6 @@ export function DesiredState({
   const assignments = useQuery(assignmentsQuery);
   const lastApply = useQuery(lastApplyQuery(agent.node_id));
   const succeeded = useQuery(lastApplyQuery(agent.node_id, 'succeeded'));
-  const { data: check } = useQuery(latestCheckQuery(agent.node_id));
   const { data: stored } = useQuery(modulesQuery);
   const { data: windows } = useQuery(windowsQuery);
   const now = useNow() / 1000;
@@ -69,23 +68,14 @@ export function DesiredState({
   const since = succeeded.data === null ? [] : modulesSince(succeeded.data, modules, stored ?? []);
   const window = windows === undefined ? null : nextWindow(agent, windows, now);
   return (
-    <Panel title="Desired state" flush>
+    <Panel
+      title="Desired state"
+      flush
+      actions={<LatestCheck agent={agent} canCheck={agent.connected && succeeded.data !== null} />}
+    >
       <dl className="divide-y">
         <Row name="Status">
           <SyncStatus {...{ off, modules, since }} isApplied={succeeded.data !== null} />
-          {check && (
-            <span className="text-muted text-xs">
-              <Link to="/drift/$record" params={{ record: check.drift_id }} className="rounded hover:underline">
-                checked
-              </Link>{' '}
-              <Time at={check.checked_at} />
-            </span>
-          )}
-          {agent.connected && succeeded.data !== null && (
-            <span className="sm:-my-1">
-              <CheckNow node_id={agent.node_id} name={displayName(agent)} />
-            </span>
-          )}
         </Row>
         <Row name="Assignments">
           {given.length === 0 ? (
@@ -121,6 +111,24 @@ export function DesiredState({
         )}
       </dl>
     </Panel>
+  );
+}
+
+/** When the agent was last checked for drift, and a button that checks it now. */
+function LatestCheck({ agent, canCheck }: { readonly agent: Agent; readonly canCheck: boolean }) {
+  const { data: check } = useQuery(latestCheckQuery(agent.node_id));
+  return (
+    <>
+      {check && (
+        <span className="text-muted text-xs">
+          <Link to="/drift/$record" params={{ record: check.drift_id }} className="rounded hover:underline">
+            checked
+          </Link>{' '}
+          <Time at={check.checked_at} />
+        </span>
+      )}
+      {canCheck && <CheckNow node_id={agent.node_id} name={displayName(agent)} />}
+    </>
   );
 }
 

@@ -1,12 +1,17 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { syncStateOf } from '@muster/protocol/sync-state';
 import { Link } from '@tanstack/react-router';
+import { Wrench } from 'lucide-react';
 import { outdatedText } from '../../../../../client/src/reason-words.ts';
 import { Button, buttonClasses } from '../../../parts/button.tsx';
 import { Callout } from '../../../parts/callout.tsx';
 import { Text } from '../../../parts/text.tsx';
 import { issuesOf } from '../../reconcile/issues.ts';
 import { canRepair } from '../../reconcile/off.ts';
+
+/** Whether an apply fixes what differs. Drift of audit assignments is only reported. */
+export const isFixable = (off: OffAgent | null): boolean =>
+  off !== null && ['out_of_sync', 'outdated'].includes(syncStateOf(off, true)) && canRepair(off);
 
 /** States which resources and modules differ, and offers to fix them. Shows nothing if all drift was accepted. */
 export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onFix: () => void }) {
@@ -27,7 +32,11 @@ export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onF
               Show drift
             </Link>
           )}
-          {canRepair(off) && <Button onClick={onFix}>Fix…</Button>}
+          {isFixable(off) && (
+            <Button look="primary" icon={<Wrench aria-hidden="true" className="size-4" />} onClick={onFix}>
+              Fix…
+            </Button>
+          )}
         </>
       }
     >

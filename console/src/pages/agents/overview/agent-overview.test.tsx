@@ -1,0 +1,36 @@
+import { getAgent, listAgents, listReconcile, listTags, type OffAgent } from '@muster/protocol/http';
+import { screen } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { fakeApi } from '../../../../test/fake-api.ts';
+import { renderPart } from '../../../../test/render.tsx';
+import { AgentActions } from '../agent-actions.tsx';
+import { TagsPanel } from '../tags-editor.tsx';
+import { isFixable } from './out-of-sync.tsx';
+
+const agent = { ...getAgent.example.answer, connected: true };
+
+test('shows the fields of a new tag on request, and hides them on Escape', async () => {
+  fakeApi().answerExamples(listAgents, listTags);
+  const { user } = await renderPart(<TagsPanel agent={agent} />);
+  expect(screen.queryByLabelText('New tag key')).toBeNull();
+  await user.click(screen.getByRole('button', { name: 'Add tag' }));
+  expect(document.activeElement).toBe(screen.getByLabelText('New tag key'));
+  expect(screen.queryByRole('button', { name: 'Add tag' })).toBeNull();
+  await user.keyboard('{Escape}');
+  expect(screen.queryByLabelText('New tag key')).toBeNull();
+});
+
+test.each([
+  [false, true],
+  [true, false],
+])('applies with the primary button unless the page offers a fix (fix: %s)', async (hasFix, isPrimary) => {
+  fakeApi();
+  await renderPart(<AgentActions agent={agent} dialog={null} onDialog={() => {}} hasFix={hasFix} />);
+  expect(screen.getByRole('button', { name: 'Apply…' }).classList.contains('bg-accent')).toBe(isPrimary);
+});
+
+test('an agent that is out of sync can be fixed', () => {
+  const [off] = listReconcile.example.answer as never as [OffAgent];
+  expect(isFixable(off)).toBe(true);
+  expect(isFixable(null)).toBe(false);
+});
