@@ -33,11 +33,15 @@ describe('roles of the executable', () => {
     expect(inLauncher.split(' | ')).toEqual([...agentVerbs].sort());
   });
 
-  test("limits the C library's heap in the launcher as in the agent's unit", () => {
+  test.each([
+    ['agent', ['MALLOC_ARENA_MAX=1', 'MALLOC_TRIM_THRESHOLD_=131072']],
+    ['orchestrator', ['MALLOC_ARENA_MAX=1']],
+  ])("limits the C library's heap in the launcher as in the unit of the %s", (program, limits) => {
     const text = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
-    const limits = ['MALLOC_ARENA_MAX=1', 'MALLOC_TRIM_THRESHOLD_=131072'];
-    expect(text('packaging/systemd/muster-agent.service')).toContain(`\nEnvironment=${limits.join(' ')}\n`);
+    expect(text(`packaging/systemd/muster-${program}.service`)).toContain(`\nEnvironment=${limits.join(' ')}\n`);
     const launcher = text('cli/bin/muster').replaceAll(/"\$\{\w+-(\d+)\}"/g, '$1');
-    expect(launcher).toContain(`export ${limits.join(' ')}\n`);
+    expect(launcher.slice(launcher.indexOf(`\n  ${program})\n`))).toMatch(
+      new RegExp(`^(?:(?!;;)[^])*export ${limits.join(' ')}\n`),
+    );
   });
 });

@@ -1,12 +1,15 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 
-/** Milliseconds after the last report at which the agent counts as idle and releases memory. */
-const idleMs = 10_000;
+/**
+ * Milliseconds from the last report to the first collection, and from the first to the second collection. The first
+ * collection releases objects. The second one also releases compiled code, which V8 discards only after several
+ * collections without a call.
+ */
+const delaysMs = [10_000, 60_000];
 
 /**
- * Collects garbage once when the agent becomes idle. V8 does not collect while nothing is allocated, so the garbage
- * from the last apply would stay resident until the next apply, perhaps for a month. The launcher enables
- * `--expose-gc`.
+ * Collects garbage when the agent becomes idle. V8 does not collect while nothing is allocated, so the garbage from the
+ * last apply would stay resident until the next apply, perhaps for a month. The launcher enables `--expose-gc`.
  */
 export class Idle {
   private readonly clock: Clock;
@@ -20,13 +23,19 @@ export class Idle {
 
   worked(): void {
     this.cancelTimer();
-    this.cancelTimer = this.clock.after(idleMs, () => {
-      if (!this.isIdle()) return this.worked();
-      return globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-    });
+    this.schedule(delaysMs);
   }
 
   end(): void {
     this.cancelTimer();
+  }
+
+  private schedule([ms, ...later]: readonly number[]): void {
+    if (ms === undefined) return;
+    this.cancelTimer = this.clock.after(ms, () => {
+      if (!this.isIdle()) return this.worked();
+      globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+      this.schedule(later);
+    });
   }
 }

@@ -15,6 +15,8 @@ import { serverFlags, type Usage, usageOf } from './server-process.ts';
 /** Flags that make the process collect garbage on SIGUSR2, so that a bench can measure live memory. */
 const collecting = ['--import', 'data:text/javascript,process.on("SIGUSR2",()=>{gc();gc();gc()})'];
 const collectMs = 500;
+/** Environment variables that the launcher sets for the orchestrator. */
+const launcherVariables = { MALLOC_ARENA_MAX: '1' };
 
 /** A real orchestrator on free ports, with its own data directory. */
 export class OrchestratorProcess {
@@ -57,7 +59,7 @@ export class OrchestratorProcess {
       const args = [...nodeArgs, ...own, '--log-format', 'json', ...flags];
       return spawn(...endingWithStarter(process.execPath, args), {
         stdio: ['ignore', 'pipe', 'inherit'],
-        env: databaseUrl === null ? process.env : { ...process.env, MUSTER_DATABASE_URL: databaseUrl },
+        env: { ...process.env, ...launcherVariables, ...(databaseUrl && { MUSTER_DATABASE_URL: databaseUrl }) },
       });
     };
     this.child = this.spawn('0', '0');

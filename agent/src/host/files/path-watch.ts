@@ -34,9 +34,10 @@ const maxPauseMs = 300_000;
 interface Node {
   readonly path: string;
   readonly name: string;
-  readonly children: Map<string, Node>;
-  /** The watched paths that lead through this directory. */
-  targets: string[];
+  /** {@link noChildren} until the first child is added. Most nodes are files, and an empty map would need 200 bytes. */
+  children: ReadonlyMap<string, Node>;
+  /** The watched paths that end here. */
+  targets: readonly string[];
   /** Whether a target ends in `/`, so that changes to all entries count. */
   includesEntries: boolean;
   watcher: FSWatcher | null;
@@ -248,11 +249,14 @@ export class PathWatch {
   }
 }
 
+const noChildren: ReadonlyMap<string, Node> = new Map();
+const noTargets: readonly string[] = [];
+
 const newNode = (path: string, name: string): Node => ({
   path,
   name,
-  children: new Map(),
-  targets: [],
+  children: noChildren,
+  targets: noTargets,
   includesEntries: false,
   watcher: null,
   identity: null,
@@ -269,11 +273,12 @@ function addPath(root: Node, path: string): void {
     let child = at.children.get(name);
     if (child === undefined) {
       child = newNode(at === root ? `/${name}` : `${at.path}/${name}`, name);
-      at.children.set(name, child);
+      if (at.children === noChildren) at.children = new Map();
+      (at.children as Map<string, Node>).set(name, child);
     }
     at = child;
   }
-  at.targets.push(path);
+  at.targets = [...at.targets, path];
   at.includesEntries ||= path.endsWith('/');
 }
 

@@ -50,6 +50,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       if (!known || (known.status === 'pending' && hello.token !== null)) {
         const enrolled = await enrol(context, hello, from, known, pending);
         if (!enrolled && !known) return refuse('token_invalid', 'the enrollment token is not valid', retrySecs);
+        if (!known && enrolled) return welcomeOfNew(hello, enrolled);
         if (!enrolled) context.log.warn({ node_id }, 'ignored invalid enrollment token of pending agent');
       }
     } catch (error) {
@@ -62,9 +63,8 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
         return refuse('token_invalid', 'another agent has the name that the enrollment token assigns', retrySecs);
       throw error;
     }
-    // Claims the link first, so that no other process writes for the agent while its open operations are settled. For a
-    // new agent, the enrollment transaction has already claimed it.
-    const row = await (known ? recordConnected(context, usage, hello, from) : readAgent(context, node_id));
+    // Claims the link first, so that no other process writes for the agent while its open operations are settled.
+    const row = await recordConnected(context, usage, hello, from);
     if (!row) return refuse('removed', 'an operator removed this agent', limits.rejectedRetryAfterSecs);
     const ended = await findEnded(context, hello, node_id);
     const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
@@ -75,6 +75,15 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       settled_operations: ended,
     };
   };
+}
+
+/**
+ * Admits an agent whose record has just been committed, which has also claimed the link. Needs no reads: an agent
+ * without a record has no acknowledged reports and no open operations, because its removal deletes them.
+ */
+function welcomeOfNew(hello: Hello, { standing }: Enrolment): Admission {
+  const settled_operations = hello.open_operations.map(({ operation_id }) => operation_id);
+  return { admitted: true, standing, acknowledged: 0, settled_operations };
 }
 
 /**

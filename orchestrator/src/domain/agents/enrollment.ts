@@ -1,5 +1,5 @@
 import { isName, MusterError } from '@muster/protocol';
-import type { Hello } from '@muster/protocol/wire';
+import type { Hello, Welcome } from '@muster/protocol/wire';
 import { fromJson, toJson } from '../../store/json-text.ts';
 import { insertAgentKey } from '../../store/queries/agents/agent-keys.ts';
 import { agentIdTakingName, insertAgent, setAgentStatus } from '../../store/queries/agents/agents.ts';
@@ -179,6 +179,8 @@ export interface Enrolment {
   statements: Statement[];
   /** The agent's name in events. */
   label: string;
+  /** A new agent's status, name, and tags after the transaction. */
+  standing: Pick<Welcome, 'status' | 'name' | 'tags'>;
   /** Whether a new agent gets its own event. Otherwise, a later event counts it together with others. */
   announced: boolean;
   /** The node id of the pending agent that the new agent displaces. */
@@ -207,7 +209,10 @@ export async function enrolStatements(
   const approve = token?.approve === 1;
   let name: string | null = known?.name ?? null;
   // The agent is already pending. This token does not approve it, so the token is not consumed.
-  if (known && !approve) return { statements: [], label: name ?? hello.hostname, announced: true, displaced: null };
+  if (known && !approve) {
+    const standing = { status: known.status, name, tags: fromJson(known.tags) };
+    return { statements: [], label: name ?? hello.hostname, standing, announced: true, displaced: null };
+  }
   const statements: Statement[] = [];
   if (token)
     statements.push(
@@ -279,5 +284,5 @@ export async function enrolStatements(
       if (announced) statements.push(audited(context, waits));
     }
   }
-  return { statements, label, announced, displaced };
+  return { statements, label, standing: { status, name, tags }, announced, displaced };
 }

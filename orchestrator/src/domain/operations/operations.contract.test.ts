@@ -8,7 +8,7 @@ import { toJson } from '../../store/json-text.ts';
 import { putResourceResults } from '../../store/queries/operation-results.ts';
 import { defineQuery } from '../../store/query.ts';
 import { statement } from '../../store/transaction.ts';
-import { setStatus } from '../agents/agents.ts';
+import { removeAgent, setStatus } from '../agents/agents.ts';
 import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
 import { checkDrift, getDrift, latestDrift, listDrift, submitDriftCheck } from '../drift/drift.ts';
@@ -370,6 +370,23 @@ describeDatabases('operations', (fixture) => {
     expect(
       await connect(domain, agent, { open_operations: [{ operation_id: running, state: 'running' }] }),
     ).toMatchObject({ settled_operations: [running] });
+  });
+
+  test('settles the operations of an agent that enrolls again after its removal, and forgets its reports', async () => {
+    const { domain, context, actor, agent, submit, report } = await open(fixture);
+    const running = await submit();
+    await domain.links.nextOperation(agent.id);
+    await report([{ type: 'accepted', operation_id: running }]);
+    await setStatus(context, actor, agent.id, { status: 'rejected' });
+    await removeAgent(context, actor, agent.id);
+    const admission = await connect(domain, agent, { open_operations: [{ operation_id: running, state: 'running' }] });
+    expect(admission).toEqual({
+      admitted: true,
+      standing: { status: 'pending', name: null, tags: {} },
+      acknowledged: 0,
+      settled_operations: [running],
+    });
+    expect(await domain.links.standing(agent.id)).toEqual({ status: 'pending', name: null, tags: {} });
   });
 
   test('keeps a disconnected agent’s operation queued until it expires', async () => {
