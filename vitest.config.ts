@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { omittedFiles } from './tools/suite/alternating-files.ts';
 import { LongestFirst } from './tools/suite/longest-first.ts';
 
 // Tests start programs of this repository hundreds of times. The cache saves stripping and compiling the same files again.
@@ -42,8 +43,8 @@ const e2e = {
 };
 
 // Three tiers: `unit` runs functions and classes, `contract` runs one suite against every implementation of an interface,
-// `e2e` runs real processes. The last two have more workers, because their tests often wait: a file of `e2e` uses a quarter
-// of a core on average.
+// `e2e` runs real processes. The last two have more workers, because their tests often wait: a file uses two thirds of a core
+// on average.
 export default defineConfig({
   test: {
     passWithNoTests: false,
@@ -82,7 +83,7 @@ export default defineConfig({
           include: ['{protocol,orchestrator,agent}/**/*.contract.test.ts'],
           exclude: ['**/node_modules/**', ...contractApart],
           isolate: false,
-          maxWorkers: 4,
+          maxWorkers: 5,
           sequence: { groupOrder: 1 },
         },
       },
@@ -91,7 +92,7 @@ export default defineConfig({
           ...contract,
           name: 'contract-apart',
           include: contractApart,
-          maxWorkers: 4,
+          maxWorkers: 5,
           sequence: { groupOrder: 1 },
         },
       },
@@ -100,8 +101,9 @@ export default defineConfig({
           ...e2e,
           name: 'e2e',
           include: ['e2e/**/*.test.ts'],
-          exclude: ['**/node_modules/**'],
-          maxWorkers: 9,
+          exclude: ['**/node_modules/**', ...omittedFiles(process.env)],
+          isolate: false,
+          maxWorkers: 6,
           sequence: { groupOrder: 2 },
         },
       },

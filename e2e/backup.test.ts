@@ -19,6 +19,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
 import { eventually } from './eventually.ts';
 import { Orchestrator, type Stage, test } from './harness.ts';
+import { someTests } from './some-tests.ts';
 
 /** Backs up an orchestrator under load, kills it, and restores the backup to another orchestrator. */
 
@@ -194,12 +195,14 @@ describe('backup and restore', () => {
     env: { MUSTER_DATABASE_URL: await server!.createDatabase() },
   });
 
-  test('a backup of SQLite taken under load can be restored to PostgreSQL', async ({ stage }) => {
+  const testSome = someTests(test, 2, 'backup and restore');
+
+  testSome('a backup of SQLite taken under load can be restored to PostgreSQL', async ({ stage }) => {
     const env = { MUSTER_BACKUP_PASSPHRASE: 'correct horse battery staple' };
     await backUpAndRestore(stage, { env: {} }, await postgres(), { env, encrypt: [], decrypt: [] });
   });
 
-  test('a backup of PostgreSQL taken under load can be restored to SQLite', async ({ stage }) => {
+  testSome('a backup of PostgreSQL taken under load can be restored to SQLite', async ({ stage }) => {
     const identity = join(stage.dir, 'identity');
     // Writes an identity file as `age-keygen` does.
     const key = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX';

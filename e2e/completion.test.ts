@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { completionScripts } from '../cli/src/completion/scripts.ts';
+import { sampled } from '../lib/test/sampled.ts';
 import { muster, root } from '../tools/suite/cli.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment } from './person.ts';
@@ -21,7 +22,8 @@ const shells: readonly { name: string; needs: readonly Requirement[]; start: str
   { name: 'fish', needs: ['fish'], start: 'fish --no-config', load: 'muster completion fish | source' },
 ];
 
-test.for(shells)(
+/** `npm test` uses one shell, selected at random. `npm run soak -- kill-steps` uses all. */
+test.for(sampled(shells, 1))(
   '$name completes subcommands, agent names, options, and files',
   async ({ needs, start, load }, { stage, skip, onTestFinished }) => {
     const reason = missing('linux', 'tmux', ...needs);

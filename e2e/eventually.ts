@@ -5,10 +5,10 @@ import { getOperation, type Operation } from '@muster/protocol/http';
 import { FairTime } from '../tools/suite/fair-time.ts';
 
 /**
- * Returns the polling interval in milliseconds: a tenth of the elapsed time, from 20 to 100. Each poll costs both
+ * Returns the polling interval in milliseconds: a tenth of the elapsed time, from 20 to 300. Each poll costs both
  * processes about 1 ms of CPU time.
  */
-const pause = (waitedMs: number) => Math.min(100, Math.max(20, waitedMs / 10));
+const pause = (waitedMs: number) => Math.min(300, Math.max(20, waitedMs / 10));
 
 /**
  * Polls until `ask` returns a value. Intended for conditions that no event reports reliably, because the reporting

@@ -26,7 +26,7 @@ import { test } from './harness.ts';
 import { runsOf, siteModule } from './site.ts';
 import { connected, expectDone, type Moment, startTrial } from './trial.ts';
 
-const moments: Moment[] = [...sampled([0, 3, 10, 25, 60, 120], 3), 'script'];
+const moments: Moment[] = [...sampled([0, 3, 10, 25, 60, 120], 2), 'script'];
 /** Milliseconds of concurrent writes before the process is killed. */
 const pauses = sampled([0, 40, 80, 120, 160], 3);
 

@@ -22,6 +22,7 @@ import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
+import { someTests } from './some-tests.ts';
 
 const open = async () => TestHosts.open({ base: await languagesRoot() });
 
@@ -110,6 +111,9 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
   }, 600_000);
   afterAll(() => hosts?.end());
 
+  /** These tests do not depend on each other. */
+  const testSome = someTests(test, 2, 'packages of pip');
+
   const volatile = [...volatilePaths, '/opt/venv/lib/python3.11/site-packages/__pycache__'];
   const changes = () => machine.changes(volatile);
   const apply = async (...declared: Declared[]) =>
@@ -129,7 +133,7 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
     inVenv(`pip install -q --no-cache-dir --index-url ${pipIndex} ${packages.join(' ')}`);
   const site = '/opt/venv/lib/python3.11/site-packages';
 
-  test('applies and removes the documented examples', async () => {
+  testSome('applies and removes the documented examples', async () => {
     const before = changes();
     const example: Declared = { 'package-pip': parse(kinds['package-pip'].example) };
     for (const declared of [example, ...documented('package-pip')]) {
@@ -141,7 +145,7 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
     }
   });
 
-  test('keeps the former version if the new one cannot be installed, and shows the message of pip', async () => {
+  testSome('keeps the former version if the new one cannot be installed, and shows the message of pip', async () => {
     const before = changes();
     expect(await apply(pip({ name: 'failing', version: '3' }))).toMatchObject([
       { status: 'failed', message: expect.stringMatching(/No matching distribution found for failing==3/) },
@@ -157,7 +161,7 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
     expect(changes()).toEqual(before);
   });
 
-  test('shows no part of the URL of an index in processes, messages, or results', async () => {
+  testSome('shows no part of the URL of an index in processes, messages, or results', async () => {
     const installed = await apply(pip({ index_url: secretIndex }));
     expect(installed).toMatchObject([{ status: 'changed' }]);
     const failed = await apply(pip({ index_url: secretIndex }), pip({ name: 'nowhere', index_url: secretIndex }));
@@ -175,20 +179,23 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
     await apply();
   });
 
-  test('removes dependencies only if nothing else needs them, and the environment only if nothing else is in it', async () => {
-    const before = changes();
-    await apply(pip({}), pip({ name: 'other' }));
-    await apply(pip({ name: 'other' }));
-    expect(await inVenv('pip list --format=freeze')).toMatch(/other==1\.0\.0[\s\S]*part==1\.0\.0/);
-    await machine.sh('echo mine > /opt/venv/notes.txt');
-    await apply();
-    expect(await inVenv('pip list --format=freeze')).not.toMatch(/other|part/);
-    expect(await machine.sh('cat /opt/venv/notes.txt')).toBe('mine\n');
-    await machine.sh('rm -r /opt/venv');
-    expect(changes()).toEqual(before);
-  });
+  testSome(
+    'removes dependencies only if nothing else needs them, and the environment only if nothing else is in it',
+    async () => {
+      const before = changes();
+      await apply(pip({}), pip({ name: 'other' }));
+      await apply(pip({ name: 'other' }));
+      expect(await inVenv('pip list --format=freeze')).toMatch(/other==1\.0\.0[\s\S]*part==1\.0\.0/);
+      await machine.sh('echo mine > /opt/venv/notes.txt');
+      await apply();
+      expect(await inVenv('pip list --format=freeze')).not.toMatch(/other|part/);
+      expect(await machine.sh('cat /opt/venv/notes.txt')).toBe('mine\n');
+      await machine.sh('rm -r /opt/venv');
+      expect(changes()).toEqual(before);
+    },
+  );
 
-  test('keeps a package that another one needs, and removes it with that one', async () => {
+  testSome('keeps a package that another one needs, and removes it with that one', async () => {
     const before = changes();
     const [part, tool] = [pip({ name: 'part', version: '1.0.0' }), pip({ version: '1.0.0' })];
     await apply(tool, part);
@@ -208,7 +215,7 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
     expect(changes()).toEqual(before);
   });
 
-  test('keeps packages that others installed', async () => {
+  testSome('keeps packages that others installed', async () => {
     await apply(pip({ version: '1.0.0' }));
     await byHand('other', 'httpie');
     await apply();
@@ -216,7 +223,7 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
     await machine.sh('rm -r /opt/venv');
   });
 
-  test('repairs a package without files, or without the list of its files', async () => {
+  testSome('repairs a package without files, or without the list of its files', async () => {
     await apply(pip({ version: '1.0.0' }));
     const installed = changes();
     for (const damage of [
@@ -235,7 +242,7 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
     expect(await machine.sh('ls -d /opt/venv || true')).toBe('');
   });
 
-  test('refuses editable and legacy installations', async () => {
+  testSome('refuses editable and legacy installations', async () => {
     await machine.sh('python3 -m venv /opt/venv');
     for (const entry of ['tool.egg-link', 'tool-1.0-py3.11.egg-info']) {
       await machine.sh(`touch ${site}/${entry}`);
@@ -247,7 +254,7 @@ describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${r
     await machine.sh('rm -r /opt/venv');
   });
 
-  test('does not run pip as root where other users can write', async () => {
+  testSome('does not run pip as root where other users can write', async () => {
     await machine.sh('id eve || useradd --create-home eve; python3 -m venv /opt/venv');
     const before = changes();
     const message = expect.stringMatching(/users other than root|only root can write/);

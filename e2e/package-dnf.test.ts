@@ -8,6 +8,7 @@ import { resolved } from './hosts/subjects/subject.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
+import { someTests } from './some-tests.ts';
 
 /** Tests packages with Debian's dnf, which manages its own rpm database as on Fedora. */
 
@@ -72,6 +73,9 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     await machine.sh('rpm --erase lib');
   });
 
+  /** These tests do not depend on each other. */
+  const testSome = someTests(test, 3, 'packages by dnf');
+
   /** Replaces dnf with shell text. `$args` contains the arguments, with a space on each side. */
   const replaceDnf = (text: string) =>
     machine.run(['sh', '-euc', 'cat > /usr/local/sbin/dnf; chmod 755 /usr/local/sbin/dnf'], {
@@ -103,7 +107,7 @@ ${text}
     exit $code`;
   const locksMet = () => machine.sh('wc -l < /run/locks-met; rm /run/locks-met');
 
-  test('an installation waits for another dnf that holds the lock', async () => {
+  testSome('an installation waits for another dnf that holds the lock', async () => {
     await machine.sh(holdLock());
     await replaceDnf(meetLock);
     expect(ends(await apply('web'))).toEqual({ web: 'changed' });
@@ -133,7 +137,7 @@ ${text}
     expect(ends(await apply())).toEqual({ lib: 'changed' });
   };
 
-  test('a removal keeps packages that others install while it waits for the lock', async () => {
+  testSome('a removal keeps packages that others install while it waits for the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await replaceDnf(`${removal}
     if ! test -e /run/locks-met; then ${holdLock('needs')}
@@ -171,7 +175,7 @@ ${text}
   /** Interruption points. Each removal attempt starts two processes; the first one queries the packages to remove. */
   const [secondInstallation, secondRemoval] = [process(2), process(4)];
 
-  test('a cancelled installation that waits for the lock stops and installs nothing later', async () => {
+  testSome('a cancelled installation that waits for the lock stops and installs nothing later', async () => {
     await replaceDnf(heldForLong);
     const { points, reported } = await agent.interruptedAt(
       operation('apply', of(['web'])),
@@ -190,7 +194,7 @@ ${text}
     await apply();
   });
 
-  test('a cancelled removal that waits for the lock stops and keeps the package', async () => {
+  testSome('a cancelled removal that waits for the lock stops and keeps the package', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await replaceDnf(heldForLong);
     const { reported } = await agent.interruptedAt(operation('apply'), secondRemoval, 'cancel');
@@ -205,7 +209,7 @@ ${text}
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
-  test('a removal completes once if the agent is killed while it waits for the lock', async () => {
+  testSome('a removal completes once if the agent is killed while it waits for the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await replaceDnf(heldForLong);
     const { points, reported } = await agent.killedAt(operation('apply'), secondRemoval);
@@ -217,7 +221,7 @@ ${text}
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
-  test('a removal keeps packages that others install after its query and before its start', async () => {
+  testSome('a removal keeps packages that others install after its query and before its start', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await replaceDnf(`${removal}
     rpm -q needs > /dev/null || /usr/bin/dnf -qy install needs > /dev/null 2>&1
@@ -225,25 +229,28 @@ ${text}
     await keepsLib(await apply());
   });
 
-  test('a removal keeps packages that others install after dnf has resolved it and before dnf holds the lock', async () => {
-    expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    const plugin = '/usr/lib/python3/dist-packages/dnf-plugins/meanwhile.py';
-    await machine.run(['sh', '-euc', `mkdir -p "$(dirname ${plugin})"; cat > ${plugin}`], {
-      input: `import dnf, os
+  testSome(
+    'a removal keeps packages that others install after dnf has resolved it and before dnf holds the lock',
+    async () => {
+      expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
+      const plugin = '/usr/lib/python3/dist-packages/dnf-plugins/meanwhile.py';
+      await machine.run(['sh', '-euc', `mkdir -p "$(dirname ${plugin})"; cat > ${plugin}`], {
+        input: `import dnf, os
 class Meanwhile(dnf.Plugin):
     name = 'meanwhile'
     def resolved(self):
         if not self.base.conf.assumeno and any(p.name == 'lib' for p in self.base.transaction.remove_set):
             os.system('rpm -q needs || rpm --install /srv/rpms/noarch/needs-1.0-1.noarch.rpm')
 `,
-    });
-    await replaceDnf('exec /usr/bin/dnf "$@"');
-    const reported = await apply();
-    await machine.sh(`rm ${plugin}`);
-    await keepsLib(reported);
-  });
+      });
+      await replaceDnf('exec /usr/bin/dnf "$@"');
+      const reported = await apply();
+      await machine.sh(`rm ${plugin}`);
+      await keepsLib(reported);
+    },
+  );
 
-  test('a plan and an apply use a dnf repository that a file or a package in the same operation adds', async () => {
+  testSome('a plan and an apply use a dnf repository that a file or a package in the same operation adds', async () => {
     await machine.sh(`mkdir -p /srv/build /srv/release /srv/extra
       cat > /srv/build/it.spec <<'END'
 Name: extra-release
@@ -295,7 +302,7 @@ END
     );
   });
 
-  test('a restarted agent removes the old version of a package whose upgrade was interrupted', async () => {
+  testSome('a restarted agent removes the old version of a package whose upgrade was interrupted', async () => {
     await machine.sh(`cd /srv/rpms/noarch
       rpm --install lib-2.0-1.noarch.rpm hello-0.9-1.noarch.rpm
       rpm --install --justdb --force --nodeps --oldpackage hello-1.0-1.noarch.rpm`);

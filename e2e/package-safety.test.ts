@@ -8,6 +8,7 @@ import type { Machine } from './hosts/machine.ts';
 import { resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
+import { someTests } from './some-tests.ts';
 
 /** Tests that removing a package never deletes data that users or other packages created. */
 
@@ -40,13 +41,17 @@ dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null
     await agent.forget();
   };
 
-  test('a removal deletes all files of the package if users added none', async () => {
+  /** These tests do not depend on each other. */
+  const testSome = someTests(test, 2, 'removal of packages');
+
+  testSome('a removal deletes all files of the package if users added none', async () => {
+    await clear();
     expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
     expect(ends(await apply())).toEqual([['changed', null]]);
     expect(await machine.sh('ls -d /etc/sample-data /var/lib/sample-data 2> /dev/null || true')).toBe('');
   });
 
-  test('removing a package also removes dependencies that other packages only suggest', async () => {
+  testSome('removing a package also removes dependencies that other packages only suggest', async () => {
     await clear();
     await machine.sh(`mkdir -p /tmp/fan/DEBIAN; printf '%s\n' 'Package: sample-fan' 'Version: 1' 'Architecture: all' \
 'Maintainer: Tests <tests@example.com>' 'Suggests: sample-plain' 'Description: made for tests' > /tmp/fan/DEBIAN/control
@@ -60,7 +65,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     ).toBe('sample-fan:installed sample-plain:not-installed ');
   });
 
-  test('a removal keeps files that were created between a failed and a successful installation', async () => {
+  testSome('a removal keeps files that were created between a failed and a successful installation', async () => {
     await clear();
     repository.offer(({ name }) => name !== 'sample-plain');
     await machine.sh('apt-get update -qq');
@@ -74,7 +79,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     expect(ends(removal)).toEqual([['changed', expect.stringMatching(/are kept: \/etc\/sample-data existed before/)]]);
   });
 
-  test('a removal keeps files that users created while the package was being installed', async () => {
+  testSome('a removal keeps files that users created while the package was being installed', async () => {
     await clear();
     await machine.sh('echo 2 > /etc/sample-slow');
     const coming = apply(of('sample-data'));
@@ -88,23 +93,26 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     expect(ends(removal)).toEqual([['changed', expect.stringContaining('/etc/sample-data/mine.conf was added')]]);
   });
 
-  test('a removal keeps files on another file system that is mounted before or after the installation', async () => {
-    for (const mounted of ['before', 'after']) {
-      await clear();
-      const mount =
-        'mkdir -p /var/lib/sample-data; mount -t tmpfs none /var/lib/sample-data; echo mine > /var/lib/sample-data/mine';
-      if (mounted === 'before') await machine.sh(mount);
-      expect(ends(await apply(of('sample-data'))), mounted).toEqual([['changed', null]]);
-      if (mounted === 'after') await machine.sh(mount);
-      const removal = await apply();
-      expect(await machine.sh('cat /var/lib/sample-data/mine'), mounted).toBe('mine\n');
-      expect(ends(removal), mounted).toEqual([
-        ['changed', expect.stringMatching(/are kept: \/var\/lib\/sample-data /)],
-      ]);
-    }
-  });
+  testSome(
+    'a removal keeps files on another file system that is mounted before or after the installation',
+    async () => {
+      for (const mounted of ['before', 'after']) {
+        await clear();
+        const mount =
+          'mkdir -p /var/lib/sample-data; mount -t tmpfs none /var/lib/sample-data; echo mine > /var/lib/sample-data/mine';
+        if (mounted === 'before') await machine.sh(mount);
+        expect(ends(await apply(of('sample-data'))), mounted).toEqual([['changed', null]]);
+        if (mounted === 'after') await machine.sh(mount);
+        const removal = await apply();
+        expect(await machine.sh('cat /var/lib/sample-data/mine'), mounted).toBe('mine\n');
+        expect(ends(removal), mounted).toEqual([
+          ['changed', expect.stringMatching(/are kept: \/var\/lib\/sample-data /)],
+        ]);
+      }
+    },
+  );
 
-  test('a removal keeps an edited configuration file although apt is set to purge on removal', async () => {
+  testSome('a removal keeps an edited configuration file although apt is set to purge on removal', async () => {
     await clear();
     await machine.sh(`echo 'APT::Get::Purge "true"; APT::Get::AutomaticRemove "true";' > /etc/apt/apt.conf.d/99tests
 apt-get install -qq sample-config sample-dependent > /dev/null; apt-mark auto -qq sample-dependent > /dev/null
@@ -115,7 +123,7 @@ echo mine > /etc/sample-config.conf`);
     await machine.sh('rm /etc/apt/apt.conf.d/99tests');
   });
 
-  test('a removal keeps a dependent package that was installed during the wait for the lock', async () => {
+  testSome('a removal keeps a dependent package that was installed during the wait for the lock', async () => {
     await clear();
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
     // Like unattended-upgrades, takes the lock first and installs the package after a while.
@@ -152,7 +160,7 @@ exec /usr/bin/apt-get "$@"
 `,
     });
 
-  test('a removal keeps a dependent package that was installed immediately before apt gets the lock', async () => {
+  testSome('a removal keeps a dependent package that was installed immediately before apt gets the lock', async () => {
     await clear();
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
     await justBefore('remove', '/usr/bin/apt-get install -qq sample-data');
@@ -165,7 +173,7 @@ exec /usr/bin/apt-get "$@"
     ]);
   });
 
-  test('a removal keeps a package that was reinstalled immediately before its purge', async () => {
+  testSome('a removal keeps a package that was reinstalled immediately before its purge', async () => {
     await clear();
     expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
     await justBefore('purge', '/usr/bin/apt-get install -qq sample-data');
@@ -176,7 +184,7 @@ exec /usr/bin/apt-get "$@"
     expect(results).toMatchObject([{ status: 'changed', message: expect.stringContaining('was installed again') }]);
   });
 
-  test('a plan and an apply refuse to remove packages that the machine or the agent needs', async () => {
+  testSome('a plan and an apply refuse to remove packages that the machine or the agent needs', async () => {
     await clear();
     const resources = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({
       ...of(name, { ensure: 'absent' }),

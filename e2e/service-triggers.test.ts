@@ -1,6 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { file, operation, script } from '../agent/src/converge/test/desired.ts';
+import { sampled } from '../lib/test/sampled.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
 import { resolved } from './hosts/subjects/subject.ts';
@@ -11,6 +12,13 @@ import { TestHosts } from './hosts/test-hosts.ts';
 
 const reason = noHosts();
 const log = '/var/tmp/services.log';
+
+/** Number of steps at which `npm test` kills the agent in each test. `npm run soak -- kill-steps` kills it at all. */
+const stepsKilled = 2;
+
+/** Returns the steps from `first` to `last`, except those that only announce a process. */
+const stepsOf = (points: readonly string[], first: number, last: number): number[] =>
+  points.flatMap((_, i) => (i + 1 >= first && i + 1 <= last && points[i] !== 'process:before' ? [i + 1] : []));
 
 const unit = (name: string, lines: string) =>
   `cat > /etc/systemd/system/${name}.service <<'EOF'\n[Service]\n${lines}\nEOF\n`;
@@ -105,8 +113,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     const { points } = await agent.killedAt(operation('apply', desired('rehearsed')), 0);
     const first = points.indexOf('together:before');
     expect(points.filter((point) => point === 'process:after').length).toBeGreaterThan(2);
-    for (let at = first + 1; at <= points.lastIndexOf('batch:ended') + 1; at++) {
-      if (points[at - 1] === 'process:before') continue;
+    for (const at of sampled(stepsOf(points, first + 1, points.lastIndexOf('batch:ended') + 1), stepsKilled)) {
       await happened();
       const { reported } = await agent.killedAt(operation('apply', desired(`killed at ${at}`)), at);
       const name = `${at}, ${points[at - 1]}`;
@@ -142,8 +149,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     );
     const [first, last] = [points.indexOf('together:before') + 1, points.lastIndexOf('batch:ended')];
     expect(last).toBeGreaterThan(first + 3);
-    for (let at = first; at <= last; at++) {
-      if (points[at - 1] === 'process:before') continue;
+    for (const at of sampled(stepsOf(points, first, last), stepsKilled)) {
       const name = `${at}, ${points[at - 1]}`;
       const needy = await crash();
       const { reported } = await agent.killedAt(operation('apply', desired), at);

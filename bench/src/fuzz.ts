@@ -31,7 +31,7 @@ const found = await runFuzz({
   seed,
   seconds: secs,
   corpus,
-  ...(smoke ? { patience: 5, inputs: 150 } : {}),
+  ...(smoke ? { patience: 5, inputs: 50 } : {}),
   print: (text) => console.log(`  ${text}`),
 });
 for (const { name, reason, input, seed } of found) {

@@ -84,7 +84,7 @@ const ends = [
 ] as const;
 
 describe.skipIf(missing('linux') !== null)('a bench that is ended during its measurement', () => {
-  test.each(sampled(ends, 2))('a bench leaves no process and no file behind after %s', async (_, whom, signal) => {
+  test.each(sampled(ends, 1))('a bench leaves no process and no file behind after %s', async (_, whom, signal) => {
     const folder = temporary();
     const bench = await benchAtWork(folder);
     process.kill(bench[whom], signal);

@@ -5,6 +5,7 @@ import { addOperator, listSessions, webLogin } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { selfSigned } from '../../orchestrator/src/identity/certificate.ts';
 import { newOperator } from '../client.ts';
+import { someTests } from '../some-tests.ts';
 import { Tab } from './tab.ts';
 import { noBrowser, test } from './test.ts';
 
@@ -25,35 +26,38 @@ async function startEvil(received: string[]): Promise<{ url: string; server: Ser
 }
 
 describe.skipIf(reason !== null)(`the session of a browser${reason === null ? '' : ` (${reason})`}`, () => {
-  test('keeps a console session across reloads, new tabs, and a restart of the orchestrator', async ({
-    tab,
-    orchestrator,
-  }) => {
-    const { page } = tab;
-    await tab.signIn('/modules');
-    await page.getByRole(...heading('Modules')).waitFor();
-    const paths: string[] = [];
-    page.on('request', (request) => paths.push(new URL(request.url()).pathname));
-    await page.reload();
-    await page.getByRole(...heading('Modules')).waitFor();
-    await page.getByText('Live', { exact: true }).waitFor();
-    // The page sends the first requests. None of them requests the session.
-    expect(paths.filter((path) => path.startsWith('/api/v1/auth/'))).toEqual([]);
-    const opened = page.context().waitForEvent('page');
-    await page.getByRole('link', { name: 'Agents' }).click({ modifiers: ['Control'] });
-    const second = await opened;
-    await second.getByRole(...heading('Agents')).waitFor();
-    await second.close();
-    tab.watch.expects(
-      /^failed: GET .*ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
-      /ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
-    );
-    await orchestrator.kill9();
-    await orchestrator.start();
-    await page.reload();
-    await page.getByRole(...heading('Modules')).waitFor();
-    await page.getByText('Live', { exact: true }).waitFor();
-  });
+  /** These tests do not depend on each other. */
+  const testSome = someTests(test, 2, 'console sessions');
+
+  testSome(
+    'keeps a console session across reloads, new tabs, and a restart of the orchestrator',
+    async ({ tab, orchestrator }) => {
+      const { page } = tab;
+      await tab.signIn('/modules');
+      await page.getByRole(...heading('Modules')).waitFor();
+      const paths: string[] = [];
+      page.on('request', (request) => paths.push(new URL(request.url()).pathname));
+      await page.reload();
+      await page.getByRole(...heading('Modules')).waitFor();
+      await page.getByText('Live', { exact: true }).waitFor();
+      // The page sends the first requests. None of them requests the session.
+      expect(paths.filter((path) => path.startsWith('/api/v1/auth/'))).toEqual([]);
+      const opened = page.context().waitForEvent('page');
+      await page.getByRole('link', { name: 'Agents' }).click({ modifiers: ['Control'] });
+      const second = await opened;
+      await second.getByRole(...heading('Agents')).waitFor();
+      await second.close();
+      tab.watch.expects(
+        /^failed: GET .*ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
+        /ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
+      );
+      await orchestrator.kill9();
+      await orchestrator.start();
+      await page.reload();
+      await page.getByRole(...heading('Modules')).waitFor();
+      await page.getByText('Live', { exact: true }).waitFor();
+    },
+  );
 
   test('ends a console session in its page immediately when another session ends it', async ({ tab, orchestrator }) => {
     const { page } = tab;
@@ -178,22 +182,25 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     await page.getByRole(...heading('Modules')).waitFor();
   });
 
-  test('keeps a console session across a reload over plain HTTP on a loopback address', async ({ browser, stage }) => {
-    const plain = await stage.orchestrator({ flags: ['--no-tls'] });
-    const tab = await Tab.open(browser, plain);
-    await tab.page.goto(`${plain.url}/modules`);
-    const chooser = tab.page.waitForEvent('filechooser');
-    await tab.page.getByRole('button', { name: 'Open key file' }).click();
-    const pem = plain.operator.privateKey.export({ format: 'pem', type: 'pkcs8' });
-    await (await chooser).setFiles({ name: 'key.pem', mimeType: 'text/plain', buffer: Buffer.from(pem) });
-    await tab.page.getByRole(...heading('Modules')).waitFor();
-    await tab.page.reload();
-    await tab.page.getByRole(...heading('Modules')).waitFor();
-    expect(tab.watch.faults).toEqual([]);
-    await tab.close();
-  });
+  testSome(
+    'keeps a console session across a reload over plain HTTP on a loopback address',
+    async ({ browser, stage }) => {
+      const plain = await stage.orchestrator({ flags: ['--no-tls'] });
+      const tab = await Tab.open(browser, plain);
+      await tab.page.goto(`${plain.url}/modules`);
+      const chooser = tab.page.waitForEvent('filechooser');
+      await tab.page.getByRole('button', { name: 'Open key file' }).click();
+      const pem = plain.operator.privateKey.export({ format: 'pem', type: 'pkcs8' });
+      await (await chooser).setFiles({ name: 'key.pem', mimeType: 'text/plain', buffer: Buffer.from(pem) });
+      await tab.page.getByRole(...heading('Modules')).waitFor();
+      await tab.page.reload();
+      await tab.page.getByRole(...heading('Modules')).waitFor();
+      expect(tab.watch.faults).toEqual([]);
+      await tab.close();
+    },
+  );
 
-  test('keeps no connections open in hidden tabs', async ({ tab }) => {
+  testSome('keeps no connections open in hidden tabs', async ({ tab }) => {
     const { page } = tab;
     await tab.signIn('/modules');
     await page.getByText('Live', { exact: true }).waitFor();

@@ -8,7 +8,6 @@ const sharing = base.extend<{ $file: { shared: Tab } }>({
   shared: [
     async ({ browser, orchestrator }, use) => {
       const tab = await Tab.open(browser, orchestrator);
-      await tab.untraced();
       await fixApi(tab.page);
       await tab.signIn();
       await use(tab);

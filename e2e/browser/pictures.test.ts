@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import { eventually } from '../eventually.ts';
+import { someTests } from '../some-tests.ts';
 import { differenceOf, faultOf, maxDifferingPixels } from './compare-pictures.ts';
 import { test } from './fixed-tab.ts';
 import type { Tab } from './tab.ts';
@@ -71,6 +72,9 @@ const parts: readonly (readonly [width: number, path: string, within: string])[]
 ];
 
 describe.skipIf(reason !== null)(`the appearance of the console${reason === null ? '' : ` (${reason})`}`, () => {
+  /** These tests do not depend on each other. */
+  const testSome = someTests(test, 2, 'pictures');
+
   test('pages look as approved, in both themes and on a phone', async ({ fixed: tab }) => {
     const faults: (string | null)[] = [];
     for (const [name, path] of Object.entries(pages)) {
@@ -106,7 +110,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     expect(cut).toEqual({});
   });
 
-  test('leaves space around the two lines of a row on a phone', async ({ fixed: tab }) => {
+  testSome('leaves space around the two lines of a row on a phone', async ({ fixed: tab }) => {
     await tab.page.setViewportSize({ width: 390, height: 800 });
     const spaces = `[...document.querySelectorAll('[role=grid] [role=row][data-index]')].flatMap((row) => {
       const outer = row.getBoundingClientRect();
@@ -122,7 +126,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     }
   });
 
-  test('fits a phone, with targets that a finger hits', async ({ fixed: tab }) => {
+  testSome('fits a phone, with targets that a finger hits', async ({ fixed: tab }) => {
     const small: Record<string, unknown> = {};
     // The area that reacts includes what a button adds around its border or over its row. A row that opens reacts as
     // a whole, so the name in it is exempt.
@@ -150,17 +154,20 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     expect(small).toEqual({});
   });
 
-  test('opens the enrollment page at both spellings, and states that an address is unknown', async ({ fixed: tab }) => {
-    const { page } = tab;
-    await tab.go('/enrollment');
-    await page.getByRole('heading', { level: 1, name: 'Enrollment' }).waitFor();
-    expect(new URL(page.url()).pathname).toBe('/enrolment');
-    await tab.go('/nowhere');
-    await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
-    await page.getByText('Check the address, or go to the overview.').waitFor();
-  });
+  testSome(
+    'opens the enrollment page at both spellings, and states that an address is unknown',
+    async ({ fixed: tab }) => {
+      const { page } = tab;
+      await tab.go('/enrollment');
+      await page.getByRole('heading', { level: 1, name: 'Enrollment' }).waitFor();
+      expect(new URL(page.url()).pathname).toBe('/enrolment');
+      await tab.go('/nowhere');
+      await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
+      await page.getByText('Check the address, or go to the overview.').waitFor();
+    },
+  );
 
-  test('shows an example of a new module within the width of a phone', async ({ fixed: tab }) => {
+  testSome('shows an example of a new module within the width of a phone', async ({ fixed: tab }) => {
     await tab.page.setViewportSize({ width: 390, height: 800 });
     await tab.go('/modules/new');
     await tab.page.getByRole('button', { name: 'A package and its service' }).click();
@@ -169,7 +176,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     expect(await tab.page.evaluate(excess)).toBe(0);
   });
 
-  test('shows a column for wider screens on request', async ({ fixed: tab }) => {
+  testSome('shows a column for wider screens on request', async ({ fixed: tab }) => {
     await tab.go('/agents');
     const { page } = tab;
     const header = page.getByRole('columnheader', { name: 'Address' });
@@ -188,26 +195,27 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     await header.waitFor({ state: 'detached' });
   });
 
-  test('starts a wrapped fact at the top of its row, and shows the counts of the overview in even rows', async ({
-    fixed: tab,
-  }) => {
-    const { page } = tab;
-    await page.setViewportSize({ width: 390, height: 800 });
-    await tab.go('/agents/web-paris-1');
-    await tab.settled();
-    // The distance from the top of a value to the first line of its text.
-    const gaps = `[...document.querySelectorAll('#content dl dd')].map((value) => {
+  testSome(
+    'starts a wrapped fact at the top of its row, and shows the counts of the overview in even rows',
+    async ({ fixed: tab }) => {
+      const { page } = tab;
+      await page.setViewportSize({ width: 390, height: 800 });
+      await tab.go('/agents/web-paris-1');
+      await tab.settled();
+      // The distance from the top of a value to the first line of its text.
+      const gaps = `[...document.querySelectorAll('#content dl dd')].map((value) => {
       const range = document.createRange();
       range.selectNodeContents(value);
       return Math.max(...[...range.getClientRects()].slice(0, 1).map(({ top }) => top - value.getBoundingClientRect().top));
     }).filter((gap) => gap > 8)`;
-    expect(await page.evaluate(gaps)).toEqual([]);
-    await tab.go('/');
-    await tab.settled();
-    const tops = `[...document.querySelectorAll('[aria-label="Agents by sync state"] li')].map((each) => Math.round(each.getBoundingClientRect().top))`;
-    const rows = (await page.evaluate(tops)) as number[];
-    expect(rows).toHaveLength(5);
-    expect(new Set(rows).size).toBe(3);
-    expect(rows.filter((top) => top === rows[0])).toHaveLength(2);
-  });
+      expect(await page.evaluate(gaps)).toEqual([]);
+      await tab.go('/');
+      await tab.settled();
+      const tops = `[...document.querySelectorAll('[aria-label="Agents by sync state"] li')].map((each) => Math.round(each.getBoundingClientRect().top))`;
+      const rows = (await page.evaluate(tops)) as number[];
+      expect(rows).toHaveLength(5);
+      expect(new Set(rows).size).toBe(3);
+      expect(rows.filter((top) => top === rows[0])).toHaveLength(2);
+    },
+  );
 });

@@ -20,6 +20,7 @@ import { newOperator } from '../client.ts';
 import { eventually } from '../eventually.ts';
 import { operatorEnvironment } from '../person.ts';
 import { startRelay } from '../relay.ts';
+import { someTests } from '../some-tests.ts';
 import type { Orchestrator, Stage } from '../stage.ts';
 import { noBrowser, test } from './test.ts';
 
@@ -61,6 +62,9 @@ test.skipIf(reason !== null)(
 );
 
 describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` (${reason})`}`, () => {
+  /** These tests do not depend on each other. */
+  const testSome = someTests(test, 2, 'use of the console');
+
   test('the console signs in with a key file by keyboard and does not send the key', async ({
     tab,
     stage,
@@ -228,7 +232,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     ]);
   });
 
-  test('the console can be navigated by keyboard, and lists its shortcuts', async ({ tab }) => {
+  testSome('the console can be navigated by keyboard, and lists its shortcuts', async ({ tab }) => {
     const { page } = tab;
     await tab.signIn();
     await page.keyboard.press('?');
@@ -247,127 +251,127 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
   });
 
-  test('the console keeps unsaved input when the session expires and the same operator signs in again', async ({
-    tab,
-    stage,
-    orchestrator,
-  }) => {
-    const { page } = tab;
-    await tab.signIn('/modules/new');
-    const editor = page.getByRole('textbox', { name: 'Text of the new module' });
-    await editor.click();
-    await page.keyboard.insertText('name: half\nsupports: [{ platform: linux }]\n');
-    await tab.endSession();
-    const over = page.getByRole('dialog', { name: 'Your session has ended' });
-    await over.waitFor();
-    const chooser = page.waitForEvent('filechooser');
-    await over.getByRole('button', { name: 'Open key file' }).click();
-    await (await chooser).setFiles(keyFile(stage, orchestrator));
-    await over.waitFor({ state: 'hidden' });
-    await editor.click();
-    await page.keyboard.press('Control+End');
-    await page.keyboard.insertText('resources: [{ resource: { package-apt: { name: jq } } }]\n');
-    await page.keyboard.press('Control+s');
-    await page.getByRole('heading', { level: 1, name: 'half' }).waitFor();
-    expect(await orchestrator.call(getModule, { params: { name: 'half' } })).toMatchObject({
-      content: expect.stringMatching(/^name: half\n.*\nresources: .*jq.*\n$/),
-    });
-  });
+  testSome(
+    'the console keeps unsaved input when the session expires and the same operator signs in again',
+    async ({ tab, stage, orchestrator }) => {
+      const { page } = tab;
+      await tab.signIn('/modules/new');
+      const editor = page.getByRole('textbox', { name: 'Text of the new module' });
+      await editor.click();
+      await page.keyboard.insertText('name: half\nsupports: [{ platform: linux }]\n');
+      await tab.endSession();
+      const over = page.getByRole('dialog', { name: 'Your session has ended' });
+      await over.waitFor();
+      const chooser = page.waitForEvent('filechooser');
+      await over.getByRole('button', { name: 'Open key file' }).click();
+      await (await chooser).setFiles(keyFile(stage, orchestrator));
+      await over.waitFor({ state: 'hidden' });
+      await editor.click();
+      await page.keyboard.press('Control+End');
+      await page.keyboard.insertText('resources: [{ resource: { package-apt: { name: jq } } }]\n');
+      await page.keyboard.press('Control+s');
+      await page.getByRole('heading', { level: 1, name: 'half' }).waitFor();
+      expect(await orchestrator.call(getModule, { params: { name: 'half' } })).toMatchObject({
+        content: expect.stringMatching(/^name: half\n.*\nresources: .*jq.*\n$/),
+      });
+    },
+  );
 
-  test('the console tolerates a wrong clock, moves the focus on navigation, and keeps input on a click outside a dialog', async ({
-    tab,
-  }) => {
-    const { page } = tab;
-    await page.clock.setSystemTime(Date.now() + 5 * 3_600_000);
-    await tab.signIn('/operators');
-    await page
-      .getByRole('time')
-      .getByText(/now|[sm] ago/)
-      .first()
-      .waitFor();
-    await page.getByRole('link', { name: 'Maintenance' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Maintenance windows' }).waitFor();
-    await eventually('the content has the focus', async () =>
-      (await page.evaluate('document.activeElement.id')) === 'content' ? true : null,
-    );
-    await page.getByRole('button', { name: 'New window' }).first().click();
-    const dialog = page.getByRole('dialog', { name: 'New maintenance window' });
-    await dialog.getByLabel('Reason').fill('new switches');
-    await page.mouse.click(5, 5);
-    await page.keyboard.press('Control+k');
-    expect(await page.getByRole('dialog').count()).toBe(1);
-    expect(await dialog.getByLabel('Reason').inputValue()).toBe('new switches');
-  });
-
-  test('the console keeps a draft across tabs and the removal of its module, and asks before it discards a form', async ({
-    tab,
-    orchestrator,
-  }) => {
-    const { page } = tab;
-    await orchestrator.call(uploadModule, { body: { name: 'gone', content: moduleNamed('gone') } });
-    await orchestrator.call(createAssignment, { body: { name: 'it', modules: ['gone'], selector: 'role=web' } });
-    await tab.signIn('/assignments/it?tab=edit');
-    await page.getByLabel('Description').fill('half a sentence');
-    await page.getByRole('tab', { name: 'Overview' }).click();
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click();
-    expect(await page.getByLabel('Description').inputValue()).toBe('half a sentence');
-    await page.getByLabel('Description').fill('');
-    await orchestrator.call(removeAssignment, { params: { name: 'it' } });
-
-    await tab.go('/modules/gone');
-    const editor = page.getByRole('textbox', { name: 'Text of gone' });
-    await editor.click();
-    await page.keyboard.press('Control+End');
-    await page.keyboard.insertText('\n# one');
-    await page.getByRole('tab', { name: 'Order' }).click();
-    await editor.waitFor({ state: 'detached' });
-    await page.getByRole('tab', { name: 'Editor' }).click();
-    await editor.click();
-    await page.keyboard.press('Control+z');
-    expect(await editor.innerText()).not.toContain('# one');
-    await page.keyboard.press('Control+y');
-    expect(await editor.innerText()).toContain('# one');
-    tab.watch.expects(/^answered 404: GET .*\/(gone|it)/, /^console: .* status of 404 /);
-    await orchestrator.call(removeModule, { params: { name: 'gone' } });
-    await page.getByText('This module was removed').waitFor();
-    await page.keyboard.press('Control+s');
-    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-    await page.getByText('This module was removed').waitFor({ state: 'hidden' });
-    expect(await orchestrator.call(getModule, { params: { name: 'gone' } })).toMatchObject({
-      content: expect.stringMatching(/# one$/),
-    });
-    await orchestrator.call(removeModule, { params: { name: 'gone' } });
-  });
-
-  test('the console reports that the orchestrator does not respond, and reconnects without a reload', async ({
-    tab,
-    orchestrator,
-  }) => {
-    const { page } = tab;
-    await tab.signIn('/modules');
-    await page.getByText('Live', { exact: true }).waitFor();
-    const search = async (text: string) => {
+  testSome(
+    'the console tolerates a wrong clock, moves the focus on navigation, and keeps input on a click outside a dialog',
+    async ({ tab }) => {
+      const { page } = tab;
+      await page.clock.setSystemTime(Date.now() + 5 * 3_600_000);
+      await tab.signIn('/operators');
+      await page
+        .getByRole('time')
+        .getByText(/now|[sm] ago/)
+        .first()
+        .waitFor();
+      await page.getByRole('link', { name: 'Maintenance' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Maintenance windows' }).waitFor();
+      await eventually('the content has the focus', async () =>
+        (await page.evaluate('document.activeElement.id')) === 'content' ? true : null,
+      );
+      await page.getByRole('button', { name: 'New window' }).first().click();
+      const dialog = page.getByRole('dialog', { name: 'New maintenance window' });
+      await dialog.getByLabel('Reason').fill('new switches');
+      await page.mouse.click(5, 5);
       await page.keyboard.press('Control+k');
-      await page.getByRole('combobox', { name: 'Search or go to' }).fill(text);
-    };
-    // The search loads the module list, which is empty.
-    await search('meanwhile');
-    await page.getByText('No results').waitFor();
-    await page.keyboard.press('Escape');
-    tab.watch.expects(
-      /^failed: GET .*ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
-      /ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
-    );
-    await orchestrator.kill9();
-    await page.getByText('The orchestrator is not responding').waitFor();
-    await orchestrator.start();
-    await orchestrator.call(uploadModule, { body: { name: 'meanwhile', content: moduleNamed('meanwhile') } });
-    await page.getByText('The orchestrator is not responding').waitFor({ state: 'hidden' });
-    await page.getByText('Live', { exact: true }).waitFor();
-    // The module that was created during the outage appears.
-    await search('meanwhile');
-    await page.getByRole('option', { name: 'meanwhile' }).waitFor();
-  });
+      expect(await page.getByRole('dialog').count()).toBe(1);
+      expect(await dialog.getByLabel('Reason').inputValue()).toBe('new switches');
+    },
+  );
+
+  testSome(
+    'the console keeps a draft across tabs and the removal of its module, and asks before it discards a form',
+    async ({ tab, orchestrator }) => {
+      const { page } = tab;
+      await orchestrator.call(uploadModule, { body: { name: 'gone', content: moduleNamed('gone') } });
+      await orchestrator.call(createAssignment, { body: { name: 'it', modules: ['gone'], selector: 'role=web' } });
+      await tab.signIn('/assignments/it?tab=edit');
+      await page.getByLabel('Description').fill('half a sentence');
+      await page.getByRole('tab', { name: 'Overview' }).click();
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click();
+      expect(await page.getByLabel('Description').inputValue()).toBe('half a sentence');
+      await page.getByLabel('Description').fill('');
+      await orchestrator.call(removeAssignment, { params: { name: 'it' } });
+
+      await tab.go('/modules/gone');
+      const editor = page.getByRole('textbox', { name: 'Text of gone' });
+      await editor.click();
+      await page.keyboard.press('Control+End');
+      await page.keyboard.insertText('\n# one');
+      await page.getByRole('tab', { name: 'Order' }).click();
+      await editor.waitFor({ state: 'detached' });
+      await page.getByRole('tab', { name: 'Editor' }).click();
+      await editor.click();
+      await page.keyboard.press('Control+z');
+      expect(await editor.innerText()).not.toContain('# one');
+      await page.keyboard.press('Control+y');
+      expect(await editor.innerText()).toContain('# one');
+      tab.watch.expects(/^answered 404: GET .*\/(gone|it)/, /^console: .* status of 404 /);
+      await orchestrator.call(removeModule, { params: { name: 'gone' } });
+      await page.getByText('This module was removed').waitFor();
+      await page.keyboard.press('Control+s');
+      await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+      await page.getByText('This module was removed').waitFor({ state: 'hidden' });
+      expect(await orchestrator.call(getModule, { params: { name: 'gone' } })).toMatchObject({
+        content: expect.stringMatching(/# one$/),
+      });
+      await orchestrator.call(removeModule, { params: { name: 'gone' } });
+    },
+  );
+
+  testSome(
+    'the console reports that the orchestrator does not respond, and reconnects without a reload',
+    async ({ tab, orchestrator }) => {
+      const { page } = tab;
+      await tab.signIn('/modules');
+      await page.getByText('Live', { exact: true }).waitFor();
+      const search = async (text: string) => {
+        await page.keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: 'Search or go to' }).fill(text);
+      };
+      // The search loads the module list, which is empty.
+      await search('meanwhile');
+      await page.getByText('No results').waitFor();
+      await page.keyboard.press('Escape');
+      tab.watch.expects(
+        /^failed: GET .*ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
+        /ERR_(CONNECTION|INCOMPLETE|EMPTY|SOCKET|TUNNEL)/,
+      );
+      await orchestrator.kill9();
+      await page.getByText('The orchestrator is not responding').waitFor();
+      await orchestrator.start();
+      await orchestrator.call(uploadModule, { body: { name: 'meanwhile', content: moduleNamed('meanwhile') } });
+      await page.getByText('The orchestrator is not responding').waitFor({ state: 'hidden' });
+      await page.getByText('Live', { exact: true }).waitFor();
+      // The module that was created during the outage appears.
+      await search('meanwhile');
+      await page.getByRole('option', { name: 'meanwhile' }).waitFor();
+    },
+  );
 
   test('the orchestrator refuses requests from a page with another origin', async ({ tab, orchestrator, stage }) => {
     const agent = await stage.agent(orchestrator, 'web-1', { flags: ['--config', terminals(stage)] });

@@ -11,6 +11,12 @@ import { PageWatch } from './watch.ts';
 /** Directory for traces, screenshots, and logs of failed tests. */
 const failures = join(root, '.cache/browser-failures');
 
+/**
+ * Whether to record a trace of each test for Playwright's trace viewer. The trace stores a snapshot of the page at each
+ * action, which takes longer than the actions.
+ */
+const isTraced = process.env.MUSTER_TRACE !== undefined;
+
 /** A browser tab with an orchestrator's console. Records errors on the page. */
 export class Tab {
   readonly page: Page;
@@ -38,7 +44,7 @@ export class Tab {
     });
     // Milliseconds. Only actions that hang reach this limit, because the machine may be busy.
     context.setDefaultTimeout(300_000);
-    await context.tracing.start({ snapshots: true });
+    if (isTraced) await context.tracing.start({ snapshots: true });
     const page = await context.newPage();
     const watch = await PageWatch.start(page, () => orchestrator.url);
     return new Tab(context, page, watch, orchestrator);
@@ -106,24 +112,19 @@ export class Tab {
     return await this.#context.newPage();
   }
 
-  /** Stops the trace, which stores a snapshot of the page at each check and takes longer than the checks. */
-  async untraced(): Promise<void> {
-    await this.#context.tracing.stop();
-  }
-
-  /** Saves the report, the screenshot of the page, and the trace of a failed test. */
+  /** Saves the report, the screenshot of the page, and the trace, if there is one, of a failed test. */
   async keep(test: string, report: string): Promise<void> {
     const folder = join(failures, test.replaceAll(/[^\w]+/g, '-').slice(0, 100));
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'report.txt'), `${this.watch.faults.join('\n')}\n\n${report}`);
     await this.page.screenshot({ path: join(folder, 'page.png'), timeout: 5000 }).catch(() => {});
-    await this.#context.tracing.stop({ path: join(folder, 'trace.zip') }).catch(() => {});
+    if (isTraced) await this.#context.tracing.stop({ path: join(folder, 'trace.zip') }).catch(() => {});
     const text = await this.page
       .locator('body')
       .innerText({ timeout: 5000 })
       .catch(() => '');
     console.error(`the page shows:\n${text.slice(0, 3000)}`);
-    console.error(`the report, the screenshot, and the trace of the failed test are in ${folder}`);
+    console.error(`the report and the screenshot of the failed test are in ${folder}; MUSTER_TRACE=1 adds a trace`);
   }
 
   async close(): Promise<void> {

@@ -61,7 +61,7 @@ describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null
     await stage.end();
   });
 
-  test.each(sampled(roles, 3, process.env.MUSTER_EVERY_ROLE !== undefined))(
+  test.each(sampled(roles, 1, process.env.MUSTER_EVERY_ROLE !== undefined))(
     'a machine applies $name as planned, and its removal leaves nothing behind',
     { timeout: 300_000 },
     async ({ name, parameters, shows, expected, stays = [] }) => {

@@ -4,6 +4,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
 import { madeCertificate } from '../../agent/src/converge/test/made-certificates.ts';
+import { sampled } from '../../lib/test/sampled.ts';
 import { root } from '../../tools/suite/cli.ts';
 import { Stage } from '../harness.ts';
 import { reaches } from './network.ts';
@@ -14,9 +15,14 @@ import { noHosts } from './test.ts';
 /** Applies the sites in `examples/sites` to bare machines, uses and changes them, and removes them. */
 
 const reason = noHosts();
+/** `npm test` applies one site, selected at random; `npm run soak -- kill-steps` applies all. */
+const sites = sampled(['web-application', 'single-binary'] as const, 1);
 const why = reason === null ? '' : ` (${reason})`;
+const describeSite = (site: (typeof sites)[number], define: () => void) => {
+  if (sites.includes(site)) describe.skipIf(reason !== null)(`examples/sites/${site}${why}`, define);
+};
 
-describe.skipIf(reason !== null)(`examples/sites/web-application${why}`, () => {
+describeSite('web-application', () => {
   const stage = new Stage();
   const domain = 'notes.example.org';
   const key = sshKey();
@@ -177,7 +183,7 @@ while (my $client = $server->accept) {
 }
 `);
 
-describe.skipIf(reason !== null)(`examples/sites/single-binary${why}`, () => {
+describeSite('single-binary', () => {
   const stage = new Stage();
   let host: SiteHost;
   let values: { beacon: { version: string; clients: string[] } & Values[string] };

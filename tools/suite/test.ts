@@ -1,6 +1,7 @@
 // Runs the checks and the three test tiers, for `npm test`. Runs all of them even if one fails. The last line is the
 // summary `N passed, N failed[, N skipped]`. Arguments select the steps to run.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { checks } from '../checks/names.ts';
@@ -10,6 +11,9 @@ import { type Outcome, verdict } from './test-summary.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const scratch = openScratch();
+// Selects what this run tests of long lists; see lib/test/sampled.ts. `npm run soak -- kill-steps` tests everything.
+process.env.MUSTER_SAMPLE_SEED ??= String(randomInt(2 ** 32));
+console.log(`samples: MUSTER_SAMPLE_SEED=${process.env.MUSTER_SAMPLE_SEED}`);
 
 type Act = () => Promise<Omit<Outcome, 'step'>>;
 

@@ -12,8 +12,8 @@ import { snapshotTree } from './test/tree.ts';
  * trace.
  */
 
-/** `npm run soak -- kill-steps` tries ten times as many modules. */
-const runs = (count: number) => (process.env.MUSTER_EVERY_STEP === undefined ? count : 10 * count);
+/** `npm run soak -- kill-steps` tries twenty times as many modules. */
+const runs = (count: number) => (process.env.MUSTER_EVERY_STEP === undefined ? count : 20 * count);
 
 const paths = ['/a', '/a/b', '/a/b/c', '/a/b/d', '/a/e', '/f', '/g/h/i', '/g/h'];
 const mode = fc.constantFrom('0600', '0644', '0755', '4750');
@@ -168,7 +168,7 @@ describe('random modules', () => {
           removeDirectory(home);
         }
       }),
-      { numRuns: runs(100) },
+      { numRuns: runs(50) },
     );
   });
 
@@ -235,7 +235,7 @@ describe('random modules', () => {
           removeDirectory(home);
         }
       }),
-      { numRuns: runs(50) },
+      { numRuns: runs(25) },
     );
   });
 });

@@ -346,7 +346,7 @@ describe('an agent that is cut off at any step', () => {
       .map((point, i): JournalStep => ({ point, nth: points.slice(0, i + 1).filter((one) => one === point).length }))
       .filter(({ point }) => isStep(point));
     expect(steps.length).toBeGreaterThan(5);
-    for (const at of sampled(steps, 12)) {
+    for (const at of sampled(steps, 6)) {
       await begin();
       const { reported } = await agent.killedAt(operation('apply', desired()), at);
       expect([at, reported.finished.status, statuses(reported.results)]).toEqual([

@@ -69,7 +69,7 @@ function expectComplete(reported: Reported, died: string): void {
 const stepsOf = (total: number) =>
   sampled(
     Array.from({ length: total }, (_, i) => i + 1),
-    8,
+    4,
   );
 
 describe('an agent that is killed at a durable step', () => {

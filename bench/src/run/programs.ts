@@ -72,7 +72,7 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
   },
   'kill-steps': {
     program: 'kill-steps',
-    what: 'programs killed at every kill point; `npm test` covers a sample',
+    what: 'programs killed at every kill point, and all other cases of which `npm test` covers a sample',
   },
   roles: {
     program: 'roles',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../test/databases/databases.ts';
 import { type Domain, type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { removeAgent, setStatus } from './agents/agents.ts';
 import { putOneTag } from './agents/tags.ts';
@@ -9,7 +9,7 @@ import { submitOperation } from './operations/operations.ts';
 
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
 
-describeDatabases('the latest drift of each agent', (fixture) => {
+describeAnyDatabase('the latest drift of each agent', (fixture) => {
   let seq = 0;
   const report = ({ links, now }: Domain, agent: Key, id: string, drifted: boolean) =>
     links.reported(

@@ -1,6 +1,6 @@
 import { orchestratorMessageSchema } from '@muster/protocol/wire';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf } from '../../test/domain.ts';
 import { getOperation } from '../../test/reading.ts';
 import { uploadModule } from './modules/modules.ts';
@@ -21,7 +21,7 @@ supports: [{ platform: linux }]
 verify: [{ tcp: { port: 22, host: gateway } }]
 `;
 
-describeDatabases('verifications after an apply', (fixture) => {
+describeAnyDatabase('verifications after an apply', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;

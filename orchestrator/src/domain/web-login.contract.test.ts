@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../test/databases/databases.ts';
 import { type Key, newAdmin, newKey, openDomain } from '../../test/domain.ts';
 import { defineQuery } from '../store/query.ts';
 import { listAudit } from './audit/audit.ts';
@@ -15,7 +15,7 @@ const code = (promise: Promise<unknown>) =>
   );
 const codes = defineQuery('codes', (db) => db.selectFrom('web_login_codes').selectAll());
 
-describeDatabases('web sign-in', (fixture) => {
+describeAnyDatabase('web sign-in', (fixture) => {
   const open = async (tokenLifeSecs = 3600) => {
     const domain = await openDomain(fixture, { tokenLifeSecs });
     const { key, actor } = await newAdmin(domain);

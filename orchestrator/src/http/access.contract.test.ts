@@ -1,6 +1,6 @@
 import { apiPrefix, type Route, routes } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../test/databases/databases.ts';
 import { newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
@@ -110,7 +110,7 @@ function* faultsOf(route: Route): Generator<[why: string, asked: RequestParts, s
   yield ['a body over the cap', { payload: `"${'x'.repeat(route.bodyLimit ?? 1024 * 1024)}"` }, 413];
 }
 
-describeDatabases('access', (fixture) => {
+describeAnyDatabase('access', (fixture) => {
   const stores = samplesFixture(fixture);
   const open = async () => {
     const api = await openApi(fixture, await stores.open());

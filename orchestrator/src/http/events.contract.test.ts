@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../../../lib/src/clock.ts';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { exampleHandlers } from '../../test/app-fixture.ts';
 import { happen, placeAll } from '../../test/audit.ts';
-import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
+import { type DatabaseFixture, describeAnyDatabase } from '../../test/databases/databases.ts';
 import { type Domain, type Key, connect as letIn, newAdmin, newKey, openDomain } from '../../test/domain.ts';
 import { setStatus } from '../domain/agents/agents.ts';
 import { pruneAudit } from '../domain/audit/audit-retention.ts';
@@ -147,7 +147,7 @@ async function follow({ url, token }: Opened, query = '', headers: Record<string
 }
 const upTo = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
-describeDatabases('live events', (fixture) => {
+describeAnyDatabase('live events', (fixture) => {
   test('sends events with their data when they are added to the chain', async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { bearer } from '../../test/app-fixture.ts';
-import { describeDatabases } from '../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../test/databases/databases.ts';
 import { newAgent } from '../../test/domain.ts';
 import { realApiFixture } from '../../test/real-api.ts';
 import { sampleAt, samplesFixture } from '../../test/samples.ts';
 import { removeAgent, setStatus } from '../domain/agents/agents.ts';
 
-describeDatabases('samples over HTTP', (fixture) => {
+describeAnyDatabase('samples over HTTP', (fixture) => {
   const stores = samplesFixture(fixture);
   const openApi = realApiFixture();
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { bearer, testApp, tokens } from '../../test/app-fixture.ts';
-import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
+import { type DatabaseFixture, describeAnyDatabase } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { setStatus } from '../domain/agents/agents.ts';
 import { putOneTag } from '../domain/agents/tags.ts';
@@ -78,7 +78,7 @@ async function open(fixture: DatabaseFixture) {
   return { domain, context, actor, agent, ask, execute };
 }
 
-describeDatabases('operations over HTTP', (fixture) => {
+describeAnyDatabase('operations over HTTP', (fixture) => {
   test('waits for operations, or returns their URL immediately', async () => {
     const { ask, execute } = await open(fixture);
     const waited = ask('POST', '/agents/web-1/apply', { modules: ['m'] });

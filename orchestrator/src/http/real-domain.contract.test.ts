@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
 import { anyRequest, type BadRequest, badBodies, badParams, badQueries } from '../../test/bad-input.ts';
-import { describeDatabases } from '../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../test/databases/databases.ts';
 import { type Domain, newAgent, newKey, reportsOf, resultOf } from '../../test/domain.ts';
 import { consume, placedEvent } from '../../test/placed-events.ts';
 import { moduleText, type RealApi, realApiFixture } from '../../test/real-api.ts';
@@ -89,7 +89,7 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
 const nameOf = ({ path, example }: Route): string =>
   path.startsWith('/modules') ? 'm' : (example.params?.name ?? 'base');
 
-describeDatabases('the API', (fixture) => {
+describeAnyDatabase('the API', (fixture) => {
   const stores = samplesFixture(fixture);
   test('responds on each route according to its schema', async () => {
     const opened = await open(fixture, await stores.open());

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { describeDatabases } from '../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../test/databases/databases.ts';
 import { newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
@@ -11,7 +11,7 @@ import type { AppOptions } from './app.ts';
 const wrongSignature = '0'.repeat(128);
 const openApi = realApiFixture();
 
-describeDatabases('recorded refusals', (fixture) => {
+describeAnyDatabase('recorded refusals', (fixture) => {
   const stores = samplesFixture(fixture);
   const opened: RealApi[] = [];
   afterEach(async () => {

@@ -5,7 +5,7 @@ import { MusterError } from '@muster/protocol';
 import { Client } from 'pg';
 import { expect, test, vi } from 'vitest';
 import { happen, placeAll } from '../../test/audit.ts';
-import { describeDatabases } from '../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../test/databases/databases.ts';
 import { type Key, newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
@@ -20,7 +20,7 @@ const openApi = realApiFixture();
 
 const allTags = defineQuery('test/all tags', (db) => db.selectFrom('agent_tags').selectAll());
 
-describeDatabases('removed operator', (fixture) => {
+describeAnyDatabase('removed operator', (fixture) => {
   const stores = samplesFixture(fixture);
   async function open() {
     const api = await openApi(fixture, await stores.open());

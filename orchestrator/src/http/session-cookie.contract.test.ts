@@ -1,6 +1,6 @@
 import { apiPrefix } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../test/databases/databases.ts';
 import { realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
 
@@ -13,7 +13,7 @@ type Headers = Record<string, string>;
 /** Headers of a write request from one of the console's pages. */
 const page: Headers = { origin: 'http://muster.example', 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
 
-describeDatabases('the cookie of a console session', (fixture) => {
+describeAnyDatabase('the cookie of a console session', (fixture) => {
   const stores = samplesFixture(fixture);
 
   const open = async () => {

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, inject } from 'vitest';
+import { isSampling, sampled, seededRandom } from '../../../lib/test/sampled.ts';
 import type { Database } from '../../src/store/database.ts';
 import type { DatabaseKind } from '../../src/store/dialect.ts';
 import { migrations as allMigrations } from '../../src/store/migrations/index.ts';
@@ -49,11 +50,31 @@ function migratedSqlite(): Buffer {
   }
 }
 
+type Suite = (fixture: DatabaseFixture) => void;
+
+const suites: Readonly<Record<DatabaseKind, (name: string, suite: Suite) => void>> = {
+  sqlite: describeSqlite,
+  postgres: describePostgres,
+};
+
 /**
  * Registers a suite once for each database. If PostgreSQL cannot run, the suite for PostgreSQL is skipped with the
  * reason; with `CI=true`, it fails.
  */
-export function describeDatabases(name: string, suite: (fixture: DatabaseFixture) => void): void {
+export function describeDatabases(name: string, suite: Suite): void {
+  for (const describeOn of Object.values(suites)) describeOn(name, suite);
+}
+
+/**
+ * Registers a suite whose tests do not depend on how a database stores rows or resolves conflicts: in `npm test` for one
+ * database, which the seed of the run selects, otherwise for each database.
+ */
+export function describeAnyDatabase(name: string, suite: Suite): void {
+  const kinds = sampled(['sqlite', 'postgres'] as const, 1, !isSampling(), seededRandom(name));
+  for (const kind of kinds) suites[kind](name, suite);
+}
+
+function describeSqlite(name: string, suite: Suite): void {
   describe(`${name} on sqlite`, () => {
     let directory = '';
     let count = 0;
@@ -88,7 +109,9 @@ export function describeDatabases(name: string, suite: (fixture: DatabaseFixture
       },
     });
   });
+}
 
+function describePostgres(name: string, suite: Suite): void {
   describe(`${name} on postgres`, () => {
     const shared = inject('postgres');
     const databases: Databases | null = 'missing' in shared ? null : databasesOn(shared.url);

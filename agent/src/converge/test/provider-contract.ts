@@ -26,7 +26,7 @@ interface Kills {
   deadly?: (point: string) => boolean;
   /** Minimum number of steps at which to kill the agent. */
   steps: number;
-  /** Number of these steps that `npm test` samples; default: 4. */
+  /** Number of these steps that `npm test` samples; default: 2. */
   sample?: number;
 }
 
@@ -132,7 +132,7 @@ async function expectRestored(ground: Ground): Promise<void> {
 /** Returns a sample of the steps at which to kill the agent. */
 async function deadlySteps(
   { agent }: Ground,
-  { deadly = () => true, steps, sample = 4 }: Kills,
+  { deadly = () => true, steps, sample = 2 }: Kills,
   resources: ResolvedResource[],
 ): Promise<JournalStep[]> {
   const { points } = await agent.killedAt(operation('apply', resources), 0);

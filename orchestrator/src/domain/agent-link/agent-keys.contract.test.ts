@@ -1,7 +1,7 @@
 import type { Hello } from '@muster/protocol/wire';
 import { keyStatementBytes } from '@muster/protocol/wire';
 import { expect, test } from 'vitest';
-import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
+import { type DatabaseFixture, describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { connect, helloOf, type Key, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { removeAgent, setStatus } from '../agents/agents.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -43,7 +43,7 @@ async function open(fixture: DatabaseFixture) {
   return { domain, actor, first, said, hello, rotations };
 }
 
-describeDatabases('agent keys', (fixture) => {
+describeAnyDatabase('agent keys', (fixture) => {
   test('accepts the previous key until the stated time after a key change', async () => {
     const { domain, first, said, hello, rotations } = await open(fixture);
     const second = await newKey();

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation, getState } from '../../../test/reading.ts';
 import { setStatus } from '../agents/agents.ts';
@@ -20,7 +20,7 @@ const instance = '01'.repeat(16);
 /** Waits for the event-loop turn in which hints are delivered. */
 const hintsDelivered = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
+async function open(fixture: Parameters<Parameters<typeof describeAnyDatabase>[1]>[0]) {
   const domain = await openDomain(fixture);
   const { actor } = await newAdmin(domain);
   const agent = await newAgent(domain, actor, 'web-1');
@@ -48,7 +48,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   return { domain, context: domain.context, actor, agent, submit, execute, readsOf };
 }
 
-describeDatabases('dispatch of newly queued operations', (fixture) => {
+describeAnyDatabase('dispatch of newly queued operations', (fixture) => {
   test('dispatches to all agents in one event-loop turn with one write and no reads', async () => {
     const { domain, context, actor, agent, submit, readsOf } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
@@ -121,7 +121,7 @@ describeDatabases('dispatch of newly queued operations', (fixture) => {
   });
 });
 
-describeDatabases('an apply that changes nothing', (fixture) => {
+describeAnyDatabase('an apply that changes nothing', (fixture) => {
   const asItWas = () => [resultOf({ action: 'none', status: 'unchanged' })];
 
   test('skips the comparison with applied state when the previous apply had the same desired state', async () => {
@@ -192,7 +192,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
   });
 });
 
-describeDatabases('a resource with a condition that the machine decides', (fixture) => {
+describeAnyDatabase('a resource with a condition that the machine decides', (fixture) => {
   const conditioned = `name: conditioned
 supports: [{ platform: linux }]
 resources:

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { archiveOf, inPieces } from '../../../test/archives.ts';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf } from '../../../test/domain.ts';
 import { getOperation } from '../../../test/reading.ts';
 import { uploadFolder } from '../modules/modules.ts';
@@ -17,7 +17,7 @@ resources:
   - resource: { file-unix: { path: /opt/app, source: files/app.bin } }
 `;
 
-describeDatabases('contents for agents', (fixture) => {
+describeAnyDatabase('contents for agents', (fixture) => {
   async function open() {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
+import { type DatabaseFixture, describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { type Database, withOverrides } from '../../store/database.ts';
 import { agentsByIds } from '../../store/queries/agents/agents.ts';
@@ -47,7 +47,7 @@ async function listed(context: Context) {
   return { page: items.map((json) => JSON.parse(String(json))), all };
 }
 
-describeDatabases('agents in memory', (fixture) => {
+describeAnyDatabase('agents in memory', (fixture) => {
   test('shows every change to an agent once the write has returned', async () => {
     const { domain } = await openAlone(fixture);
     const { context, links } = domain;

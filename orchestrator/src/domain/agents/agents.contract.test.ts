@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
 import { agentsInTurns, getAgent, listAgentPage, listAgents, removeAgent, setStatus } from './agents.ts';
@@ -16,7 +16,7 @@ const advertised = { agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) }
 
 const all = { limit: 100, offset: 0 };
 
-describeDatabases('agents', (fixture) => {
+describeAnyDatabase('agents', (fixture) => {
   test('gives a pending agent a permanent name when it is approved', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;

@@ -3,7 +3,7 @@ import { MusterError } from '@muster/protocol';
 import { announcementSigned, readAnnouncement } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../../test/domain.ts';
 import { MemoryAnnouncer } from '../../../test/memory-announcer.ts';
 import { rawPublicKey } from '../../identity/ed25519-key.ts';
@@ -33,7 +33,7 @@ const refusal = (promise: Promise<unknown>) =>
     (error: unknown) => (error instanceof MusterError ? error : Promise.reject(error)),
   );
 
-describeDatabases('discovery', (fixture) => {
+describeAnyDatabase('discovery', (fixture) => {
   test('sends a signed announcement on each network, and records an event', async () => {
     const { domain, actor, announcer, discover, sentEvents } = await open(fixture);
     const answer = await discover(actor);

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { connect, type Domain, type Key, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
 import { toJson } from '../../store/json-text.ts';
@@ -36,7 +36,7 @@ async function transitions({ context }: Domain): Promise<string[]> {
     .reverse();
 }
 
-describeDatabases('agents that disconnect and reconnect', (fixture) => {
+describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
   test('records once that an agent is lost after the grace period, and once that it has returned', async () => {
     const { domain, actor, watch } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');

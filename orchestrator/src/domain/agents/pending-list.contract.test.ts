@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { connect, type Domain, type Key, newAdmin, newKey, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
 import { listAgents, setStatus } from './agents.ts';
@@ -8,7 +8,7 @@ import { deletedAfterSecs } from './pending-list.ts';
 
 const day = 86_400_000;
 
-describeDatabases('pending agents', (fixture) => {
+describeAnyDatabase('pending agents', (fixture) => {
   /** Connects a new agent, and disconnects it unless `stays` is set. */
   const come = async (domain: Domain, ip: string, { stays = false } = {}): Promise<{ key: Key; admitted: boolean }> => {
     const key = await newKey();

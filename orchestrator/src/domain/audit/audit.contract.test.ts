@@ -3,7 +3,7 @@ import type { ChainedEvent } from '@muster/protocol/http';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { happen, placeAll } from '../../../test/audit.ts';
-import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
+import { type DatabaseFixture, describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { close, joined } from '../../../test/replicas.ts';
 import { chainRows } from '../../store/queries/audit.ts';
@@ -61,7 +61,7 @@ async function openWith(fixture: DatabaseFixture, events: number): Promise<Domai
   return domain;
 }
 
-describeDatabases('the audit log', (fixture) => {
+describeAnyDatabase('the audit log', (fixture) => {
   describe('the chain', () => {
     test('chains all events without gaps, so that the export can be verified', async () => {
       const domain = await openWith(fixture, 1203);

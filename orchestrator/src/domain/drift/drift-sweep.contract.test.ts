@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import {
   connect,
   type Domain,
@@ -70,7 +70,7 @@ describe('decide', () => {
   });
 });
 
-describeDatabases('the drift sweep', (fixture) => {
+describeAnyDatabase('the drift sweep', (fixture) => {
   let seq = 0;
   let sweeps: DriftSweep[] = [];
   beforeEach(() => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { withOverrides } from '../../store/database.ts';
 import { setStatus } from '../agents/agents.ts';
@@ -14,7 +14,7 @@ import { listReconcile } from './reconcile.ts';
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
 const names = ['a1', 'a2', 'a3', 'a4'] as const;
 
-describeDatabases('the pages of a walk over the agents that need attention', (fixture) => {
+describeAnyDatabase('the pages of a walk over the agents that need attention', (fixture) => {
   /** Opens four agents whose last apply failed, and counts the queries that read all agents or match a selector. */
   const open = async () => {
     const domain = await openDomain(fixture);

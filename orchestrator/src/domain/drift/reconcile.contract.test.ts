@@ -2,7 +2,7 @@ import type { ResourceResult } from '@muster/protocol';
 import type { OffReason } from '@muster/protocol/http';
 import { syncStateOf } from '@muster/protocol/sync-state';
 import { describe, expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import {
   connect,
   type Key,
@@ -34,7 +34,7 @@ const moved = (from: string, more: Partial<ResourceResult> = {}) =>
   resultOf({ status: 'would_change', action: 'update', changes: [{ field: 'content', from, to: 'x' }], ...more });
 const other = (from: string) => moved(from, { identity: '/other' });
 
-describeDatabases('agents that are not in their desired state', (fixture) => {
+describeAnyDatabase('agents that are not in their desired state', (fixture) => {
   const open = async (...names: string[]) => {
     const domain = await openDomain(fixture);
     const { context, links } = domain;

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { createCensus, takeCensus } from './fleet-counts.ts';
 
-describeDatabases('fleet census', (fixture) => {
+describeAnyDatabase('fleet census', (fixture) => {
   test('counts agents and operations at most every ten seconds', async () => {
     const domain = await openDomain(fixture);
     const census = createCensus(domain.context);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { sampleAt, samplesFixture } from '../../../test/samples.ts';
 import { removeAgent, setStatus } from '../agents/agents.ts';
@@ -8,7 +8,7 @@ import { createMetrics } from './metrics.ts';
 
 const retention = 7200;
 
-describeDatabases('metrics', (fixture) => {
+describeAnyDatabase('metrics', (fixture) => {
   const stores = samplesFixture(fixture);
   async function open() {
     const domain = await openDomain(fixture);

@@ -1,7 +1,7 @@
 import type { ResourceResult } from '@muster/protocol';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation, getState } from '../../../test/reading.ts';
 import { bind, defineQuery } from '../../store/query.ts';
@@ -19,7 +19,7 @@ const resources = defineQuery('resources', (db) => db.selectFrom('operation_reso
 const losePayloads = defineQuery('lose payloads', (db) => db.deleteFrom('operation_payloads'));
 const dayMs = 86_400_000;
 
-describeDatabases('retention', (fixture) => {
+describeAnyDatabase('retention', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
 import { archiveOf, inPieces } from '../../../test/archives.ts';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf } from '../../../test/domain.ts';
 import { defineQuery } from '../../store/query.ts';
 import { submitOperation } from '../operations/operations.ts';
@@ -25,7 +25,7 @@ const folder = (more: Parameters<typeof archiveOf>[0] = []) =>
   ]);
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-describeDatabases('folders of modules', (fixture) => {
+describeAnyDatabase('folders of modules', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);

@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { orderModules } from './module-order.ts';
 import { uploadModule } from './modules.ts';
@@ -21,7 +21,7 @@ resources:
 `;
 const base = 'name: base\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /b } } }]\n';
 
-describeDatabases('module order', (fixture) => {
+describeAnyDatabase('module order', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);

@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import type { Agent } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { getAgent } from '../agents/agents.ts';
 import { currentDesiredSet } from '../operations/resolve-agent.ts';
@@ -18,7 +18,7 @@ parameters: { text: { type: string, default: none } }
 `;
 const requiring = (...names: string[]) => `requires: [${names.map((name) => `{ module: ${name} }`).join(', ')}]`;
 
-describeDatabases('modules that require others', (fixture) => {
+describeAnyDatabase('modules that require others', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;

@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { getAgent } from '../agents/agents.ts';
 import { currentDesiredSet } from '../operations/resolve-agent.ts';
@@ -21,7 +21,7 @@ resources:
   - resource: { file-unix: { path: /ntp, content: "\${{ param.servers | join(' ') }} \${{ param.options | json }} \${{ param.user }}" } }
 `;
 
-describeDatabases('values of parameters', (fixture) => {
+describeAnyDatabase('values of parameters', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;

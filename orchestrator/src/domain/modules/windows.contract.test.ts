@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { parseSelector } from '@muster/protocol/selector';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
 import {
@@ -23,7 +23,7 @@ const code = (promise: Promise<unknown>) =>
   );
 const web = { tags: { role: 'web' }, attributes: { distro: 'debian' } };
 
-describeDatabases('maintenance windows', (fixture) => {
+describeAnyDatabase('maintenance windows', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);

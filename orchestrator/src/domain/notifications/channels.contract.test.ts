@@ -1,6 +1,6 @@
 import { maskedSecret } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../../test/domain.ts';
 import { SecretKeys } from '../../identity/secret-keys.ts';
 import { channels } from '../../store/queries/channels.ts';
@@ -29,7 +29,7 @@ const webhook = {
   config: { url: `https://u:${secret}@hooks.example/x?k=${secret}`, secret },
 };
 
-describeDatabases('channels', (fixture) => {
+describeAnyDatabase('channels', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);

@@ -1,6 +1,6 @@
 import { notifyingEvents } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { consume, placedEvent } from '../../../test/placed-events.ts';
 import { putOneTag } from '../agents/tags.ts';
@@ -23,7 +23,7 @@ const hook = (name: string) => ({
   config: { webhook_url: 'https://d.example/x' },
 });
 
-describeDatabases('notifications', (fixture) => {
+describeAnyDatabase('notifications', (fixture) => {
   const open = async () => {
     const domain = await openDomain(fixture);
     const { actor, key } = await newAdmin(domain);

@@ -2,7 +2,7 @@ import type { ResourceResult } from '@muster/protocol';
 import type { OperationMessage, Report } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
+import { type DatabaseFixture, describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getState } from '../../../test/reading.ts';
 import { createAgentLinks } from '../agent-link/agent-link-service.ts';
@@ -54,7 +54,7 @@ const resultFor = (
 const well = { action: 'create', status: 'changed' } as const;
 const skipped = { action: 'none', status: 'skipped', message: 'cancelled' } as const;
 
-describeDatabases('applied state', (fixture) => {
+describeAnyDatabase('applied state', (fixture) => {
   test('drops a script without undo from applied state when no module declares it', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');

@@ -1,6 +1,6 @@
 import { MusterError, type ResourceResult as Result } from '@muster/protocol';
 import { expect, test, vi } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { connect, type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { awaitRun, getOperation, getOutput, getRun, getState, wholeOperation } from '../../../test/reading.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
@@ -43,7 +43,7 @@ resources:
 
 const instance = '01'.repeat(16);
 
-async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
+async function open(fixture: Parameters<Parameters<typeof describeAnyDatabase>[1]>[0]) {
   const domain = await openDomain(fixture);
   const { actor } = await newAdmin(domain);
   const agent = await newAgent(domain, actor, 'web-1');
@@ -73,7 +73,7 @@ async function execute(
   return message;
 }
 
-describeDatabases('operations', (fixture) => {
+describeAnyDatabase('operations', (fixture) => {
   test('processes an operation from request to result', async () => {
     const all = await open(fixture);
     const { domain, context, agent, submit } = all;
@@ -461,7 +461,7 @@ describeDatabases('operations', (fixture) => {
   });
 });
 
-describeDatabases('drift', (fixture) => {
+describeAnyDatabase('drift', (fixture) => {
   test('compares a machine with its last successful apply, and reports drift once', async () => {
     const all = await open(fixture);
     const { domain, context, actor, submit } = all;
@@ -505,7 +505,7 @@ describeDatabases('drift', (fixture) => {
   });
 });
 
-describeDatabases('modules and assignments', (fixture) => {
+describeAnyDatabase('modules and assignments', (fixture) => {
   test('keeps every module revision, and refuses to remove a module that is in use', async () => {
     const { context, actor } = await open(fixture);
     await uploadModule(context, actor, 'motd', motd('two\n'));
@@ -593,7 +593,7 @@ describeDatabases('modules and assignments', (fixture) => {
   });
 });
 
-describeDatabases('runs', (fixture) => {
+describeAnyDatabase('runs', (fixture) => {
   const assign = (all: { domain: Domain; actor: Actor }, more = {}) =>
     createAssignment(all.domain.context, all.actor, { name: 'base', modules: ['motd'], selector: 'role=web', ...more });
 

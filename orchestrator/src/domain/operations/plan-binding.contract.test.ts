@@ -1,6 +1,6 @@
 import { endedStale, MusterError } from '@muster/protocol';
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { awaitRun, getOperation, getRun } from '../../../test/reading.ts';
 import { withOverrides } from '../../store/database.ts';
@@ -26,7 +26,7 @@ const fileModule = (name: string, content = 'hi\n') =>
 
 const planDigest = 'ab'.repeat(32);
 
-async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
+async function open(fixture: Parameters<Parameters<typeof describeAnyDatabase>[1]>[0]) {
   const domain = await openDomain(fixture);
   const { context } = domain;
   const { actor } = await newAdmin(domain);
@@ -63,7 +63,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   return { domain, context, actor, agent, submit, execute, plan, run };
 }
 
-describeDatabases('plan binding', (fixture) => {
+describeAnyDatabase('plan binding', (fixture) => {
   test('binds an apply to the planned desired state, and sends the agent the plan digest', async () => {
     const { context, submit, execute, plan } = await open(fixture);
     const plan_id = await plan();

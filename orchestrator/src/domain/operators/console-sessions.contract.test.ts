@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { expect, test, vi } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { challengeKey, type Domain, type Key, newAdmin, newKey, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
 import { addOperator, removeOperator } from './operators.ts';
@@ -41,7 +41,7 @@ async function consoleHashOf(domain: Domain, key: Key): Promise<string> {
 
 const live = async (domain: Domain, hash: string) => (await domain.signIn.find(hash)) as Session;
 
-describeDatabases('console sessions', (fixture) => {
+describeAnyDatabase('console sessions', (fixture) => {
   const hour = 3_600_000;
 
   test('replaces the sign-in token with a console session that is not valid as a token', async () => {

@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { signInBytes } from '@muster/protocol/sign-in';
 import { expect, test, vi } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import {
   challengeKey,
   connect,
@@ -36,7 +36,7 @@ const code = (promise: Promise<unknown>) =>
 
 const all = { limit: 100, offset: 0 };
 
-describeDatabases('sign-in', (fixture) => {
+describeAnyDatabase('sign-in', (fixture) => {
   test('exchanges a signed nonce for a session token', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);

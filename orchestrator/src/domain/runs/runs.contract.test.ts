@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { expect, test, vi } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { connect, type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { awaitRun, getOperation, getRun } from '../../../test/reading.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
@@ -56,7 +56,7 @@ function withReads(
 }
 
 async function open(
-  fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0],
+  fixture: Parameters<Parameters<typeof describeAnyDatabase>[1]>[0],
   count = 1,
   assignment: Partial<Parameters<typeof createAssignment>[2]> = {},
 ) {
@@ -106,7 +106,7 @@ async function open(
   return { domain, context, actor, agents, start, execute, untilWork, outcomes, events };
 }
 
-describeDatabases('runs on named agents', (fixture) => {
+describeAnyDatabase('runs on named agents', (fixture) => {
   const openNamed = async (count: number) => {
     const opened = await open(fixture, count, { selector: 'role=nobody' });
     const { domain, context, actor, agents } = opened;
@@ -186,7 +186,7 @@ describeDatabases('runs on named agents', (fixture) => {
   });
 });
 
-describeDatabases('runs in waves', (fixture) => {
+describeAnyDatabase('runs in waves', (fixture) => {
   test('limits the number of agents in progress, and ends the run after the last agent', async () => {
     const { domain, context, agents, start, execute, untilWork } = await open(fixture, 4);
     const id = await start({ batch: '50%' });
@@ -535,7 +535,7 @@ describeDatabases('runs in waves', (fixture) => {
   });
 });
 
-describeDatabases('window-only and audit assignments', (fixture) => {
+describeAnyDatabase('window-only and audit assignments', (fixture) => {
   test('sets declared parameters and sends their values to the machine', async () => {
     const { context, actor, agents, execute } = await open(fixture);
     const templated = `name: t

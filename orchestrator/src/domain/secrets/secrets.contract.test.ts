@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { parseModule } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
-import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
+import { type DatabaseFixture, describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getOperation, getOutput, getRun } from '../../../test/reading.ts';
 import { SecretKeys } from '../../identity/secret-keys.ts';
@@ -75,7 +75,7 @@ async function sent({ links, context }: Domain, nodeId: string, operationId: str
 
 const hour = 3_600_000;
 
-describeDatabases('secrets', (fixture) => {
+describeAnyDatabase('secrets', (fixture) => {
   test('creates, changes, and removes secrets, and never shows their values', async () => {
     const { context, actor, domain, plain, version } = await open(fixture);
     const now = new Date(domain.clock.now()).toISOString();

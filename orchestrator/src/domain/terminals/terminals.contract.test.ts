@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { MusterError } from '@muster/protocol';
 import { expect, test, vi } from 'vitest';
-import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
+import { type DatabaseFixture, describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import {
   defaultRules,
@@ -25,7 +25,7 @@ import { pruneTerminals } from './terminal-retention.ts';
 import { deleteExpiredTickets, TerminalTickets } from './terminal-tickets.ts';
 import type { TerminalAsker } from './terminals.ts';
 
-describeDatabases('terminals', (fixture) => {
+describeAnyDatabase('terminals', (fixture) => {
   const openTerminals = terminalsFixture();
 
   async function open(given: DatabaseFixture, rules: Partial<TerminalRules> = {}) {
