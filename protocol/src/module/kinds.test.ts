@@ -222,6 +222,7 @@ describe('kinds', () => {
 
   test.each([
     ['file-unix', 'path: /a, symlink: ../b'],
+    ['file-unix', 'path: /a, copy_of: /b, mode: "0600"'],
     ['file-unix', 'path: /a, content_base64: "AAE="'],
     ['json-unix', 'path: /a, pointer: /b, value: false'],
     ['json-unix', 'path: /a, pointer: /b, ensure: absent'],
@@ -289,6 +290,8 @@ describe('kinds', () => {
     ['package-pip', 'name: a, virtualenv: /v, index_url: "https://x.example/${HOME}"', 'must not contain quotes'],
     ['file-unix', 'path: /a, content: b, content_base64: ""', 'cannot be combined with content; keep only one'],
     ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be combined with symlink; keep only one'],
+    ['file-unix', 'path: /a, content: b, copy_of: /c', 'cannot be combined with content; keep only one'],
+    ['file-unix', 'path: /a, copy_of: c', 'must be an absolute path'],
     ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],
     ['file-unix', 'path: /a, validate: "true"', 'must contain "%", which represents the file with the new content'],
     ['file-unix', 'path: /a, symlink: ""', 'must not be empty'],

@@ -101,6 +101,26 @@ const subjects: Subject[] = [
     moved: ['content'],
   },
   {
+    name: 'file-unix, a copy of a small file, then of a large one',
+    prepare(root) {
+      writeFileSync(`${root}/f`, 'before\n', { mode: 0o640 });
+      writeFileSync(`${root}/small`, 'one\n');
+      writeFileSync(`${root}/large`, Buffer.alloc(5 * 1024 * 1024, 'two\n'));
+    },
+    desired: (root) => file(`${root}/f`, { copy_of: `${root}/small`, mode: '0600', ...owner }),
+    changed: (root) => file(`${root}/f`, { copy_of: `${root}/large` }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'two\n'),
+    moved: ['content'],
+  },
+  {
+    name: 'file-unix, a copy of a large file, in a new directory',
+    prepare: (root) => writeFileSync(`${root}/large`, Buffer.alloc(5 * 1024 * 1024, 'two\n')),
+    desired: (root) => file(`${root}/new/f`, { copy_of: `${root}/large` }),
+    changed: (root) => file(`${root}/new/f`, { content: 'x', mode: '0600' }),
+    tamper: (root) => writeFileSync(`${root}/new/f`, Buffer.alloc(5 * 1024 * 1024, 'one\n')),
+    moved: ['content'],
+  },
+  {
     name: 'file-unix, whose content is written once',
     prepare: () => {},
     desired: (root) => file(`${root}/f`, { content: 'first\n', if_exists: 'keep', mode: '0600' }),

@@ -38,6 +38,9 @@ export const fileKinds = {
       content,
       content_base64: text('The whole content, as base64', format.base64),
       source: formatted('Path of a file in the module’s folder that has the whole content', filePath),
+      copy_of: formatted('Absolute path of another file of the machine whose content is copied', format.unixFile, {
+        pattern: '^/',
+      }),
       symlink: text(
         'Target of a symbolic link to create instead of a file',
         format.allOf(format.notEmpty, format.noNul),
@@ -58,7 +61,7 @@ export const fileKinds = {
     sourced: 'file',
     normalise: normaliseMode,
     exclusive: [
-      ['content', 'template', 'content_base64', 'source', 'symlink'],
+      ['content', 'template', 'content_base64', 'source', 'copy_of', 'symlink'],
       ['symlink', 'mode'],
       ['symlink', 'validate'],
       ['symlink', 'if_exists'],
