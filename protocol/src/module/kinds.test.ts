@@ -26,7 +26,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   'file-windows': ["path: 'C:\\Data\\A.txt', content: x, ensure: present", 'path:c:\\data\\a.txt'],
   'directory-unix': [
-    'path: /srv/www/, source: www, purge: true, owner: www-data, group: www-data, mode: "2775", ensure: present',
+    'path: /srv/www/, source: www, purge: true, recursive: true, owner: www-data, group: www-data, mode: "2775", file_mode: "0664", ensure: present',
     'path:/srv/www',
   ],
   'directory-windows': ['path: "c:/Data", ensure: present', 'path:c:\\data'],
@@ -291,6 +291,7 @@ describe('kinds', () => {
     ['file-unix', 'path: /a, content: b, content_base64: ""', 'cannot be combined with content; keep only one'],
     ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be combined with symlink; keep only one'],
     ['file-unix', 'path: /a, content: b, copy_of: /c', 'cannot be combined with content; keep only one'],
+    ['directory-unix', 'path: /a, file_mode: "0644"', 'requires recursive: add it'],
     ['file-unix', 'path: /a, copy_of: c', 'must be an absolute path'],
     ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],
     ['file-unix', 'path: /a, validate: "true"', 'must contain "%", which represents the file with the new content'],

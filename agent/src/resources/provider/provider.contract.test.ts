@@ -259,6 +259,19 @@ const subjects: Subject[] = [
     ignored: /^\/app\/\.git\//,
   },
   {
+    name: 'directory-unix, with everything below',
+    prepare(root) {
+      mkdirSync(`${root}/d/sub`, { recursive: true });
+      writeFileSync(`${root}/d/sub/f`, 'theirs\n', { mode: 0o640 });
+      writeFileSync(`${root}/d/g`, 'theirs\n', { mode: 0o755 });
+      symlinkSync('g', `${root}/d/link`);
+    },
+    desired: (root) => directory(`${root}/d`, { recursive: true, mode: '0750', file_mode: '0644', ...owner }),
+    changed: (root) => directory(`${root}/d`, { recursive: true, mode: '0700' }),
+    tamper: (root) => chmodSync(`${root}/d/sub/f`, 0o600),
+    moved: ['recursive'],
+  },
+  {
     name: 'directory-unix, created',
     prepare: () => {},
     desired: (root) => directory(`${root}/new/deep/d`, { mode: '2750', ...owner }),

@@ -86,6 +86,13 @@ export const fileKinds = {
     required: { path: formatted('Absolute path', format.unixDirectory, { pattern: '^/' }) },
     optional: {
       source: formatted('Path of a directory in the module’s folder, from which the files are copied', filePath),
+      recursive: boolean(
+        'Whether owner and group apply to all files and directories below, mode to the directories, and file_mode to the files',
+      ),
+      file_mode: {
+        ...mode,
+        declared: mode.declared.meta({ description: 'Permissions of all files below, without set-ID bits' }),
+      },
       purge: boolean('Whether everything that no resource declares is removed from the directory'),
       owner,
       group,
@@ -94,10 +101,13 @@ export const fileKinds = {
     },
     space: 'path',
     sourced: 'directory',
+    needs: { file_mode: 'recursive' },
     canonical: format.withoutClosingSlash,
     normalise: (body) => {
       body.path = format.withoutClosingSlash(String(body.path));
       normaliseMode(body);
+      const octal = typeof body.file_mode === 'string' ? format.octalMode(body.file_mode) : null;
+      if (octal !== null) body.file_mode = octal;
     },
   }),
   'directory-windows': defineKind({
