@@ -11,7 +11,7 @@ interface Declared {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-const contents = ['content', 'content_base64', 'source', 'template', 'symlink'];
+const contents = ['content', 'content_base64', 'source', 'copy_of', 'template', 'symlink'];
 
 const hasContent = ({ body }: Declared): boolean => contents.some((field) => body[field] != null);
 

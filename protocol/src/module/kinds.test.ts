@@ -29,7 +29,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   'file-windows': ["path: 'C:\\Data\\A.txt', content: x, ensure: present", 'path:c:\\data\\a.txt'],
   'directory-unix': [
-    'path: /srv/www/, source: www, purge: true, owner: www-data, group: www-data, mode: "2775", ensure: present',
+    'path: /srv/www/, source: www, purge: true, recursive: true, owner: www-data, group: www-data, mode: "2775", file_mode: "0664", ensure: present',
     'path:/srv/www',
   ],
   'directory-windows': ['path: "c:/Data", ensure: present', 'path:c:\\data'],
@@ -151,7 +151,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   locale: ['name: de_DE.UTF-8, charset: UTF-8, default: true, ensure: present', 'locale:de_DE.utf8'],
   'certificate-acme': [
-    'path: /etc/ssl/a, domains: [a.example.org], directory: "https://acme.example.org/d", agree_terms: true, email: a@example.org, webroot: /srv, renew_before: 20, key_type: rsa-2048, owner: root, group: root, key_mode: "0640", revoke: false, ensure: present',
+    'path: /etc/ssl/a, domains: [a.example.org], directory: "https://acme.example.org/d", agree_terms: true, email: a@example.org, eab_key_id: kid-1, eab_hmac_key: AAECAwQFBgcICQoLDA0ODxAREhM, webroot: /srv, renew_before: 20, key_type: rsa-2048, owner: root, group: root, key_mode: "0640", revoke: false, ensure: present',
     'certificate-acme:/etc/ssl/a',
   ],
   'certificate-file': [
@@ -229,6 +229,7 @@ describe('kinds', () => {
 
   test.each([
     ['file-unix', 'path: /a, symlink: ../b'],
+    ['file-unix', 'path: /a, copy_of: /b, mode: "0600"'],
     ['file-unix', 'path: /a, content_base64: "AAE="'],
     ['json-unix', 'path: /a, pointer: /b, value: false'],
     ['json-unix', 'path: /a, pointer: /b, ensure: absent'],
@@ -328,6 +329,19 @@ describe('kinds', () => {
     ['package-pip', 'name: a, virtualenv: /v, index_url: "https://x.example/${HOME}"', 'must not contain quotes'],
     ['file-unix', 'path: /a, content: b, content_base64: ""', 'cannot be combined with content; keep only one'],
     ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be combined with symlink; keep only one'],
+    ['file-unix', 'path: /a, content: b, copy_of: /c', 'cannot be combined with content; keep only one'],
+    ['directory-unix', 'path: /a, file_mode: "0644"', 'requires recursive: add it'],
+    [
+      'certificate-acme',
+      'path: /a, domains: [a.example], directory: "https://a.example/d", agree_terms: true, webroot: /w, eab_key_id: k, eab_hmac_key: "a b"',
+      'must be at least 16 bytes as base64url',
+    ],
+    [
+      'certificate-acme',
+      'path: /a, domains: [a.example], directory: "https://a.example/d", agree_terms: true, webroot: /w, eab_key_id: k',
+      'requires eab_hmac_key: add it',
+    ],
+    ['file-unix', 'path: /a, copy_of: c', 'must be an absolute path'],
     ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],
     ['file-unix', 'path: /a, validate: "true"', 'must contain "%", which represents the file with the new content'],
     ['file-unix', 'path: /a, symlink: ""', 'must not be empty'],

@@ -5,7 +5,16 @@ import { removeEmptyDirectory } from '../../resources/directory-unix/directory-u
 import type { Json, Provider } from '../../resources/provider/provider.ts';
 import { conditionOf, satisfied } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';
-import { ancestors, type Decision, decide, type Observation, planStep, type Step, StepsState } from '../plan/plan.ts';
+import {
+  ancestors,
+  changedPaths,
+  type Decision,
+  decide,
+  type Observation,
+  planStep,
+  type Step,
+  StepsState,
+} from '../plan/plan.ts';
 import { maxResultDelayMs, type Progress } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 import { endStep } from './trigger-immediately.ts';
@@ -108,8 +117,10 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
     // A resource whose path is below a future link, refers to the same file, or is created by another resource can only
     // be observed after that other resource has been applied.
     const path = provider.path(step.resource);
-    if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((part) => changed.has(part))) break;
-    if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
+    const needed = [...(path === null ? [] : [path]), ...(provider.reads?.(step.resource) ?? [])];
+    const isChanged = (each: string) => [each, ...ancestors(each)].some((part) => changed.has(part));
+    if (changed.size > 0 && needed.some(isChanged)) break;
+    for (const each of changedPaths(step)) changed.add(each);
     const intent = progress.operation.intents.get(position) ?? null;
     const isConditional = step.resource.only_if !== undefined && intent === null;
     // The condition must be checked after all earlier changes.

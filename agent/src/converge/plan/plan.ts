@@ -132,6 +132,8 @@ export class StepsState {
   readonly #failed: Map<string, string>;
   readonly #removed: Set<string>;
   readonly #made: Set<string>;
+  /** Paths whose file or link a step changes. */
+  readonly #touched: Set<string>;
   readonly #blocked: ReadonlyMap<string, string>;
   /** Results of the steps that ran early because a resource triggered them immediately, by key. */
   readonly #early = new Map<string, Acted>();
@@ -161,6 +163,7 @@ export class StepsState {
     this.#failed = new Map(from === undefined ? undefined : from.#failed);
     this.#removed = new Set(from === undefined ? undefined : from.#removed);
     this.#made = new Set(from === undefined ? undefined : from.#made);
+    this.#touched = new Set(from === undefined ? undefined : from.#touched);
     this.#maySupply = new Map(from === undefined ? undefined : from.#maySupply);
     this.#toDependents = new Map(from === undefined ? undefined : from.#toDependents);
     this.#makers = new Map(from === undefined ? undefined : from.#makers);
@@ -226,6 +229,7 @@ export class StepsState {
       const isWide = provider.brings(step.resource).length > 0;
       this.#makers.set(step.resource.key, { label: labelOf(step.resource), isWide });
     }
+    for (const each of changedPaths(step)) this.#touched.add(each);
     const ensure = decision.difference.changes.find(({ field }) => field === 'ensure');
     if (path === null || ensure === undefined) return;
     if (ensure.to === 'absent') {
@@ -317,6 +321,7 @@ export class StepsState {
       succeeded: record?.succeeded ?? null,
       willBeRemoved: (path) => this.#removed.has(path),
       willBeThere: (path) => this.#made.has(path),
+      willChange: (path) => [path, ...ancestors(path)].some((part) => this.#touched.has(part)),
       willContain: (directory) => [...this.#made].some((path) => path.startsWith(`${directory}/`)),
     };
   }
@@ -410,6 +415,15 @@ export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> 
     for (const ancestor of ancestors(path)) declared.add(ancestor);
   }
   return declared;
+}
+
+/** Returns the paths of the files and links that a change of the resource replaces, without its own directory. */
+export function changedPaths({ resource }: Pick<Step, 'resource'>): string[] {
+  const provider = providerOf(resource.type);
+  if (provider === null || resource.type === 'directory-unix') return [];
+  const path = provider.path(resource);
+  const read = new Set(provider.reads?.(resource) ?? []);
+  return [...(path === null ? [] : [path]), ...watchedPaths(resource).filter((each) => !read.has(each))];
 }
 
 /** Returns the paths of all files that belong to resources, and every directory above them. */

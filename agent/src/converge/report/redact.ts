@@ -31,12 +31,25 @@ export function pathsWithSecrets(
   records: Iterable<ManagedRecord>,
 ): ReadonlySet<unknown> {
   const all = [...resources, ...[...records].flatMap(({ resource, succeeded }) => [resource, succeeded])];
-  return new Set(
-    all.flatMap((resource) => {
-      if (resource === null || resource.sensitive_fields.length === 0) return [];
-      return Object.hasOwn(resource.body, 'path') ? [(resource.body as { path?: unknown }).path] : [];
-    }),
+  const bodies = all.flatMap((resource): Placed[] =>
+    resource === null ? [] : [{ ...(resource.body as Placed), isSensitive: resource.sensitive_fields.length > 0 }],
   );
+  const paths = new Set<unknown>(
+    bodies.flatMap(({ isSensitive, path }) => (isSensitive && path != null ? [path] : [])),
+  );
+  // A copy of a copy may be listed before its original.
+  const copies = bodies.filter(({ copy_of, path }) => copy_of != null && path != null);
+  for (let known = -1; known < paths.size; ) {
+    known = paths.size;
+    for (const { copy_of, path } of copies) if (paths.has(copy_of)) paths.add(path);
+  }
+  return paths;
+}
+
+interface Placed {
+  path?: unknown;
+  copy_of?: unknown;
+  isSensitive?: boolean;
 }
 
 /**

@@ -32,8 +32,14 @@ export interface Pebble {
 
 export const hasPebble = (): boolean => spawnSync('sh', ['-c', 'command -v pebble']).status === 0;
 
-/** @param recordsFile file with one TXT record per line: the name and the value, separated by a space */
-export async function startPebble(recordsFile: string | null = null): Promise<Pebble> {
+/**
+ * @param recordsFile file with one TXT record per line: the name and the value, separated by a space
+ * @param externalAccounts HMAC keys by key identifier; if given, the authority refuses accounts without such a binding
+ */
+export async function startPebble(
+  recordsFile: string | null = null,
+  externalAccounts: Readonly<Record<string, string>> | null = null,
+): Promise<Pebble> {
   const folder = temporaryDirectory();
   const authority = await madeCertificate('Test authority of TLS', null, null);
   const own = await madeCertificate('localhost', authority, ['localhost', '127.0.0.1']);
@@ -59,7 +65,7 @@ export async function startPebble(recordsFile: string | null = null): Promise<Pe
   };
   const proofs = new EventEmitter();
   const web = await serve(() => pebble);
-  const listening = await listen(folder, (web.address() as AddressInfo).port, dns.address().port);
+  const listening = await listen(folder, (web.address() as AddressInfo).port, dns.address().port, externalAccounts);
   pebble.directory = `${listening.url}/dir`;
   let line = '';
   listening.child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
@@ -81,13 +87,21 @@ interface Listening {
  * Starts the authority. Retries with other ports, because another program may take a free port before the authority
  * listens on it.
  */
-async function listen(folder: string, httpPort: number, dnsPort: number): Promise<Listening> {
+async function listen(
+  folder: string,
+  httpPort: number,
+  dnsPort: number,
+  externalAccounts: Readonly<Record<string, string>> | null,
+): Promise<Listening> {
   for (let attempt = 1; ; attempt++) {
     const [port, management, tlsPort] = [await freePort(), await freePort(), await freePort()];
     const config = {
       ...{ listenAddress: `127.0.0.1:${port}`, managementListenAddress: `127.0.0.1:${management}` },
       ...{ certificate: `${folder}/tls.pem`, privateKey: `${folder}/tls.key` },
       ...{ httpPort, tlsPort, ocspResponderURL: '' },
+      ...(externalAccounts === null
+        ? {}
+        : { externalAccountBindingRequired: true, externalAccountMACKeys: externalAccounts }),
     };
     writeFileSync(`${folder}/config.json`, JSON.stringify({ pebble: config }));
     const child = spawn('pebble', ['-config', `${folder}/config.json`, '-dnsserver', `127.0.0.1:${dnsPort}`], {

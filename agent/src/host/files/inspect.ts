@@ -7,7 +7,6 @@ import {
   opendirSync,
   openSync,
   read,
-  readdirSync,
   readlinkSync,
   readSync,
   type Stats,
@@ -300,6 +299,45 @@ export function listDirectory(walk: PathWalk, path: string, limit: number): stri
   }
 }
 
+export interface ListedEntry extends Ownership {
+  name: string;
+  type: 'file' | 'directory' | 'other';
+}
+
+/**
+ * Lists the entries of a directory with their status, sorted by name. Does not follow links.
+ * @returns the entries, and the device of the directory; null if there are more than `limit`
+ */
+export function statusesIn(
+  walk: PathWalk,
+  path: string,
+  limit: number,
+): { device: number; entries: ListedEntry[] } | null {
+  const directory = walk.open(path, 'null');
+  if (directory === null) return { device: 0, entries: [] };
+  try {
+    const open = opendirSync(directory.self);
+    try {
+      const names = namesUpTo(open, limit)?.sort() ?? null;
+      if (names === null) return null;
+      const entries = names.flatMap((name): ListedEntry[] => {
+        const stats = lstatSync(directory.child(name), { throwIfNoEntry: false });
+        if (stats === undefined) return [];
+        const { uid, gid, mode } = stats;
+        const type = stats.isDirectory() ? 'directory' : stats.isFile() ? 'file' : 'other';
+        return [{ name, type, uid, gid, mode: mode & 0o7777 }];
+      });
+      return { device: lstatSync(`${directory.self}/.`).dev, entries };
+    } finally {
+      open.closeSync();
+    }
+  } catch (error) {
+    throw hostFailure(error, `list ${path}`);
+  } finally {
+    walk.release(directory);
+  }
+}
+
 /** Reports whether the inspected directory still exists and is empty. */
 export function isEmptyDirectory(
   walk: PathWalk,
@@ -309,10 +347,20 @@ export function isEmptyDirectory(
   const directory = walk.open(path, 'null');
   if (directory === null) return false;
   try {
-    return inspectOpen(directory).stamp === seen.stamp && readdirSync(directory.self).length === 0;
+    return inspectOpen(directory).stamp === seen.stamp && isEmpty(directory);
   } catch (error) {
     throw hostFailure(error, `list ${path}`);
   } finally {
     walk.release(directory);
+  }
+}
+
+/** Reads one name only, because a user may have added many. */
+function isEmpty(directory: OpenDirectory): boolean {
+  const open = opendirSync(directory.self);
+  try {
+    return open.readSync() === null;
+  } finally {
+    open.closeSync();
   }
 }

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { HostFailure } from '../../host/failure.ts';
 import { HttpFailure, type HttpReply, httpCall } from '../../host/network/http-get.ts';
 import type { Machine } from '../provider/provider.ts';
-import { signedRequest } from './jws.ts';
+import { type ExternalAccount, externalBinding, signedRequest } from './jws.ts';
 
 /** Requests to a certificate authority that speaks ACME (RFC 8555). Its answers are not trusted. */
 
@@ -136,9 +136,10 @@ export class Authority {
 
   /**
    * Signs in, and creates the account if it does not exist.
+   * @param external the account to bind a new account to; null if the authority requires none
    * @throws HostFailure
    */
-  async signIn(email: string | null): Promise<void> {
+  async signIn(email: string | null, external: ExternalAccount | null): Promise<void> {
     const reply = await this.#call('read the directory', { method: 'GET', url: this.#directory.href });
     if (reply.status !== 200)
       throw new HostFailure(
@@ -146,9 +147,11 @@ export class Authority {
       );
     this.#urls = parsed(reply.body.toString('utf8'));
     const contact = email === null ? [] : [`mailto:${email}`];
-    const { location, answer } = await this.#signed('open an account', this.#urlIn(this.#urls, 'newAccount'), {
+    const url = this.#urlIn(this.#urls, 'newAccount');
+    const { location, answer } = await this.#signed('open an account', url, {
       termsOfServiceAgreed: true,
       contact,
+      ...(external === null ? {} : { externalAccountBinding: externalBinding(external, this.key, url) }),
     });
     if (location === null) throw this.#wrong('opened an account without a URL');
     this.#account = location;
@@ -227,7 +230,7 @@ export class Authority {
     }
     if (type === 'externalAccountRequired')
       return new Refused(
-        `${this.host} accepts only accounts that were opened elsewhere, which is not supported: ${words}`,
+        `${this.host} accepts only accounts that were opened there beforehand: declare \`eab_key_id\` and \`eab_hmac_key\`: ${words}`,
         status,
         type,
       );

@@ -133,6 +133,8 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
     directory: 'text',
     agree_terms: 'boolean',
     email: 'text?',
+    eab_key_id: 'text?',
+    eab_hmac_key: 'text?',
     webroot: 'text?',
     dns_script: 'text?',
     renew_before: 'integer?',

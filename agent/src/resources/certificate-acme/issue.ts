@@ -32,12 +32,14 @@ const pem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem
 
 /** Returns the authority, with the account key that is kept in the data directory. */
 export async function signedIn({ body }: Declared, machine: Machine): Promise<Authority> {
-  const name = nameOf('account', body.directory);
+  const { directory, eab_key_id: keyId, eab_hmac_key: hmacKey } = body;
+  // Each external account has an account of its own.
+  const name = nameOf('account', keyId == null ? directory : `${directory} ${keyId}`);
   const kept = machine.privateFiles.read(name);
   const key = kept === null ? newAccountKey() : createPrivateKey(kept);
   if (kept === null) machine.privateFiles.write(name, pem(key));
-  const authority = new Authority(body.directory, key, machine);
-  await authority.signIn(body.email ?? null);
+  const authority = new Authority(directory, key, machine);
+  await authority.signIn(body.email ?? null, keyId == null || hmacKey == null ? null : { keyId, hmacKey });
   return authority;
 }
 

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
 /** Signs requests of ACME (RFC 8555) with an ECDSA key (ES256 of RFC 7518). */
 
@@ -37,4 +37,23 @@ export function signedRequest(
   const content = payload === null ? '' : base64url(JSON.stringify(payload));
   const signature = sign('sha256', Buffer.from(`${header}.${content}`), { key, dsaEncoding: 'ieee-p1363' });
   return JSON.stringify({ protected: header, payload: content, signature: base64url(signature) });
+}
+
+/** An account that was opened at the authority beforehand. */
+export interface ExternalAccount {
+  keyId: string;
+  /** As base64url. */
+  hmacKey: string;
+}
+
+/**
+ * Returns the proof that the holder of the account key may use an external account: the public key, signed with the
+ * HMAC key (RFC 8555, section 7.3.4).
+ * @param url the URL of the request that carries the proof
+ */
+export function externalBinding({ keyId, hmacKey }: ExternalAccount, key: KeyObject, url: string): object {
+  const header = base64url(JSON.stringify({ alg: 'HS256', kid: keyId, url }));
+  const payload = base64url(JSON.stringify(jwkOf(key)));
+  const signature = createHmac('sha256', Buffer.from(hmacKey, 'base64url')).update(`${header}.${payload}`);
+  return { protected: header, payload, signature: signature.digest('base64url') };
 }

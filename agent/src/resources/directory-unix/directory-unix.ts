@@ -1,7 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { errnoOf, HostFailure, hostFailure, NotADirectory } from '../../host/failure.ts';
-import { asCreated, decideOwnership, exposes, mayInheritAcl } from '../../host/files/decide-ownership.ts';
+import { HostFailure, NotADirectory } from '../../host/failure.ts';
+import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
 import {
   type Inspected,
   inodeOf,
@@ -11,10 +11,8 @@ import {
   listDirectory,
   type Ownership,
 } from '../../host/files/inspect.ts';
-import { setDirectoryOwnership } from '../../host/files/ownership.ts';
-import { checkPath, type OpenDirectory } from '../../host/files/path-walk.ts';
+import { checkPath } from '../../host/files/path-walk.ts';
 import { removeDirectory } from '../../host/files/remove.ts';
-import { makeDirectoryIn } from '../../host/files/temporary-path.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import {
   allTouched,
@@ -29,6 +27,19 @@ import {
   touchOwnership,
 } from '../provider/ownership.ts';
 import { type Machine, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import {
+  type BelowBefore,
+  type BelowEntry,
+  belowChange,
+  checkRecursive,
+  entriesBelow,
+  entriesToRestore,
+  type RestorableEntries,
+  rememberBelow,
+  restoreBelow,
+  setBelow,
+} from './below.ts';
+import { createdMode, make, object } from './place.ts';
 import {
   checkEntries,
   checkPurge,
@@ -54,6 +65,10 @@ export interface SeenDirectory {
   foreign?: ForeignEntry[];
   /** The purged entries that a removal restores. */
   missing?: PurgedEntry[];
+  /** The entries below whose owner or permissions change; listed only if the resource is recursive. */
+  below?: BelowEntry[];
+  /** The entries below that a removal restores. */
+  restorable?: RestorableEntries;
   /** Whether the directory is empty; checked only if a user may have moved it to this path. */
   isEmpty?: boolean;
 }
@@ -62,13 +77,11 @@ export interface SeenDirectory {
 export type DirectoryBefore =
   | { was: 'absent' }
   /** `inode` identifies the directory that had this owner. It is absent in records from release 0.1 or earlier. */
-  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[] } & OwnershipBefore);
+  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[]; below?: BelowBefore[] } & OwnershipBefore);
 
 type Declared = ResolvedResource<'directory-unix'>;
 const pathOf = (resource: Declared): string => resource.body.path;
 
-const createdMode = 0o755;
-const object = { type: 'directory' } as const;
 /**
  * Maximum number of entries to list. A directory with more entries counts as not empty.
  */
@@ -85,6 +98,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     path: 'text',
     source: 'text?',
     purge: 'boolean?',
+    recursive: 'boolean?',
+    file_mode: 'text?',
     owner: 'text?',
     group: 'text?',
     mode: 'text?',
@@ -96,6 +111,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
   check(resource) {
     checkPath(pathOf(resource));
     if (resource.body.purge === true) checkPurge(pathOf(resource));
+    checkRecursive(resource);
   },
 
   observe(resource, _circumstances, machine) {
@@ -108,7 +124,9 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const isFresh = machine.freshDirectories.has(body.path);
     const isPurged = body.purge === true && body.ensure !== 'absent' && seen.found.type === 'directory';
     const purged = isPurged ? { foreign: foreignEntries(body.path, machine) } : {};
-    return { ...seen, ...purged, ...(isFresh ? { found: { type: 'absent' } } : {}) };
+    const isRecursive = body.recursive === true && body.ensure !== 'absent' && seen.found.type === 'directory';
+    const below = isRecursive ? { below: entriesBelow(resource, machine) } : {};
+    return { ...seen, ...purged, ...below, ...(isFresh ? { found: { type: 'absent' } } : {}) };
   },
 
   diff(resource, seen, circumstances) {
@@ -132,6 +150,9 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     if (here === null) changes.unshift({ field: 'ensure', from: 'absent', to: 'present' });
     const purge = purgeChange(seen.foreign ?? []);
     changes.push(...purge.changes);
+    // Entries that are purged need no owner.
+    const below = belowChange(seen.below ?? [], seen.foreign ?? [], circumstances);
+    changes.push(...below.changes);
     if (changes.length === 0) return nothing();
     if (circumstances.purpose !== 'drift') checkEntries(found, seen.foreign ?? []);
     if (here !== null && circumstances.purpose !== 'drift')
@@ -139,7 +160,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     return {
       action: here === null ? 'create' : 'update',
       changes,
-      diff: purge.diff,
+      diff: purge.diff === null && below.diff === null ? null : `${purge.diff ?? ''}${below.diff ?? ''}`,
       ...(ownership.awaits.length === 0 ? {} : { awaits: ownership.awaits }),
     };
   },
@@ -154,7 +175,9 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const changing = new Set(difference.changes.map(({ field }) => field));
     const { foreign = [] } = seen;
     const purged = foreign.length > 0 ? { purged: await rememberEntries(foreign, record.purged ?? [], machine) } : {};
-    const owned = { ...record, ...purged };
+    const entries = seen.below ?? [];
+    const below = entries.length > 0 ? { below: await rememberBelow(entries, record.below ?? [], machine) } : {};
+    const owned = { ...record, ...purged, ...below };
     const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
     const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
     return isOwnerNew ? { ...touched, inode: inodeOf(found) } : touched;
@@ -178,10 +201,11 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const found = seen.found.type === 'directory' ? seen.found : null;
     await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
     removeEntries(seen.foreign ?? [], machine);
+    await setBelow(seen.below ?? [], machine);
     return {};
   },
 
-  observeForRemoval(resource, before, machine) {
+  async observeForRemoval(resource, before, machine) {
     const path = pathOf(resource);
     let seen: SeenDirectory;
     try {
@@ -196,8 +220,12 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       return { ...seen, found: { type: 'absent' } };
     if (before.was === 'absent' && seen.found.type === 'directory')
       return { ...seen, holds: contents(pathOf(resource), machine) };
-    if (before.was === 'absent' || before.purged === undefined) return seen;
-    return { ...seen, missing: missingEntries(before.purged, machine) };
+    if (before.was === 'absent') return seen;
+    return {
+      ...seen,
+      ...(before.purged === undefined ? {} : { missing: missingEntries(before.purged, machine) }),
+      ...(before.below === undefined ? {} : { restorable: await entriesToRestore(before.below, machine) }),
+    };
   },
 
   diffRemoval(resource, before, seen, circumstances) {
@@ -228,10 +256,15 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     if (found.type !== 'directory') throw wrongType(path, found);
     const target = ownershipBack(before, found);
     const names = { from: seen.ownership, owner: before.ownerName, group: before.groupName };
-    const changes = [...ownershipChanges(found, target, names), ...restored];
-    if (changes.length === 0) return nothing('already in its original state');
+    const { paths = [], kept = 0 } = seen.restorable ?? {};
+    const below: FieldChange[] =
+      paths.length === 0 ? [] : [{ field: 'recursive', from: null, to: `${countOf(paths.length)} as before` }];
+    const changes = [...ownershipChanges(found, target, names), ...restored, ...below];
+    const left = kept === 0 ? [] : [`${countOf(kept)} stay as they are, because their content has changed`];
+    if (changes.length === 0) return nothing(['already in its original state', ...left].join('; '));
     if (inodeOf(found) !== before.inode) refuseExposure(path, seen, target);
-    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+    const message = ['restores the original state', ...left].join('; ');
+    return { action: 'remove', changes, diff: null, message };
   },
 
   async remove(resource, before, seen, _difference, machine) {
@@ -243,11 +276,14 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       return {};
     }
     const now = seen.found.type === 'directory' ? seen.found : null;
+    await restoreBelow(before.below ?? [], machine);
     await make(path, now, ownershipBack(before, now), machine);
     await restoreEntries(seen.missing ?? [], machine, (below, target) => make(below, null, target, machine));
     return {};
   },
 });
+
+const countOf = (count: number): string => (count === 1 ? '1 entry below' : `${count} entries below`);
 
 const recordOf = (
   found: Extract<Inspected, { type: 'directory' }>,
@@ -332,55 +368,6 @@ function leftIn(
 
 const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Ownership =>
   decideOwnership(recordedOwnership(before, found), found, object, asCreated(before.mode));
-
-/** @param found null if the directory is missing, or the agent created it only as a parent */
-async function make(
-  path: string,
-  found: Extract<Inspected, { type: 'directory' }> | null,
-  target: Ownership,
-  machine: Machine,
-): Promise<void> {
-  try {
-    const { isNew, mayInherit } = await machine.walk.within(path, 'make', async (parent, name) => {
-      machine.changedDirectory(parent.path);
-      const mayInherit = mayInheritAcl(parent, target);
-      if (found !== null) return { isNew: false, mayInherit };
-      try {
-        await makeDirectoryIn(parent, name, target);
-        return { isNew: true, mayInherit };
-      } catch (error) {
-        if (errnoOf(error) !== 'EEXIST') throw error;
-        return { isNew: false, mayInherit };
-      }
-    });
-    const directory = machine.walk.open(path, 'null');
-    if (directory === null) throw new HostFailure('the directory was removed immediately after its creation');
-    try {
-      // Uses the open directory, because its path may already lead elsewhere.
-      if (isNew) await setDirectoryOwnership(directory, 'new', target);
-      else {
-        const now = found ?? inspectOpen(directory);
-        // If a resource in this apply had created the directory, it would have been observed again, so another process
-        // created it.
-        if (found === null && !isMadeOnTheWay(directory, now, machine))
-          throw new HostFailure(`${path} was created by another process during the apply; apply again`);
-        await setDirectoryOwnership(directory, now, target, isMadeOnTheWay(directory, now, machine) && !mayInherit);
-      }
-      machine.changedDirectory(directory.path);
-    } finally {
-      machine.walk.release(directory);
-    }
-    // The owner decides whether the path walk follows links below this directory.
-    machine.walk.forget();
-  } catch (error) {
-    throw hostFailure(error, `create the directory ${path} as declared`);
-  }
-}
-
-/** Reports whether the agent created the directory only as a parent, so that it counts as absent. */
-const isMadeOnTheWay = (directory: OpenDirectory, found: Ownership, machine: Machine): boolean =>
-  (machine.freshDirectories.has(directory.path) || machine.ourDirectories.has(directory.path)) &&
-  found.uid === asCreated(createdMode).uid;
 
 /** Removes empty subdirectories that the agent created only as parents. */
 function removeOwnEmpty(path: string, machine: Machine): void {

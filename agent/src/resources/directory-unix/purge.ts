@@ -42,9 +42,12 @@ const maxShown = 200;
 const vital =
   /^\/(bin|boot|dev|etc|home|lib\d*|media|mnt|opt|proc|root|run|sbin|srv|sys|tmp|usr|usr\/[^/]+|usr\/local\/[^/]+|var|var\/[^/]+)$/;
 
+export const isSystemDirectory = (path: string): boolean => vital.test(path);
+
 /** @throws HostFailure if the directory must not be purged */
 export function checkPurge(path: string): void {
-  if (vital.test(path)) throw new HostFailure(`${path} is a system directory: declare purge for a directory below it`);
+  if (isSystemDirectory(path))
+    throw new HostFailure(`${path} is a system directory: declare purge for a directory below it`);
 }
 
 /** Maximum depth below the directory, because the path to each entry is opened one component at a time. */

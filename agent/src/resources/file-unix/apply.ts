@@ -1,4 +1,5 @@
 import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
 import { type NewFile, writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
 import { setIdBits } from '../../host/files/decide-ownership.ts';
 import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/files/inspect.ts';
@@ -9,8 +10,8 @@ import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
 import {
   bodyOf,
+  contentFor,
   createdMode,
-  declaredContent,
   declaredObject,
   type FileBefore,
   isWritten,
@@ -91,7 +92,15 @@ export async function applyFile(
   difference: Difference,
   machine: Machine,
 ): Promise<Outcome> {
-  const declared = declaredContent(resource);
+  const declared = contentFor(resource, seen);
+  const { copied } = seen;
+  if (copied === null) throw new HostFailure(`there is no file ${bodyOf(resource).copy_of} to copy`);
+  if (copied !== undefined && declared?.bytes === null) {
+    const { sha256, size } = declared.source;
+    return withFile(machine.walk, copied.path, copied.found, (openFd) =>
+      placeFile(resource, seen, difference, { openFd, sha256, size }, machine),
+    );
+  }
   const isFetched =
     declared?.bytes === null && declared.size > 0 && isWritten(bodyOf(resource), seen, difference.changes);
   if (!isFetched) return placeFile(resource, seen, difference, { bytes: declared?.bytes ?? Buffer.alloc(0) }, machine);

@@ -5,13 +5,14 @@ import { exposes } from '../../host/files/decide-ownership.ts';
 import type { FileContent } from '../../host/files/inspect.ts';
 import { diffOwnership, exposure, targetOwnership } from '../provider/ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import { copyExposure } from './copied.ts';
 import {
   type Body,
   bodyOf,
+  contentFor,
   contentText,
   createdMode,
   type DeclaredContent,
-  declaredContent,
   declaredObject,
   disappearance,
   hashOf,
@@ -20,13 +21,28 @@ import {
   type SeenFile,
   showDiff,
   shown,
+  withoutContent,
   wrongType,
 } from './seen.ts';
 
 export function diffFile(
   resource: ResolvedResource,
   seen: SeenFile,
-  { purpose }: Pick<Circumstances, 'purpose'>,
+  circumstances: Pick<Circumstances, 'purpose'> & Partial<Circumstances>,
+): Difference {
+  const difference = diffShown(resource, seen, circumstances);
+  const isCopy = [resource, circumstances.succeeded].some((each) => each != null && bodyOf(each).copy_of != null);
+  return isCopy ? withoutContent(difference, seen) : difference;
+}
+
+function diffShown(
+  resource: ResolvedResource,
+  seen: SeenFile,
+  {
+    purpose,
+    willBeThere = () => false,
+    willChange = () => false,
+  }: Pick<Circumstances, 'purpose'> & Partial<Circumstances>,
 ): Difference {
   const body = bodyOf(resource);
   const { found } = seen;
@@ -37,8 +53,8 @@ export function diffFile(
   }
   if (body.ensure === 'absent') return found.type === 'absent' ? nothing() : disappearance(body.path, found);
   if (body.symlink != null) return diffSymlink(body, body.symlink, seen);
-  const declared = declaredContent(resource);
-  if (found.type === 'symlink' && declared === null) {
+  const declared = contentFor(resource, seen);
+  if (found.type === 'symlink' && declared === null && body.copy_of == null) {
     if (purpose === 'drift') return typeDrift(found, 'file');
     throw new HostFailure(
       `${body.path} is a symbolic link; declare \`symlink\`, or the content of a file to replace it`,
@@ -49,7 +65,9 @@ export function diffFile(
   const file = found.type === 'file' ? found : null;
   if (found.type === 'absent') changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   if (found.type === 'symlink') changes.push({ field: 'symlink', from: shown(found.target), to: null });
-  if (declared !== null && (file?.content == null || !sameContent(file.content, declared))) {
+  const copy = seen.copied === undefined || body.copy_of == null ? null : { of: body.copy_of, copied: seen.copied };
+  if (copy !== null) changes.push(...diffCopy(copy, declared, file?.content ?? null, purpose, willChange(copy.of)));
+  else if (declared !== null && (file?.content == null || !sameContent(file.content, declared))) {
     changes.push({
       field: 'content',
       from: file?.content == null ? null : contentText(file.content),
@@ -62,11 +80,18 @@ export function diffFile(
   const ownership = diffOwnership(body, ownershipToKeep(found, body), seen.ownership, object);
   changes.push(...ownership.changes);
   if (changes.length === 0) return nothing();
+  const target = targetOwnership(body, ownershipToKeep(found, body), seen.ownership, object, createdMode);
+  const refused = copy?.copied == null || purpose === 'drift' ? null : copyExposure(copy.copied, target);
+  if (refused !== null) throw refused;
   if (file !== null && declared === null && purpose !== 'drift') {
-    const target = targetOwnership(body, file, seen.ownership, object, createdMode);
     if (exposes(file, target, 'file')) throw exposure(body.path, seen.ownership.ownerName, target);
   }
   const { awaits } = ownership;
+  if (copy?.copied === null && !willBeThere(copy.of) && purpose !== 'drift')
+    awaits.push({
+      kind: 'programs',
+      message: `there is no file ${copy.of} to copy to ${body.path}; declare the resource that creates it before this one`,
+    });
   if (isWritten(body, seen, changes) && seen.missingProgram !== undefined && purpose !== 'drift')
     awaits.push({
       kind: 'programs',
@@ -78,6 +103,25 @@ export function diffFile(
     diff,
     ...(awaits.length === 0 ? {} : { awaits }),
   };
+}
+
+/**
+ * Compares the file with the one to copy.
+ * @param willChange whether an earlier step of a plan changes the file to copy, so that its content is not known yet
+ */
+function diffCopy(
+  { of, copied }: { of: string; copied: SeenFile['copied'] },
+  declared: DeclaredContent | null,
+  content: FileContent | null,
+  purpose: Circumstances['purpose'],
+  willChange: boolean,
+): FieldChange[] {
+  const from = content === null ? null : contentText({ sha256: null, size: content.size });
+  if (copied == null || willChange)
+    // Without the file to copy, nothing shows drift.
+    return purpose === 'drift' ? [] : [{ field: 'content', from, to: `the later content of ${of}` }];
+  if (declared === null || (content !== null && sameContent(content, declared))) return [];
+  return [{ field: 'content', from, to: `${declared.size} bytes, as ${of}` }];
 }
 
 /** Compares the bytes if both are in memory; otherwise, the hashes. */

@@ -1,11 +1,13 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
+import { hashLarge } from '../../host/files/inspect.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import type { Machine } from '../provider/provider.ts';
 import { applyFile, rememberFile } from './apply.ts';
 import { broughtBy } from './brought.ts';
+import { lookAtCopied } from './copied.ts';
 import { diffFile, sameContent } from './diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './removal.ts';
 import {
@@ -28,6 +30,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     content: 'text?',
     content_base64: 'text?',
     source: 'text?',
+    copy_of: 'text?',
     symlink: 'text?',
     owner: 'text?',
     group: 'text?',
@@ -38,9 +41,14 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   },
   brings: (resource) => broughtBy(pathOf(resource)),
   path: pathOf,
+  watched: ({ body: { path, copy_of } }) => (copy_of == null ? [path] : [path, copy_of]),
+  reads: ({ body: { copy_of } }) => (copy_of == null ? [] : [copy_of]),
 
   check(resource) {
     checkPath(pathOf(resource));
+    const { path, copy_of } = resource.body;
+    if (copy_of != null) checkPath(copy_of);
+    if (copy_of === path) throw new HostFailure('`copy_of` must be the path of another file');
     const declared = declaredContent(resource);
     if (declared?.bytes === null && !/^[0-9a-f]{64}$/.test(declared.source.sha256))
       throw new HostFailure('the orchestrator sent a source whose hash is not a SHA-256');
@@ -49,11 +57,15 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   async observe(resource, { purpose }, machine) {
     const body = bodyOf(resource);
     const declared = declaredContent(resource);
+    const isCopy = body.copy_of != null && body.ensure !== 'absent';
     const wantContent =
-      (declared !== null && body.if_exists !== 'keep') || body.ensure === 'absent' || body.symlink != null;
+      ((declared !== null || isCopy) && body.if_exists !== 'keep') || body.ensure === 'absent' || body.symlink != null;
     const looked = await look(resource, machine, wantContent, declared === null ? [] : [declared.size]);
-    const seen =
-      purpose === 'drift' || body.if_exists === 'keep' ? looked : await withSource(looked, declared, machine);
+    const seen = isCopy
+      ? await withCopied(looked, resource, machine)
+      : purpose === 'drift' || body.if_exists === 'keep'
+        ? looked
+        : await withSource(looked, declared, machine);
     const missing = body.validate == null ? null : missingProgram(body.validate);
     return missing === null ? seen : { ...seen, missingProgram: missing };
   },
@@ -71,7 +83,8 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
 /** Returns the resource without its content if the existing file keeps its content. */
 function asFound(resource: ResolvedResource<'file-unix'>, { found }: SeenFile): ResolvedResource<'file-unix'> {
   if (resource.body.if_exists !== 'keep' || found.type === 'absent') return resource;
-  const { content: _content, content_base64: _base64, source: _source, validate: _validate, ...body } = resource.body;
+  const { content: _content, content_base64: _base64, source: _source, copy_of: _copy, ...rest } = resource.body;
+  const { validate: _validate, ...body } = rest;
   return { ...resource, body };
 }
 
@@ -84,4 +97,20 @@ async function withSource(seen: SeenFile, declared: DeclaredContent | null, mach
   const content = seen.found.type === 'file' ? seen.found.content : null;
   if (content !== null && (content.bytes === null || sameContent(content, declared))) return seen;
   return { ...seen, source: await machine.useContent(declared.source, ({ read }) => read()) };
+}
+
+/** Adds the file to copy, unless the existing file keeps its content. */
+async function withCopied(
+  seen: SeenFile,
+  { body }: ResolvedResource<'file-unix'>,
+  machine: Machine,
+): Promise<SeenFile> {
+  const { found } = seen;
+  if (body.copy_of == null || (body.if_exists === 'keep' && found.type !== 'absent')) return seen;
+  const copied = await lookAtCopied(body.copy_of, machine);
+  const content = found.type === 'file' ? found.content : null;
+  if (found.type !== 'file' || content === null || content.sha256 !== null || content.size !== copied?.found.size)
+    return { ...seen, copied };
+  const sha256 = await hashLarge(machine.walk, body.path, found, content.size);
+  return { ...seen, copied, found: { ...found, content: { ...content, sha256 } } };
 }

@@ -16,6 +16,7 @@ import {
 } from '../provider/ownership.ts';
 import { type ContentCopies, type Difference, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 import {
+  bodyOf,
   contentText,
   disappearance,
   type FileBefore,
@@ -24,6 +25,7 @@ import {
   type SeenFile,
   showDiff,
   shown,
+  withoutContent,
   wrongType,
 } from './seen.ts';
 
@@ -43,7 +45,17 @@ export async function observeFileForRemoval(
   }
 }
 
-export function diffFileRemoval(
+export const diffFileRemoval = (
+  resource: ResolvedResource,
+  before: FileBefore,
+  seen: SeenFile,
+  copies: Pick<ContentCopies, 'read'>,
+): Difference => {
+  const difference = diffRemovalShown(resource, before, seen, copies);
+  return bodyOf(resource).copy_of == null ? difference : withoutContent(difference, seen);
+};
+
+function diffRemovalShown(
   resource: ResolvedResource,
   before: FileBefore,
   seen: SeenFile,

@@ -1,17 +1,20 @@
 import type { FieldChange } from '@muster/protocol';
-import type { ResolvedResource, ResourceBodies, SourceContent } from '@muster/protocol/module';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { asCreated, type OwnedObject, setIdBits, sharedWriteBits } from '../../host/files/decide-ownership.ts';
 import { contentOf, hashLarge, type Inspected, inspect, type Ownership } from '../../host/files/inspect.ts';
 import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
 import { lookUpOwnership, parseMode, type RecordedFile, type SeenOwnership } from '../provider/ownership.ts';
-import type { Difference, Machine } from '../provider/provider.ts';
+import type { CopyReference, Difference, Machine } from '../provider/provider.ts';
+import type { Copied } from './copied.ts';
 
 export interface SeenFile {
   found: Inspected;
   ownership: SeenOwnership;
   /** The content of the source, if it is needed for a diff; not journaled. */
   source?: Buffer;
+  /** The file to copy; null if it does not exist. Observed only if the resource declares it and needs its content. */
+  copied?: Copied | null;
   /** The program that `validate` would run, if it is missing. */
   missingProgram?: string;
 }
@@ -23,14 +26,21 @@ export type FileBefore =
   | ({ was: 'file' } & RecordedFile);
 
 /** Returns the journaled form, without content, because the agent may not own the file. */
-export const fileInBrief = ({ source: _, ...seen }: SeenFile): SeenFile =>
-  seen.found.type === 'file' && seen.found.content !== null
-    ? { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } }
-    : seen;
+export const fileInBrief = ({ source: _, copied, ...seen }: SeenFile): SeenFile => ({
+  ...seen,
+  found: withoutBytes(seen.found),
+  ...(copied == null ? {} : { copied: { ...copied, found: withoutBytes(copied.found) } }),
+  ...(copied === null ? { copied } : {}),
+});
+
+const withoutBytes = <F extends Inspected>(found: F): F =>
+  found.type === 'file' && found.content !== null ? { ...found, content: { ...found.content, bytes: null } } : found;
 
 /** Returns the size of the content in memory, in bytes. */
-export const fileWeight = ({ found, source }: SeenFile): number =>
-  (found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0) + (source?.length ?? 0);
+export const fileWeight = ({ found, source, copied }: SeenFile): number =>
+  bytesOf(found) + (source?.length ?? 0) + (copied == null ? 0 : bytesOf(copied.found));
+
+const bytesOf = (found: Inspected): number => (found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0);
 
 export type Body = ResourceBodies['file-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
@@ -41,8 +51,8 @@ export const createdMode = 0o644;
 export const contentText = (content: { sha256: string | null; size: number }): string =>
   content.sha256 === null ? `${content.size} bytes` : `sha256:${content.sha256}`;
 
-/** The content that a resource declares: in its body, or in a file in its module. */
-export type DeclaredContent = { bytes: Buffer; size: number } | { bytes: null; size: number; source: SourceContent };
+/** The content that a resource declares: in its body, in a file in its module, or in a file to copy. */
+export type DeclaredContent = { bytes: Buffer; size: number } | { bytes: null; size: number; source: CopyReference };
 
 /** @throws HostFailure if the source has no content */
 export function declaredContent({ body, source }: Pick<ResolvedResource, 'body' | 'source'>): DeclaredContent | null {
@@ -57,6 +67,15 @@ export function declaredContent({ body, source }: Pick<ResolvedResource, 'body' 
   if (path == null) return null;
   if (source === undefined) throw new HostFailure(`the orchestrator sent no content for the source ${path}; update it`);
   return { bytes: null, size: source.size, source };
+}
+
+/** @returns null if the resource declares no content, or the file to copy does not exist */
+export function contentFor(resource: ResolvedResource, { copied }: SeenFile): DeclaredContent | null {
+  if (copied == null) return declaredContent(resource);
+  const { sha256, found } = copied;
+  const bytes = found.content?.bytes ?? null;
+  const { size } = found;
+  return bytes === null ? { bytes, size, source: { sha256, size } } : { bytes, size };
 }
 
 /** Returns the SHA-256 of declared content, in hexadecimal. */
@@ -87,7 +106,8 @@ const writingFields = new Set(['content', 'ensure', 'symlink']);
  */
 export function isWritten(body: Body, { found, ownership }: SeenFile, changes: readonly FieldChange[]): boolean {
   if (changes.some(({ field }) => writingFields.has(field))) return true;
-  if ((body.content ?? body.content_base64 ?? body.source) == null || found.type !== 'file') return false;
+  if ((body.content ?? body.content_base64 ?? body.source ?? body.copy_of) == null || found.type !== 'file')
+    return false;
   if (body.mode != null) {
     const mode = parseMode(body.mode);
     if ((found.mode & ~mode & sharedWriteBits) !== 0 || (mode & ~found.mode & setIdBits) !== 0) return true;
@@ -144,4 +164,18 @@ export function disappearance(
   if (found.type === 'symlink') changes.push({ field: 'symlink', from: shown(found.target), to: null });
   else if (found.content !== null) diff = showDiff(path, found.content, null);
   return { action: 'remove', changes, diff };
+}
+
+/**
+ * Returns the difference with sizes instead of content and its hashes. The agent cannot know whether a copied file is a
+ * secret, which could also be guessed from a hash.
+ */
+export function withoutContent(difference: Difference, { found }: SeenFile): Difference {
+  const size = found.type === 'file' ? found.size : null;
+  const changes = difference.changes.map((change) =>
+    change.field === 'content' && change.from !== null && size !== null
+      ? { ...change, from: contentText({ sha256: null, size }) }
+      : change,
+  );
+  return { ...difference, changes, diff: null };
 }

@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ResourceBodies } from '@muster/protocol/module';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../../../lib/src/clock.ts';
-import type { OpenDirectory, PathWalk } from '../../host/files/path-walk.ts';
-import type { Machine } from '../provider/provider.ts';
+import { machineWith } from '../../converge/test/machine-with.ts';
 import { diffNpmPackage, diffNpmPackageRemoval, isVersionMet, type NpmPackageBefore } from './diff.ts';
 import { packageNpm } from './package-npm.ts';
 import { npmMessage } from './run-npm.ts';
@@ -50,21 +48,6 @@ test('reads the version and the commands of a package', () => {
   expect(parseManifest('{"version": "1.2', 'tool', () => true)).toBeNull();
 });
 
-/** Returns a machine whose directories belong to root, except some. */
-function machineWith(shared: readonly string[] = []): Machine {
-  const open = (path: string): OpenDirectory => ({
-    ...{ path, self: path, child: (name) => `${path}/${name}`, uid: 0, trusted: true },
-    exclusive: !shared.includes(path),
-  });
-  const walk: Pick<PathWalk, 'open' | 'release' | 'within'> = {
-    open,
-    release: () => undefined,
-    within: <T>(path: string, _missing: string, action: (parent: OpenDirectory, name: string) => T) =>
-      action(open(dirname(path)), path.slice(path.lastIndexOf('/') + 1)),
-  };
-  return { walk, clock: systemClock } as unknown as Machine;
-}
-
 /** Makes a prefix with files, by their names. */
 function prefixWith(files: Record<string, string>): string {
   const prefix = mkdtempSync(join(tmpdir(), 'npm-prefix-'));
@@ -88,7 +71,12 @@ test('expects links only for commands whose files are in the package', async () 
 test('checks the directories if npm runs as root, also by the field user', async () => {
   const prefix = prefixWith({ 'bin/x': '' });
   const unsafe = async (user?: string) =>
-    (await look(declared(user === undefined ? { prefix } : { prefix, user }), machineWith([`${prefix}/bin`]))).unsafe;
+    (
+      await look(
+        declared(user === undefined ? { prefix } : { prefix, user }),
+        machineWith({ shared: [`${prefix}/bin`] }),
+      )
+    ).unsafe;
   expect(await unsafe()).toContain('users other than root');
   expect(await unsafe('root')).toContain('users other than root');
   expect(await unsafe('daemon')).toBeNull();
@@ -96,7 +84,7 @@ test('checks the directories if npm runs as root, also by the field user', async
 
 test('checks the settings that npm reads under the prefix', async () => {
   const prefix = prefixWith({ 'etc/npmrc': 'registry=http://x/' });
-  const unsafe = async (...shared: string[]) => (await look(declared({ prefix }), machineWith(shared))).unsafe;
+  const unsafe = async (...shared: string[]) => (await look(declared({ prefix }), machineWith({ shared }))).unsafe;
   expect(await unsafe()).toBeNull();
   expect(await unsafe(`${prefix}/etc`)).toContain('users other than root');
   chmodSync(`${prefix}/etc/npmrc`, 0o664);

@@ -14,8 +14,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ResourceBodies } from '@muster/protocol/module';
 import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../../../lib/src/clock.ts';
-import { type OpenDirectory, PathWalk } from '../../host/files/path-walk.ts';
+import { machineWith } from '../../converge/test/machine-with.ts';
+import { PathWalk } from '../../host/files/path-walk.ts';
 import { readStart } from '../../host/files/read-start.ts';
 import type { Machine } from '../provider/provider.ts';
 import { diffPipPackage, diffPipPackageRemoval } from './diff.ts';
@@ -64,21 +64,6 @@ const diff = (body: Partial<Body>, now: Partial<SeenPipPackage> = {}, willBeTher
 const fresh: PipPackageBefore = { version: null, environment: 'absent', packages: [], dependencies: [] };
 const removal = (before: Partial<PipPackageBefore>, now: Partial<SeenPipPackage>) =>
   diffPipPackageRemoval(declared(), { ...fresh, environment: 'present', ...before }, seen(now));
-
-/** Returns a machine whose directories belong to root, except some. */
-function machineWith({ shared = [], others = [] }: { shared?: readonly string[]; others?: Declared[] } = {}): Machine {
-  const open = (path: string): OpenDirectory => ({
-    ...{ path, self: path, child: (name) => `${path}/${name}`, uid: 0, trusted: true },
-    exclusive: !shared.includes(path),
-  });
-  const walk: Pick<PathWalk, 'open' | 'release' | 'within'> = {
-    open,
-    release: () => undefined,
-    within: <T>(path: string, _missing: string, action: (parent: OpenDirectory, name: string) => T) =>
-      action(open(dirname(path)), path.slice(path.lastIndexOf('/') + 1)),
-  };
-  return { walk, clock: systemClock, resourcesOf: () => others, isDesired: () => true } as unknown as Machine;
-}
 
 const site = 'lib/python3.11/site-packages';
 const config = 'home = /usr/bin\nversion = 3.11.2\n';

@@ -33,11 +33,12 @@ const defaults = {
   bringsToDependents: [],
   makes: [],
   watched: [],
+  reads: [],
   revealsCompletion: false,
   weight: 0,
   wasApplied: false,
 } as const satisfies Partial<Record<keyof Provider, unknown>>;
-const foundByCheck = ['path', 'brings', 'bringsToDependents', 'watched'] as const;
+const foundByCheck = ['path', 'brings', 'bringsToDependents', 'watched', 'reads'] as const;
 
 /** Reports whether the JavaScript engine threw the error, as it does for a value of an unexpected type. */
 const isOfLanguage = (error: unknown): error is Error =>

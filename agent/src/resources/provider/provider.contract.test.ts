@@ -101,6 +101,26 @@ const subjects: Subject[] = [
     moved: ['content'],
   },
   {
+    name: 'file-unix, a copy of a small file, then of a large one',
+    prepare(root) {
+      writeFileSync(`${root}/f`, 'before\n', { mode: 0o640 });
+      writeFileSync(`${root}/small`, 'one\n');
+      writeFileSync(`${root}/large`, Buffer.alloc(5 * 1024 * 1024, 'two\n'));
+    },
+    desired: (root) => file(`${root}/f`, { copy_of: `${root}/small`, mode: '0600', ...owner }),
+    changed: (root) => file(`${root}/f`, { copy_of: `${root}/large` }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'two\n'),
+    moved: ['content'],
+  },
+  {
+    name: 'file-unix, a copy of a large file, in a new directory',
+    prepare: (root) => writeFileSync(`${root}/large`, Buffer.alloc(5 * 1024 * 1024, 'two\n')),
+    desired: (root) => file(`${root}/new/f`, { copy_of: `${root}/large` }),
+    changed: (root) => file(`${root}/new/f`, { content: 'x', mode: '0600' }),
+    tamper: (root) => writeFileSync(`${root}/new/f`, Buffer.alloc(5 * 1024 * 1024, 'one\n')),
+    moved: ['content'],
+  },
+  {
     name: 'file-unix, whose content is written once',
     prepare: () => {},
     desired: (root) => file(`${root}/f`, { content: 'first\n', if_exists: 'keep', mode: '0600' }),
@@ -237,6 +257,19 @@ const subjects: Subject[] = [
     tamper: (root) => void spawnSync('git', ['-C', `${root}/app`, 'checkout', '-q', 'origin/main']),
     moved: ['revision'],
     ignored: /^\/app\/\.git\//,
+  },
+  {
+    name: 'directory-unix, with everything below',
+    prepare(root) {
+      mkdirSync(`${root}/d/sub`, { recursive: true });
+      writeFileSync(`${root}/d/sub/f`, 'theirs\n', { mode: 0o640 });
+      writeFileSync(`${root}/d/g`, 'theirs\n', { mode: 0o755 });
+      symlinkSync('g', `${root}/d/link`);
+    },
+    desired: (root) => directory(`${root}/d`, { recursive: true, mode: '0750', file_mode: '0644', ...owner }),
+    changed: (root) => directory(`${root}/d`, { recursive: true, mode: '0700' }),
+    tamper: (root) => chmodSync(`${root}/d/sub/f`, 0o600),
+    moved: ['recursive'],
   },
   {
     name: 'directory-unix, created',

@@ -172,6 +172,8 @@ export interface Circumstances {
   willBeThere(path: string): boolean;
   /** Reports whether a path below this directory will be created before this resource is applied. */
   willContain(directory: string): boolean;
+  /** Reports whether an earlier step of a plan will change the file at this path. */
+  willChange(path: string): boolean;
 }
 
 /** The decision about one resource. `action` may require work even if `changes` is empty. */
@@ -249,6 +251,11 @@ export interface Provider<
    * directory. The default is `path`. Empty if only an observation can find drift.
    */
   watched?(resource: Resource): readonly string[];
+  /**
+   * Returns paths of other files that decide what the resource needs. It is observed only after earlier resources have
+   * changed them.
+   */
+  reads?(resource: Resource): readonly string[];
   /** Refuses a body that cannot be applied, without observing the machine. */
   check(resource: Resource): void;
   observe(resource: Resource, circumstances: Circumstances, machine: Machine): Seen | Promise<Seen>;

@@ -58,6 +58,15 @@ const emailAddress: Check = (text) =>
     ? undefined
     : 'must be one e-mail address, such as ops@example.org, without "mailto:"';
 
+const eabKeyId: Check = (text) =>
+  /^[\x21-\x7e]{1,256}$/.test(text) ? undefined : 'must be 1 to 256 printable ASCII characters, without spaces';
+
+/** At least 16 bytes. Authorities show the key with or without padding. */
+const eabHmacKey: Check = (text) =>
+  /^[A-Za-z0-9_-]{22,1024}={0,2}$/.test(text)
+    ? undefined
+    : 'must be at least 16 bytes as base64url: letters, digits, "-", and "_"';
+
 const acceptance = 'Whether you accept the terms of service of the authority; must be true';
 const agreement: Field<boolean> = {
   ...boolean(acceptance),
@@ -86,6 +95,8 @@ export const certificateKinds = {
     },
     optional: {
       email: formatted('Address for the account at the authority', emailAddress),
+      eab_key_id: formatted('Key identifier of the account that was opened at the authority beforehand', eabKeyId),
+      eab_hmac_key: text('HMAC key of that account, as base64url, as the authority shows it', eabHmacKey),
       webroot: formatted(
         'Absolute path of the directory that the web server of all domains serves; proves them by http-01',
         format.unixFile,
@@ -105,6 +116,8 @@ export const certificateKinds = {
     },
     writes: ({ path }) => (typeof path === 'string' ? acmeFiles.map((name) => `${path}/${name}`) : []),
     exclusive: [['webroot', 'dns_script']],
+    needs: { eab_key_id: 'eab_hmac_key', eab_hmac_key: 'eab_key_id' },
+    sensitive: ['eab_hmac_key'],
     oneOf: [['webroot', 'dns_script']],
     normalise: (body) => {
       if (Array.isArray(body.domains))

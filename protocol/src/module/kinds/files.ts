@@ -38,6 +38,9 @@ export const fileKinds = {
       content,
       content_base64: text('The whole content, as base64', format.base64),
       source: formatted('Path of a file in the module’s folder that has the whole content', filePath),
+      copy_of: formatted('Absolute path of another file of the machine whose content is copied', format.unixFile, {
+        pattern: '^/',
+      }),
       symlink: text(
         'Target of a symbolic link to create instead of a file',
         format.allOf(format.notEmpty, format.noNul),
@@ -58,7 +61,7 @@ export const fileKinds = {
     sourced: 'file',
     normalise: normaliseMode,
     exclusive: [
-      ['content', 'template', 'content_base64', 'source', 'symlink'],
+      ['content', 'template', 'content_base64', 'source', 'copy_of', 'symlink'],
       ['symlink', 'mode'],
       ['symlink', 'validate'],
       ['symlink', 'if_exists'],
@@ -83,6 +86,13 @@ export const fileKinds = {
     required: { path: formatted('Absolute path', format.unixDirectory, { pattern: '^/' }) },
     optional: {
       source: formatted('Path of a directory in the module’s folder, from which the files are copied', filePath),
+      recursive: boolean(
+        'Whether owner and group apply to all files and directories below, mode to the directories, and file_mode to the files',
+      ),
+      file_mode: {
+        ...mode,
+        declared: mode.declared.meta({ description: 'Permissions of all files below, without set-ID bits' }),
+      },
       purge: boolean('Whether everything that no resource declares is removed from the directory'),
       owner,
       group,
@@ -91,10 +101,13 @@ export const fileKinds = {
     },
     space: 'path',
     sourced: 'directory',
+    needs: { file_mode: 'recursive' },
     canonical: format.withoutClosingSlash,
     normalise: (body) => {
       body.path = format.withoutClosingSlash(String(body.path));
       normaliseMode(body);
+      const octal = typeof body.file_mode === 'string' ? format.octalMode(body.file_mode) : null;
+      if (octal !== null) body.file_mode = octal;
     },
   }),
   'directory-windows': defineKind({

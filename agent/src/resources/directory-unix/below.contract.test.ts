@@ -1,0 +1,195 @@
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import type { ResolvedResource } from '@muster/protocol/module';
+import { describe, expect, test } from 'vitest';
+import { directory, file, operation } from '../../converge/test/desired.ts';
+import { useAgent } from '../../converge/test/harness.ts';
+import { snapshotTree } from '../../converge/test/tree.ts';
+import { readAccounts } from '../../host/accounts/accounts.ts';
+import { PathWalk } from '../../host/files/path-walk.ts';
+import type { Machine } from '../provider/provider.ts';
+import { entriesBelow, setBelow } from './below.ts';
+
+type Declared = ResolvedResource<'directory-unix'>;
+
+const h = useAgent();
+const [user, other] = [41_000, 41_001];
+const at = (name: string): string => `${h.root}/${name}`;
+const tree = (body: Parameters<typeof directory>[1] = {}) => directory(at('d'), { recursive: true, ...body });
+const own = { owner: String(user), group: String(user) };
+const run = (kind: 'plan' | 'apply', ...resources: ReturnType<typeof file>[]) =>
+  h.agent.run(operation(kind, resources));
+const apply = (...resources: ReturnType<typeof file>[]) => run('apply', ...resources);
+const stateOf = (name: string): string => {
+  const { uid, gid, mode } = statSync(at(name));
+  return `${uid}:${gid} ${(mode & 0o7777).toString(8)}`;
+};
+function lay(name: string, uid = 0, mode = 0o644, content = 'theirs\n'): void {
+  writeFileSync(at(name), content);
+  chownSync(at(name), uid, uid);
+  chmodSync(at(name), mode);
+}
+function layDirectory(name: string, uid = 0, mode = 0o755): void {
+  mkdirSync(at(name));
+  chownSync(at(name), uid, uid);
+  chmodSync(at(name), mode);
+}
+
+describe('a directory with everything below', () => {
+  test('shows each entry that differs, and repairs a new one', async () => {
+    layDirectory('d');
+    lay('d/f');
+    const { results } = await apply(tree({ ...own, file_mode: '0600' }));
+    expect(results[0]?.changes.map(({ field }) => field)).toEqual(['owner', 'group', 'recursive']);
+    expect(results[0]?.diff).toBe(` ${at('d/f')}: owner root → ${user}, group root → ${user}, mode 0644 → 0600\n`);
+    lay('d/later');
+    expect((await h.agent.run(operation('drift'))).results).toMatchObject([
+      { changes: [{ field: 'recursive', from: '1 different entry below', to: 'as declared' }] },
+    ]);
+    await apply(tree({ ...own, file_mode: '0600' }));
+    expect(stateOf('d/later')).toBe(`${user}:${user} 600`);
+  });
+
+  test('leaves what other resources declare, and the directories with their own recursion', async () => {
+    layDirectory('d');
+    layDirectory('d/inner');
+    lay('d/inner/f');
+    lay('d/theirs');
+    const resources = [
+      tree(own),
+      file(at('d/theirs'), { owner: String(other) }),
+      directory(at('d/inner'), { recursive: true, owner: String(other) }),
+    ];
+    await apply(...resources);
+    expect([stateOf('d/theirs'), stateOf('d/inner'), stateOf('d/inner/f')]).toEqual([
+      ...[`${other}:0 644`, `${other}:0 755`, `${other}:0 644`],
+    ]);
+    expect((await apply(...resources)).results.map(({ status }) => status)).toEqual(Array(3).fill('unchanged'));
+  });
+
+  test('neither follows nor changes links', async () => {
+    layDirectory('d');
+    layDirectory('outside');
+    lay('outside/f');
+    symlinkSync(at('outside'), at('d/link'));
+    symlinkSync(at('outside/f'), at('d/file-link'));
+    await apply(tree({ ...own, mode: '0700', file_mode: '0600' }));
+    expect([stateOf('outside'), stateOf('outside/f')]).toEqual(['0:0 755', '0:0 644']);
+  });
+
+  test('clears set-ID bits of files that change their owner', async () => {
+    layDirectory('d');
+    lay('d/f', other, 0o4755);
+    await apply(tree({ owner: String(user) }));
+    expect(stateOf('d/f')).toBe(`${user}:${other} 755`);
+  });
+
+  test('refuses set-ID bits for all files, system directories, and no owner', async () => {
+    layDirectory('d');
+    const messages = [];
+    for (const each of [tree({ file_mode: '4755' }), directory('/etc', { recursive: true, ...own }), tree()])
+      messages.push((await run('plan', each)).results[0]?.message);
+    expect(messages).toEqual([
+      expect.stringContaining('must not set a set-ID bit'),
+      expect.stringContaining('is a system directory'),
+      expect.stringContaining('requires owner, group, mode, or file_mode'),
+    ]);
+  });
+
+  test('refuses a tree with too many entries to change, and one that is too deep', async () => {
+    layDirectory('d');
+    for (let i = 0; i <= 5000; i++) writeFileSync(at(`d/${i}`), '');
+    expect((await run('plan', tree(own))).results).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('more than 5000 entries to change') },
+    ]);
+    layDirectory('deep');
+    mkdirSync(at(`deep${'/x'.repeat(70)}`), { recursive: true });
+    expect((await run('plan', directory(at('deep'), { recursive: true, ...own }))).results).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('nested more than 64 deep') },
+    ]);
+  });
+});
+
+describe('trees that a user can change', () => {
+  test('does not give the user a private file of root that was moved into the tree', async () => {
+    layDirectory('d', user);
+    lay('d/shadow', 0, 0o600, 'secret\n');
+    const before = snapshotTree(h.root);
+    for (const kind of ['plan', 'apply'] as const)
+      expect((await run(kind, tree(own))).results).toMatchObject([
+        { status: 'failed', message: expect.stringContaining('may have moved it') },
+      ]);
+    expect(snapshotTree(h.root)).toEqual(before);
+  });
+
+  test('does not change a second name of a file', async () => {
+    layDirectory('d', user);
+    lay('passwd');
+    linkSync(at('passwd'), at('d/name'));
+    expect((await run('apply', tree(own))).results).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('more than one hard link') },
+    ]);
+    expect(stateOf('passwd')).toBe('0:0 644');
+  });
+
+  test('changes the innermost entries first, and none that was replaced since it was observed', async () => {
+    layDirectory('d', user);
+    layDirectory('d/sub', user);
+    lay('d/sub/f', other);
+    const walk = new PathWalk();
+    const machine = {
+      ...{ walk, accounts: readAccounts(), changedDirectory() {}, warn() {} },
+      ...{ manages: () => false, declaredDirectory: () => false, resourcesOf: () => [] },
+      ...{ freshDirectories: new Set(), ourDirectories: new Set() },
+    } as unknown as Machine;
+    const below = entriesBelow(tree({ owner: String(user), mode: '0700' }) as Declared, machine);
+    expect(below.map(({ path }) => path)).toEqual([at('d/sub'), at('d/sub/f')]);
+    walk.forget();
+    renameSync(at('d/sub'), at('d/moved'));
+    symlinkSync(h.root, at('d/sub'));
+    lay('f', other);
+    await expect(setBelow(below, machine)).rejects.toThrow('it is not followed');
+    unlinkSync(at('d/sub'));
+    layDirectory('d/sub', user);
+    lay('d/sub/f', other);
+    walk.forget();
+    await expect(setBelow(below, machine)).rejects.toThrow('was replaced during the apply');
+    expect(stateOf('d/sub')).toBe(`${user}:${user} 755`);
+    walk.close();
+    expect([stateOf('f'), stateOf('d/moved/f'), stateOf('d/sub/f')]).toEqual(Array(3).fill(`${other}:${other} 644`));
+  });
+});
+
+describe('the removal of a directory with everything below', () => {
+  test('keeps the owner of files whose content has changed, and says so', async () => {
+    layDirectory('d');
+    lay('d/log');
+    lay('d/same');
+    await apply(tree(own));
+    writeFileSync(at('d/log'), 'written by the user\n');
+    const { results, finished } = await apply();
+    expect(finished.status).toBe('succeeded');
+    expect(results[0]?.message).toContain('1 entry below stay as they are, because their content has changed');
+    expect([stateOf('d'), stateOf('d/same'), stateOf('d/log')]).toEqual(['0:0 755', '0:0 644', `${user}:${user} 644`]);
+    expect(readFileSync(at('d/log'), 'utf8')).toBe('written by the user\n');
+  });
+
+  test('leaves new entries, and entries that were removed', async () => {
+    layDirectory('d');
+    lay('d/f');
+    await apply(tree(own));
+    renameSync(at('d/f'), at('d/renamed'));
+    expect((await apply()).finished.status).toBe('succeeded');
+    expect([stateOf('d'), stateOf('d/renamed')]).toEqual(['0:0 755', `${user}:${user} 644`]);
+  });
+});

@@ -1,0 +1,326 @@
+import type { FieldChange } from '@muster/protocol';
+import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
+import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
+import { type Inspected, inodeOf, inspect, statusesIn } from '../../host/files/inspect.ts';
+import { agentName } from '../../host/trees/tree-names.ts';
+import { applyFile, rememberFile } from '../file-unix/apply.ts';
+import { diffFile } from '../file-unix/diff.ts';
+import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from '../file-unix/removal.ts';
+import { type FileBefore, look, type SeenFile } from '../file-unix/seen.ts';
+import {
+  diffOwnership,
+  exposure,
+  lookUpOwnership,
+  type OwnershipBefore,
+  type OwnershipFields,
+  parseMode,
+  recordedOwnership,
+  type SeenOwnership,
+  targetOwnership,
+  touchOwnership,
+} from '../provider/ownership.ts';
+import type { Circumstances, Machine } from '../provider/provider.ts';
+import { createdMode, make, object } from './place.ts';
+import { isSystemDirectory } from './purge.ts';
+
+/**
+ * Sets the owner, group, and permissions of everything below a directory. Each file is changed and restored like a
+ * declared file, so that a user of the directory cannot gain access to the files of others.
+ */
+
+type Declared = ResolvedResource<'directory-unix'>;
+type FoundDirectory = Extract<Inspected, { type: 'directory' }>;
+
+/** An entry that differs from the declaration. Directories come before their entries. */
+export type BelowEntry = { path: string; fields: OwnershipFields; changes: FieldChange[] } & (
+  | { is: 'file'; seen: SeenFile }
+  | { is: 'directory'; found: FoundDirectory; ownership: SeenOwnership }
+);
+
+/** The first recorded state of a changed entry. */
+export type BelowBefore = { path: string } & (
+  | { is: 'file'; before: FileBefore }
+  | { is: 'directory'; inode: string; before: OwnershipBefore }
+);
+
+export interface RestorableEntries {
+  paths: string[];
+  /** Number of entries that are not restored, because the record does not show that their content is the former one. */
+  kept: number;
+}
+
+/** Maximum number of entries below the directory. */
+const maxEntries = 100_000;
+/** Maximum number of entries to change, because the journal holds the former state of each. */
+const maxChanges = 5_000;
+/** Maximum depth below the directory, because the path to each entry is opened one component at a time. */
+const maxDepth = 64;
+const maxShown = 200;
+
+/** @throws HostFailure if the directory must not be changed with all entries, or a field is missing */
+export function checkRecursive({ body }: Declared): void {
+  if (body.file_mode != null && (parseMode(body.file_mode) & 0o7000) !== 0)
+    throw new HostFailure('`file_mode` must not set a set-ID bit or the sticky bit');
+  if (body.recursive !== true) return;
+  if (isSystemDirectory(body.path))
+    throw new HostFailure(`${body.path} is a system directory: declare recursive for a directory below it`);
+  if ((body.owner ?? body.group ?? body.mode ?? body.file_mode) == null)
+    throw new HostFailure('`recursive` requires owner, group, mode, or file_mode');
+}
+
+const directoryFields = ({ owner, group, mode }: ResourceBodies['directory-unix']): OwnershipFields => ({
+  ...(owner == null ? {} : { owner }),
+  ...(group == null ? {} : { group }),
+  ...(mode == null ? {} : { mode }),
+});
+const fileFields = ({ owner, group, file_mode }: ResourceBodies['directory-unix']): OwnershipFields =>
+  directoryFields({
+    path: '',
+    ...(owner == null ? {} : { owner }),
+    ...(group == null ? {} : { group }),
+    ...(file_mode == null ? {} : { mode: file_mode }),
+  });
+
+/** Returns an entry as a separate resource, so that it is changed and restored like a declared file. */
+const asFile = (path: string, fields: OwnershipFields): ResolvedResource<'file-unix'> => ({
+  ...{ key: `path:${path}`, module: '', id: null, name: null, type: 'file-unix', identity: path },
+  body: { path, ...fields } as ResourceBodies['file-unix'],
+  ...{ depends_on: [], reload_on: [], restart_on: [], rerun_on: [], sensitive_fields: [] },
+});
+
+/**
+ * Returns the entries below a directory that differ from the declaration. Skips links, devices, sockets, other file
+ * systems, and everything that other resources declare.
+ * @throws HostFailure if there are too many entries, or a link leads to the directory
+ */
+export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[] {
+  const root = body.path;
+  const open = machine.walk.open(root, 'null');
+  if (open === null) return [];
+  const realPath = open.path;
+  machine.walk.release(open);
+  if (realPath !== root)
+    throw new HostFailure(`${root} leads to ${realPath} by a symbolic link: declare recursive for ${realPath}`);
+  const of = { file: fileFields(body), directory: directoryFields(body) };
+  const wanted = lookUpOwnership(of.directory, null, machine.accounts);
+  // The accounts may be created by an earlier resource, after which the directory is observed again.
+  if (wanted.wantedUid === null || wanted.wantedGid === null) return [];
+  const foreign = ownTrees(root, machine);
+  const entries: BelowEntry[] = [];
+  let visited = 0;
+  const visit = (directory: string, depth: number, device: number | null): void => {
+    if (depth > maxDepth) throw new HostFailure(`${root} has directories that are nested more than ${maxDepth} deep`);
+    const listed = statusesIn(machine.walk, directory, maxEntries - visited);
+    if (listed === null) throw new HostFailure(`${root} has more than ${maxEntries} entries`);
+    visited += listed.entries.length;
+    // In an overlay, only directories have the device number of the file system.
+    if (device !== null && listed.device !== device) return;
+    for (const { name, type, ...standing } of listed.entries) {
+      const path = `${directory}/${name}`;
+      if (agentName.test(name) || foreign.has(path)) continue;
+      if (type === 'directory') {
+        if (!machine.declaredDirectory(path)) addDirectory(path, of.directory, machine, entries);
+        visit(path, depth + 1, listed.device);
+      } else if (type === 'file' && !machine.manages(path) && differs(standing, of.file, wanted))
+        addFile(path, of.file, machine, entries);
+      if (entries.length > maxChanges)
+        throw new HostFailure(
+          `${root} has more than ${maxChanges} entries to change, and the agent records the former state of each: change them by hand first`,
+        );
+    }
+  };
+  visit(root, 0, null);
+  return entries;
+}
+
+/** Returns the directories below whose entries belong to another resource. */
+function ownTrees(root: string, machine: Machine): ReadonlySet<string> {
+  const trees = (['archive', 'git'] as const).flatMap((type) =>
+    machine.resourcesOf(type).map(({ identity }) => identity),
+  );
+  const recursive = machine
+    .resourcesOf('directory-unix')
+    .filter(({ body }) => (body as ResourceBodies['directory-unix']).recursive === true)
+    .map(({ identity }) => identity);
+  return new Set([...trees, ...recursive.filter((path) => path !== root)]);
+}
+
+const differs = (
+  { uid, gid, mode }: { uid: number; gid: number; mode: number },
+  fields: OwnershipFields,
+  { wantedUid, wantedGid }: SeenOwnership,
+): boolean =>
+  (wantedUid !== undefined && uid !== wantedUid) ||
+  (wantedGid !== undefined && gid !== wantedGid) ||
+  (fields.mode != null && mode !== parseMode(fields.mode));
+
+function addDirectory(path: string, fields: OwnershipFields, machine: Machine, entries: BelowEntry[]): void {
+  const found = inspect(machine.walk, path, false);
+  if (found.type !== 'directory') return;
+  const ownership = lookUpOwnership(fields, found, machine.accounts);
+  const { changes } = diffOwnership(fields, found, ownership, object);
+  if (changes.length > 0) entries.push({ path, fields, changes, is: 'directory', found, ownership });
+}
+
+function addFile(path: string, fields: OwnershipFields, machine: Machine, entries: BelowEntry[]): void {
+  // The result is not a promise, because the content is not read.
+  const seen = look(asFile(path, fields), machine, false, []) as SeenFile;
+  if (seen.found.type !== 'file') return;
+  const { changes } = diffFile(asFile(path, fields), seen, { purpose: 'drift' });
+  if (changes.length > 0) entries.push({ path, fields, changes, is: 'file', seen });
+}
+
+/**
+ * Returns the planned change, or the drift, of the entries below.
+ * @param purged entries that are removed instead
+ * @throws HostFailure if a change would expose a file that only root can read, unless this is a drift check
+ */
+export function belowChange(
+  all: readonly BelowEntry[],
+  purged: readonly { path: string }[],
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): { changes: FieldChange[]; diff: string | null } {
+  const gone = new Set(purged.map(({ path }) => path));
+  const entries = all.filter(({ path }) => !gone.has(path));
+  if (entries.length === 0) return { changes: [], diff: null };
+  if (purpose !== 'drift') for (const entry of entries) refuseExposure(entry);
+  const lines = entries.slice(0, maxShown).map(({ path, changes }) => {
+    const shown = changes.map(({ field, from, to }) => `${field} ${from} → ${to}`).join(', ');
+    return ` ${path}: ${shown}\n`;
+  });
+  const more = entries.length > maxShown ? `\\ ${entries.length - maxShown} more\n` : '';
+  const from = `${entries.length} different ${entries.length === 1 ? 'entry' : 'entries'} below`;
+  return { changes: [{ field: 'recursive', from, to: 'as declared' }], diff: `${lines.join('')}${more}` };
+}
+
+function refuseExposure(entry: BelowEntry): void {
+  const { path, fields } = entry;
+  if (entry.is === 'file') {
+    diffFile(asFile(path, fields), entry.seen, { purpose: 'apply' });
+    return;
+  }
+  const target = targetOwnership(fields, entry.found, entry.ownership, object, createdMode);
+  if (exposes(entry.found, target, 'directory')) throw exposure(path, entry.ownership.ownerName, target);
+}
+
+/** Records the first state of each entry. @throws HostFailure if a file cannot be read */
+export async function rememberBelow(
+  entries: readonly BelowEntry[],
+  earlier: readonly BelowBefore[],
+  machine: Machine,
+): Promise<BelowBefore[]> {
+  const records = new Map(earlier.map((record) => [record.path, record]));
+  for (const entry of entries) {
+    const { path, fields, changes } = entry;
+    const known = records.get(path);
+    const changing = new Set(changes.map(({ field }) => field));
+    if (entry.is === 'file') {
+      const before = known?.is === 'file' ? known.before : null;
+      const difference = { action: 'update', changes, diff: null } as const;
+      const record = await rememberFile(asFile(path, fields), entry.seen, { ...difference, changes }, before, machine);
+      records.set(path, { path, is: 'file', before: record });
+      continue;
+    }
+    const { found, ownership } = entry;
+    const inode = inodeOf(found);
+    // Another directory at the path has no earlier state.
+    const isSame = known?.is === 'directory' && known.inode === inode;
+    const { uid, gid, mode } = found;
+    const names = { ownerName: ownership.ownerName ?? String(uid), groupName: ownership.groupName ?? String(gid) };
+    const before = isSame ? known.before : { uid, gid, mode, ...names, touched: [] };
+    records.set(path, {
+      path,
+      is: 'directory',
+      inode,
+      before: touchOwnership(before, changing, false, found, ownership),
+    });
+  }
+  if (records.size > maxChanges)
+    throw new HostFailure(`the agent records the former state of at most ${maxChanges} entries: change some by hand`);
+  return [...records.values()];
+}
+
+/**
+ * Changes the entries, from the innermost to the outermost, so that no user who becomes the owner of a directory can
+ * rename entries that are changed later.
+ * @throws HostFailure if an entry was replaced since it was observed
+ */
+export async function setBelow(entries: readonly BelowEntry[], machine: Machine): Promise<void> {
+  for (const entry of [...entries].reverse()) {
+    const { path, fields } = entry;
+    if (entry.is === 'file') {
+      if (inspect(machine.walk, path, false).type === 'absent') continue;
+      const difference = { action: 'update', changes: entry.changes, diff: null } as const;
+      await applyFile(asFile(path, fields), entry.seen, { ...difference, changes: [...entry.changes] }, machine);
+      continue;
+    }
+    if (inspect(machine.walk, path, false).type === 'absent') continue;
+    await make(path, entry.found, targetOwnership(fields, entry.found, entry.ownership, object, createdMode), machine);
+  }
+}
+
+/** Restores or compares one recorded entry. */
+interface Restoration {
+  /** `kept`: the record does not show that the former owner may have the current content. */
+  verdict: 'done' | 'due' | 'kept';
+  restore(): Promise<void>;
+}
+const done: Restoration = { verdict: 'done', restore: async () => {} };
+
+async function restorationOf(record: BelowBefore, machine: Machine): Promise<Restoration> {
+  const { path } = record;
+  try {
+    return record.is === 'file' ? await fileRestoration(record, machine) : directoryRestoration(record, machine);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    machine.warn(`${path} is not restored: ${error.message}`);
+    return { ...done, verdict: 'kept' };
+  }
+}
+
+async function fileRestoration(
+  { path, before }: Extract<BelowBefore, { is: 'file' }>,
+  machine: Machine,
+): Promise<Restoration> {
+  if (machine.declared(path)) return done;
+  const file = asFile(path, {});
+  const seen = await observeFileForRemoval(file, before, machine);
+  if (seen.found.type !== 'file') return done;
+  const difference = diffFileRemoval(file, before, seen, machine.copies);
+  if (difference.action === 'none') return done;
+  return {
+    verdict: 'due',
+    restore: async () => void (await removeOrRestoreFile(file, before, seen, difference, machine)),
+  };
+}
+
+function directoryRestoration(
+  { path, inode, before }: Extract<BelowBefore, { is: 'directory' }>,
+  machine: Machine,
+): Restoration {
+  if (machine.declaredDirectory(path)) return done;
+  const found = inspect(machine.walk, path, false);
+  if (found.type !== 'directory' || inodeOf(found) !== inode) return done;
+  const target = decideOwnership(recordedOwnership(before, found), found, object, asCreated(before.mode));
+  const isSame = found.uid === target.uid && found.gid === target.gid && found.mode === target.mode;
+  return isSame ? done : { verdict: 'due', restore: () => make(path, found, target, machine) };
+}
+
+export async function entriesToRestore(records: readonly BelowBefore[], machine: Machine): Promise<RestorableEntries> {
+  const restorable: RestorableEntries = { paths: [], kept: 0 };
+  for (const record of records) {
+    const { verdict } = await restorationOf(record, machine);
+    if (verdict === 'due') restorable.paths.push(record.path);
+    if (verdict === 'kept') restorable.kept++;
+  }
+  return restorable;
+}
+
+/** Restores the entries that have their former content, the innermost first. */
+export async function restoreBelow(records: readonly BelowBefore[], machine: Machine): Promise<void> {
+  for (const record of [...records].reverse()) {
+    const { verdict, restore } = await restorationOf(record, machine);
+    if (verdict === 'due') await restore();
+  }
+}
