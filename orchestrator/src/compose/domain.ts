@@ -19,6 +19,7 @@ import { createSignIn, type SignIn } from '../domain/operators/sign-in.ts';
 import { createRunConductor } from '../domain/runs/run-conductor.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { createHealth } from '../domain/shared/health.ts';
+import type { Leases } from '../domain/shared/leases.ts';
 import type { Shells } from '../domain/terminals/shells.ts';
 import { createTerminals, type Terminals } from '../domain/terminals/terminals.ts';
 import { challengeKey, type Identity } from '../identity/identity.ts';
@@ -32,6 +33,7 @@ import type { Store } from './store.ts';
 
 export interface DomainParts {
   readonly context: Context;
+  readonly leases: Leases;
   readonly store: Store;
   readonly settings: Settings;
   readonly addresses: Addresses;
@@ -46,7 +48,7 @@ export type Domain = Awaited<ReturnType<typeof createDomain>>;
 
 /** Creates the domain modules, and marks terminal sessions from the previous process as interrupted. */
 export async function createDomain(parts: DomainParts, disposables: Disposables) {
-  const { context, store, settings, dataDir, clock } = parts;
+  const { context, leases, store, settings, dataDir, clock } = parts;
   const config = settings.current;
   const health = createHealth(context);
   const terminals = createTerminalSessions(parts);
@@ -73,7 +75,7 @@ export async function createDomain(parts: DomainParts, disposables: Disposables)
   disposables.add(() => disk.stop());
   await disk.look();
   const metrics = createMetrics(context, store.samples, config.metrics.retention, remoteWrite?.take);
-  const conductor = createRunConductor(context, { maxConcurrent: config.runs.max_concurrent });
+  const conductor = createRunConductor(context, { maxConcurrent: config.runs.max_concurrent, leases });
   const channelRule = settings.extend({}, { denyPrivate: ({ notifications }) => notifications.deny_private });
   return {
     context,

@@ -3,7 +3,7 @@ import { Disposables } from '../disposables.ts';
 import { createSequencer } from '../domain/audit/event-sequencer.ts';
 import type { EventConsumer } from '../domain/audit/placed-event.ts';
 import { notificationsOf } from '../domain/notifications/notifications.ts';
-import { createLease } from '../domain/shared/leases.ts';
+import type { Leases } from '../domain/shared/leases.ts';
 import { pruneTerminals } from '../domain/terminals/terminal-retention.ts';
 import { startAuditKeeping } from '../schedule/audit-keeping.ts';
 import { startDriftSweep } from '../schedule/drift-sweep.ts';
@@ -15,6 +15,7 @@ import type { Settings } from './settings.ts';
 
 export interface ScheduleParts {
   readonly domain: Domain;
+  readonly leases: Leases;
   readonly transcripts: Transcripts;
   readonly settings: Settings;
   readonly clock: Clock;
@@ -32,7 +33,9 @@ export class Schedules {
 
   /** Starts all periodic work, once agents can connect. Resolves after the first round of maintenance. */
   async start(): Promise<void> {
-    const { settings, domain, clock } = this.#parts;
+    const { settings, domain, leases, clock } = this.#parts;
+    // Acquires all leases in one transaction.
+    leases.want(['audit', 'upkeep', 'outbox', ...(settings.current.drift.enabled ? ['drift'] : [])]);
     const upkeep = this.#startUpkeep();
     this.#work.add(() => upkeep.stop());
     /** Statements that run in the transaction that adds events to the chain. */
@@ -41,7 +44,7 @@ export class Schedules {
       domain.context,
       clock,
       settings.extend(
-        { sequencer: createSequencer(domain.context, { consumers }) },
+        { sequencer: createSequencer(domain.context, { consumers }), lease: leases.lease('audit') },
         { retentionDays: ({ audit }) => audit.retention_days },
       ),
     );
@@ -61,10 +64,12 @@ export class Schedules {
   }
 
   #startUpkeep() {
-    const { settings, domain, clock, transcripts } = this.#parts;
+    const { settings, domain, leases, clock, transcripts } = this.#parts;
     const { context } = domain;
     const { agents, secrets_expiry_notice_days } = settings.current;
     return startUpkeep(context, clock, {
+      lease: leases.lease('upkeep'),
+      placement: leases.placement,
       health: domain.health,
       lostAfterSecs: agents.lost_after_secs,
       retention: settings.extend(
@@ -75,7 +80,7 @@ export class Schedules {
         },
       ),
       pruneSamples: domain.metrics.prune,
-      pruneTerminals: () => pruneTerminals(context, transcripts, settings.current.terminals.retention_days),
+      pruneTerminals: (fleet) => pruneTerminals(fleet, transcripts, settings.current.terminals.retention_days),
       runs: domain.conductor,
       refusals: domain.refusals,
       pending: domain.pending,
@@ -84,7 +89,7 @@ export class Schedules {
   }
 
   #startOutbox(): void {
-    const { settings, domain, clock } = this.#parts;
+    const { settings, domain, leases, clock } = this.#parts;
     const outbox = startOutbox(
       domain.context,
       clock,
@@ -92,7 +97,7 @@ export class Schedules {
         {
           deliver: domain.deliver,
           random: Math.random,
-          lease: createLease(domain.context, 'outbox'),
+          lease: leases.lease('outbox'),
         },
         {
           giveUpAfter: ({ notifications }) => notifications.give_up_after,
@@ -104,7 +109,7 @@ export class Schedules {
   }
 
   #startDriftSweep(): void {
-    const { settings, domain, clock } = this.#parts;
+    const { settings, domain, leases, clock } = this.#parts;
     const { context, disk } = domain;
     const sweep = startDriftSweep(
       context,
@@ -112,7 +117,7 @@ export class Schedules {
       settings.extend(
         {
           random: Math.random,
-          lease: createLease(context, 'drift-sweep'),
+          lease: leases.lease('drift'),
           // Drift records must not use the space reserved for the results of operations.
           paused: () => disk.low && context.db.kind === 'sqlite',
         },

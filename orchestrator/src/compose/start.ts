@@ -12,11 +12,12 @@ import type { Invocation } from '../config/read.ts';
 import type { Changes } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
 import { Disposables } from '../disposables.ts';
-import { endRestoredOperations } from '../domain/fleet/restored.ts';
+import { repairRestored } from '../domain/fleet/restored.ts';
 import { bootstrapOperator } from '../domain/operators/operators.ts';
-import { closeOtherReplicas, joinReplicas } from '../domain/replicas/replicas.ts';
+import { closeOtherReplicas, joinReplicas, type Replica } from '../domain/replicas/replicas.ts';
 import { createServerClock, type ServerClock } from '../domain/replicas/server-clock.ts';
 import type { Context } from '../domain/shared/context.ts';
+import { Leases } from '../domain/shared/leases.ts';
 import { createConnectedAgents, createGateway, type Gateway } from '../gateway/gateway.ts';
 import { createTelemetry } from '../http/metrics/telemetry.ts';
 import { loadApiCertificate } from '../identity/api-certificate.ts';
@@ -85,6 +86,9 @@ export async function startOrchestrator(config: Config, dataDir: string, options
   }
 }
 
+/** Milliseconds between checks whether another process has repaired a restored database. */
+const repairCheckMs = 500;
+
 async function start(
   config: Config,
   dataDir: string,
@@ -115,18 +119,24 @@ async function start(
   // The lock on the directory or the database proves that all previous processes have ended. A database that was
   // restored from a PostgreSQL backup still lists the process that was running when the backup was created.
   await closeOtherReplicas(store.db, incarnation);
-  if (serverClock !== null) await joinOthers(store.db, incarnation, serverClock, options, disposables);
+  const replica =
+    serverClock === null ? null : await joinOthers(store.db, incarnation, serverClock, options, disposables);
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'bus listener failed'));
   disposables.add(() => bus.close());
   const connected = createConnectedAgents(clock);
   const context = await createContext(store, { bus, clock, log, presence: connected.registry, incarnation });
 
-  const restored = await endRestoredOperations(context);
+  const leases = new Leases(context, replica?.placement);
+  const restored = await repairRestored(
+    context,
+    leases.lease('upkeep'),
+    () => new Promise((resolve) => clock.after(repairCheckMs, resolve)),
+  );
   if (restored)
     log.warn({ ...restored }, 'restored from a backup; ended unfinished operations and revoked enrollment tokens');
   const bootstrapped = await bootstrap(context, config);
   const domain = await createDomain(
-    { context, store, settings, addresses, shells: connected.shells, identity, dataDir, clock, log },
+    { context, leases, store, settings, addresses, shells: connected.shells, identity, dataDir, clock, log },
     disposables,
   );
   const gateway = createGateway({
@@ -145,8 +155,8 @@ async function start(
   });
   const parts = { domain, store, gateway, telemetry, identity, settings, addresses, tls, dataDir, clock, log };
   const app = await createHttp(parts);
-  const schedules = new Schedules({ domain, transcripts: store.transcripts, settings, clock });
-  disposables.add(() => stop({ app, gateway, domain, schedules, clock, log }));
+  const schedules = new Schedules({ domain, leases, transcripts: store.transcripts, settings, clock });
+  disposables.add(() => stop({ app, gateway, domain, schedules, replica, clock, log }));
   await app.listen({ host: config.api_host, port: config.api_port });
   addresses.apiPort = (app.server.address() as AddressInfo).port;
   addresses.agentPort = await listenForAgents(gateway, config);
@@ -173,9 +183,10 @@ async function joinOthers(
   clock: ServerClock,
   { log, onFatal }: StartOptions,
   disposables: Disposables,
-): Promise<void> {
+): Promise<Replica> {
   const replica = await joinReplicas({ db, clock, log, incarnation, name: hostname(), version });
   disposables.add(startBeats(replica, { clock, log, onClosed: onFatal }));
+  return replica;
 }
 
 /**
@@ -219,6 +230,8 @@ interface StopParts {
   readonly gateway: Gateway;
   readonly domain: Domain;
   readonly schedules: Schedules;
+  /** Null with SQLite. */
+  readonly replica: Replica | null;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -227,9 +240,11 @@ interface StopParts {
 const cutOffMs = 5_000;
 
 /** Stops serving requests and agents, then stops all other work. */
-async function stop({ app, gateway, domain, schedules, clock, log }: StopParts): Promise<void> {
+async function stop({ app, gateway, domain, schedules, replica, clock, log }: StopParts): Promise<void> {
   // Refuses new requests, and returns the current state to requests that are waiting for agents.
   app.drain();
+  // Other processes take over each lease as soon as its work here has ended.
+  await replica?.drain().catch((error: unknown) => log.warn({ err: error }, 'failed to announce the shutdown'));
   const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
   await schedules.stop();
   // Stops terminals before the links, so that agents terminate their shells and clients receive the reason.

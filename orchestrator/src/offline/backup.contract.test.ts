@@ -16,10 +16,12 @@ import { DatabaseUrl } from '../config/database-url.ts';
 import { configSchema } from '../config/schema.ts';
 import { createToken, listTokens } from '../domain/agents/enrollment.ts';
 import { listAudit } from '../domain/audit/audit.ts';
-import { endRestoredOperations } from '../domain/fleet/restored.ts';
+import { repairRestored } from '../domain/fleet/restored.ts';
 import { uploadModule } from '../domain/modules/modules.ts';
 import { submitOperation } from '../domain/operations/operations.ts';
 import { createSecret } from '../domain/secrets/secrets.ts';
+import type { Context } from '../domain/shared/context.ts';
+import { createLease } from '../domain/shared/leases.ts';
 import { loadIdentity } from '../identity/identity.ts';
 import { migrations } from '../store/migrations/index.ts';
 import { openPostgresSamples } from '../store/samples/samples-postgres.ts';
@@ -42,6 +44,7 @@ const folder = () => {
 
 /** A migration from a release whose databases this release cannot use. */
 const incompatible = { version: oneMore.version + 1, name: 'incompatible', statements: () => [] };
+const repair = (context: Context) => repairRestored(context, createLease(context, 'upkeep'), async () => {});
 const nobody = { passphrase: null, identities: [] };
 const cast = `{"version":2}\n${'[0.1,"o","é"]\n'.repeat(100)}`;
 const terminal = '01KAGZ8R3E5F6G7H8J9K0M1N2P';
@@ -163,7 +166,7 @@ describeDatabases('backup and restore', (fixture) => {
     const domain = await openDomain(to.fixed);
     const before = await listAudit(domain.context, { limit: 1 });
     expect(before.events[0]?.event_type).not.toBe('system.restored');
-    expect(await endRestoredOperations(domain.context)).toMatchObject({ id: verdict.id });
+    expect(await repair(domain.context)).toMatchObject({ id: verdict.id });
     expect(await getOperation(domain.context, from.operation)).toMatchObject({ status: 'interrupted' });
     const { items } = (await listTokens(domain.context, true, { limit: 10, offset: 0 } as never)) as unknown as {
       items: { revoked_at: number | null }[];
@@ -172,7 +175,7 @@ describeDatabases('backup and restore', (fixture) => {
     const { events } = await listAudit(domain.context, { limit: 500 });
     expect(events.filter(({ summary }) => /^it happened/.test(summary))).toHaveLength(300);
     expect(events.map(({ event_type }) => event_type)).toContain('system.restored');
-    expect(await endRestoredOperations(domain.context)).toBeNull();
+    expect(await repair(domain.context)).toBeNull();
     const samples = await samplesAt(to);
     expect(await samples.since(from.agent.id, 0, 10)).toEqual([
       sampleAt(from.domain.now()),
@@ -245,7 +248,7 @@ describeDatabases('backup and restore', (fixture) => {
     const to = await createOrchestrator();
     await restoreTo(to, bytes);
     const domain = await openDomain(to.fixed);
-    await endRestoredOperations(domain.context);
+    await repair(domain.context);
     await domain.db.close();
     const there = readdirSync(to.dataDir).sort();
     const archive = gunzipSync(bytes);
@@ -273,7 +276,7 @@ describeDatabases('backup and restore', (fixture) => {
     expect(aside.length).toBe(1);
     expect(readdirSync(to.dataDir).filter((name) => name.startsWith('before-restore-'))).toHaveLength(1);
     const domain = await openDomain(to.fixed);
-    await endRestoredOperations(domain.context);
+    await repair(domain.context);
     await domain.db.close();
     if (fixture.kind === 'postgres')
       expect((await restoreTo(to, bytes, true)).aside[0]).toMatch('schema muster_before_restore_');

@@ -11,6 +11,7 @@ import { createSequencer, readChainEnds } from '../domain/audit/event-sequencer.
 import type { EventConsumer } from '../domain/audit/placed-event.ts';
 import { createLiveEvents, type LiveStream } from '../domain/live/events.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications/notifications.ts';
+import { createLease } from '../domain/shared/leases.ts';
 import { migrations } from '../store/migrations/index.ts';
 import { type AuditKeeping, startAuditKeeping } from './audit-keeping.ts';
 
@@ -23,7 +24,8 @@ interface Started {
 
 function start(domain: Domain, { retentionDays = 0, consumers = [] }: Started = {}): AuditKeeping {
   const sequencer = createSequencer(domain.context, { consumers });
-  const keeping = startAuditKeeping(domain.context, domain.clock, { sequencer, retentionDays });
+  const lease = createLease(domain.context, 'audit');
+  const keeping = startAuditKeeping(domain.context, domain.clock, { sequencer, lease, retentionDays });
   keepings.push(keeping);
   return keeping;
 }

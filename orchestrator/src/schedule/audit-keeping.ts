@@ -2,7 +2,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import { pruneBySchedule } from '../domain/audit/audit-retention.ts';
 import type { Sequencer } from '../domain/audit/event-sequencer.ts';
 import type { Context } from '../domain/shared/context.ts';
-import { createLease, type Fence } from '../domain/shared/leases.ts';
+import type { Fence, Lease } from '../domain/shared/leases.ts';
 
 /** Maintains the audit log: chains events soon after they are written, and removes expired events. */
 
@@ -21,37 +21,48 @@ export interface AuditKeeping {
 
 export interface AuditKeepingOptions {
   sequencer: Sequencer;
+  /** The audit log lease. Only the process that holds the lease maintains the log. */
+  readonly lease: Lease;
   /** Retention period in days; 0 retains all events. Read in each round. */
   readonly retentionDays: number;
 }
 
 export function startAuditKeeping(context: Context, clock: Clock, options: AuditKeepingOptions): AuditKeeping {
-  const { sequencer } = options;
-  const lease = createLease(context, 'audit');
+  const { sequencer, lease } = options;
   let running: Promise<void> | null = null;
   let due: { at: number; cancelTimer: () => void } | null = null;
   let pruneAt = clock.monotonic();
-  let pruning: Promise<void> | null = null;
+  let pruning: { readonly done: Promise<void>; readonly abort: () => void } | null = null;
   const stopping = new AbortController();
 
   const work = async () => {
     for (;;) {
       const fence = await lease.hold();
-      if (fence === null) return;
+      if (fence === null) {
+        pruning?.abort();
+        await pruning?.done;
+        return lease.release();
+      }
       if (await sequencer.place(fence)) continue;
       if (clock.monotonic() >= pruneAt) {
         pruneAt = clock.monotonic() + pruneEveryMs;
         // Runs in the background, because pruning may take a long time and new events must be chained in the meantime.
-        pruning ??= prune(fence).finally(() => {
-          pruning = null;
-        });
+        pruning ??= startPruning(fence);
       }
       return;
     }
   };
-  const prune = async (fence: Fence) => {
+  const startPruning = (fence: Fence) => {
+    const aborting = new AbortController();
+    const signal = AbortSignal.any([stopping.signal, aborting.signal]);
+    const done = prune(fence, signal).finally(() => {
+      pruning = null;
+    });
+    return { done, abort: () => aborting.abort() };
+  };
+  const prune = async (fence: Fence, signal: AbortSignal) => {
     try {
-      const deleted = await pruneBySchedule(context, options.retentionDays, { fence, signal: stopping.signal });
+      const deleted = await pruneBySchedule(context, options.retentionDays, { fence, signal });
       if (deleted > 0) context.log.info({ deleted }, 'removed expired audit events');
     } catch (error) {
       context.log.error({ err: error }, 'failed to remove expired audit events; will retry');
@@ -96,7 +107,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       unsubscribe();
       due?.cancelTimer();
       while (running !== null) await (running as Promise<void>).catch(() => {});
-      await pruning;
+      await pruning?.done;
       // Stopping must succeed even if the database is unavailable. In this case, the lease ends with this process.
       await lease.release().catch((error: unknown) => {
         context.log.warn({ err: error }, 'failed to release the audit log lease');

@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { anyDue, pullIn, queueDue, type SweepRules } from '../domain/drift/drift-sweep.ts';
 import type { Context } from '../domain/shared/context.ts';
-import type { Lease } from '../domain/shared/leases.ts';
+import { fencedBy, type Lease } from '../domain/shared/leases.ts';
 
 /** Queues due drift checks every second and whenever a check ends. */
 
@@ -40,12 +40,13 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
     const pull = clock.monotonic() - pulledInAt >= pullInMs;
     if (!pull && !(await anyDue(context))) return;
     const fence = await lease.hold();
-    if (fence === null) return;
+    if (fence === null) return lease.release();
+    const fleet = fencedBy(context, fence);
     if (pull) {
-      await pullIn(context, options, fence);
+      await pullIn(fleet, options);
       pulledInAt = clock.monotonic();
     }
-    for (const id of await queueDue(context, options, fence)) pending.add(id);
+    for (const id of await queueDue(fleet, options)) pending.add(id);
     // If the hint that a check has ended arrives before the check's ID is added, the ID stays in the set until it is
     // the oldest one.
     while (pending.size > options.maxConcurrent) pending.delete(pending.values().next().value as string);

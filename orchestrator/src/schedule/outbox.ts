@@ -158,7 +158,8 @@ class Sender implements Outbox {
     const keep = now - this.#housekeptAt >= housekeepingMs;
     if (due.length === 0 && this.#active.size === 0 && !keep) return;
     const fence = await this.#hold();
-    if (fence === null || this.#stopped) return;
+    if (fence === null) return this.#giveUp();
+    if (this.#stopped) return;
     for (const channelId of due) {
       if (this.#active.has(channelId)) continue;
       const sending = this.#sendTo(channelId, fence)
@@ -172,6 +173,12 @@ class Sender implements Outbox {
     this.#housekeptAt = now;
     await giveUpOld(this.#context, fence, this.#options.giveUpAfter);
     await pruneNotifications(this.#context, fence, this.#options.retentionDays);
+  }
+
+  /** Completes the messages in flight, so that the next holder does not send them again, and releases the lease. */
+  async #giveUp(): Promise<void> {
+    await Promise.all(this.#active.values());
+    await this.#options.lease.release();
   }
 
   /** Renews the lease. If the renewal fails, senders stop before their next message. */

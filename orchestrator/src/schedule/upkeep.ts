@@ -7,16 +7,20 @@ import { pruneHistory, prunePayloads, type Retention } from '../domain/fleet/ret
 import { pruneContents } from '../domain/modules/contents.ts';
 import { endLost, expireQueued, expireSessions } from '../domain/operation-end/operation-expiry.ts';
 import { deleteOldAnswers } from '../domain/operators/sign-in-challenges.ts';
+import { alone, type Placement } from '../domain/replicas/placement.ts';
 import type { RunConductor } from '../domain/runs/run-conductor.ts';
-import { endFinishedRuns } from '../domain/runs/run-end.ts';
 import { dropFormerSecrets } from '../domain/secrets/former-secrets.ts';
 import { announceExpiring } from '../domain/secrets/secret-expiry.ts';
 import { missingKey } from '../domain/secrets/secret-rotation.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { createHealth, type Health } from '../domain/shared/health.ts';
+import { createLease, type Fence, fencedBy, type Lease } from '../domain/shared/leases.ts';
 import { deleteExpiredTickets } from '../domain/terminals/terminal-tickets.ts';
 
-/** Periodic maintenance, with one timer for all tasks. */
+/**
+ * Periodic maintenance, with one timer for all tasks. Each process maintains its own state. Of the processes on one
+ * database, only the one that holds the maintenance lease maintains the fleet's.
+ */
 
 const intervalMs = 5_000;
 /**
@@ -36,19 +40,22 @@ export interface Upkeep {
 }
 
 export interface UpkeepOptions {
+  /** The maintenance lease. */
+  lease?: Lease;
+  placement?: Placement;
   health?: Health;
   /** Seconds of silence after which an agent is marked as lost. */
   lostAfterSecs?: number;
   retention?: Retention;
   /** Removes expired terminal sessions and their transcripts. */
-  pruneTerminals?: () => Promise<unknown>;
+  pruneTerminals?: (fleet: Context) => Promise<unknown>;
   /** Removes expired samples. */
   pruneSamples?: () => Promise<void>;
   runs?: Pick<RunConductor, 'sweep'>;
   /** Records the counts of repeated refusals. */
   refusals?: Pick<Refusals, 'sweep'>;
   /** Removes disconnected pending agents, and records bursts of new pending agents. */
-  pending?: Pick<PendingList, 'sweep'>;
+  pending?: Pick<PendingList, 'report' | 'forget'>;
   /** Number of days before a secret's expiry at which the expiry is announced. */
   secretsExpiryNoticeDays?: number;
 }
@@ -67,8 +74,46 @@ async function runEach(tasks: readonly Task[], failures: unknown[]): Promise<voi
 
 const keepForever: Retention = { driftDays: 0, operationDays: 0 };
 
+/** Whether this process maintains the fleet. */
+class FleetMaintenance {
+  readonly #context: Context;
+  readonly #clock: Clock;
+  readonly #lease: Lease;
+  #fence: Fence | null = null;
+  /**
+   * Monotonic milliseconds at which this process started or took over the maintenance. Agents of a process that ended
+   * reconnect after it.
+   */
+  since: number;
+
+  constructor(context: Context, clock: Clock, lease: Lease) {
+    this.#context = context;
+    this.#clock = clock;
+    this.#lease = lease;
+    this.since = clock.monotonic();
+  }
+
+  /** Returns the context for maintenance of the fleet; null if another process does it. */
+  async hold(): Promise<Context | null> {
+    const fence = await this.#lease.hold();
+    if (fence === null) await this.#lease.release();
+    else if (fence !== this.#fence) this.since = this.#clock.monotonic();
+    this.#fence = fence;
+    return fence === null ? null : fencedBy(this.#context, fence);
+  }
+
+  /** Never rejects: if the database is unavailable, the lease ends with this process, and stopping must succeed. */
+  async release(): Promise<void> {
+    await this.#lease
+      .release()
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the maintenance lease'));
+  }
+}
+
 export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptions = {}): Upkeep {
   const {
+    lease = createLease(context, 'upkeep'),
+    placement = alone,
     health = createHealth(context),
     lostAfterSecs = 120,
     retention = keepForever,
@@ -78,52 +123,58 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
     pending,
   } = options;
   const { secretsExpiryNoticeDays = 14, pruneTerminals } = options;
-  const startedAt = clock.monotonic();
-  const lostAgents = createLostWatch(context, { lostAfterSecs, upFor: () => clock.monotonic() - startedAt });
+  const fleetMaintenance = new FleetMaintenance(context, clock, lease);
+  const upFor = () => clock.monotonic() - Math.max(fleetMaintenance.since, placement.peerLeftAt);
+  const lostAgents = createLostWatch(context, { lostAfterSecs, upFor });
   let stopped = false;
   let rounds = 0;
   let running: Promise<void> = Promise.resolve();
   let cancelTimer = () => {};
 
+  const maintainOwn = (no: number): Task[] => [
+    async () => refusals?.sweep(),
+    async () => pending?.report(),
+    async () => {
+      // Checked in the first round, because keys can disappear only while the orchestrator is stopped. Repeated until
+      // no secret needs a missing key.
+      if (no === 0 || !health.secretsReadable) health.secretsReadable = (await findMissingKey()) === null;
+    },
+  ];
+  const maintainFleet = (fleet: Context, no: number): Task[] => [
+    async () => pending?.forget(fleet, upFor()),
+    () => announceExpiring(fleet, secretsExpiryNoticeDays),
+    ...(no % formerSecretsEvery === 0 ? [() => dropFormerSecrets(fleet)] : []),
+    ...(no % sessionsEvery === 0
+      ? [() => expireSessions(fleet), () => deleteOldAnswers(fleet), () => deleteExpiredTickets(fleet)]
+      : []),
+    // Skipped in the first round to shorten startup.
+    ...(no % pruneEvery === pruneEvery - 1
+      ? [
+          () => prunePayloads(fleet),
+          () => pruneContents(fleet),
+          () => deleteOldTokens(fleet),
+          () => pruneHistory(fleet, retention),
+          async () => pruneTerminals?.(fleet),
+        ]
+      : []),
+    () => pruneSamples(),
+  ];
   const round = async () => {
     await health.proveWritable();
     const no = rounds++;
     const failures: unknown[] = [];
-    const each = (...tasks: Task[]) => runEach(tasks, failures);
-    await each(
-      () => expireQueued(context),
-      () => endLost(context),
+    const fleet = await fleetMaintenance.hold().catch((error: unknown) => {
+      failures.push(error);
+      return null;
+    });
+    const tasks: Task[] = [
+      ...(fleet === null ? [] : [() => expireQueued(fleet), () => endLost(fleet)]),
       () => runs?.sweep(),
-      () => endFinishedRuns(context),
-      () => lostAgents.round(),
-    );
-    // Skipped in the first round to shorten startup.
-    if (no % pruneEvery === pruneEvery - 1)
-      await each(
-        () => prunePayloads(context),
-        () => pruneContents(context),
-        () => deleteOldTokens(context),
-        () => pruneHistory(context, retention),
-        async () => pruneTerminals?.(),
-      );
-    if (no % formerSecretsEvery === 0) await each(() => dropFormerSecrets(context));
-    await each(
-      async () => refusals?.sweep(),
-      async () => pending?.sweep(clock.monotonic() - startedAt),
-      () => announceExpiring(context, secretsExpiryNoticeDays),
-      async () => {
-        // Checked in the first round, because keys can disappear only while the orchestrator is stopped. Repeated until
-        // no secret needs a missing key.
-        if (no === 0 || !health.secretsReadable) health.secretsReadable = (await findMissingKey()) === null;
-      },
-    );
-    if (no % sessionsEvery === 0)
-      await each(
-        () => expireSessions(context),
-        () => deleteOldAnswers(context),
-        () => deleteExpiredTickets(context),
-      );
-    await each(() => pruneSamples());
+      () => lostAgents.round(fleet),
+      ...maintainOwn(no),
+      ...(fleet === null ? [] : maintainFleet(fleet, no)),
+    ];
+    await runEach(tasks, failures);
     if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
     if (failures.length === 1) throw failures[0];
   };
@@ -153,6 +204,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       cancelTimer();
       await running;
       lostAgents.stop();
+      await fleetMaintenance.release();
     },
   };
 }

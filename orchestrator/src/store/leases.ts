@@ -2,13 +2,13 @@ import { defineQuery } from './query.ts';
 
 /** Leases for work that only one process may do at a time. The holder is the incarnation of a process. */
 
-/** Returns a lease with its fencing token, and whether the holder may still be alive. */
-export const leaseState = defineQuery('leases/state', (db, p: { name: string }) =>
+/** Returns leases with their fencing tokens, and whether each holder may still be alive. */
+export const leaseStates = defineQuery('leases/states', (db, p: { names: readonly string[] }, d) =>
   db
     .selectFrom('leases')
     .leftJoin('replicas', 'replicas.incarnation', 'leases.holder')
-    .select(['leases.holder', 'leases.token', 'replicas.incarnation as alive'])
-    .where('leases.name', '=', p.name),
+    .select(['leases.name', 'leases.holder', 'leases.token', 'replicas.incarnation as alive'])
+    .where(d.isIn('leases.name', p.names)),
 );
 
 /**

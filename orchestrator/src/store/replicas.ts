@@ -29,7 +29,15 @@ export const raiseBeat = defineQuery('replicas/beat', (db, p: { incarnation: str
 );
 
 export const otherReplicas = defineQuery('replicas/others', (db, p: { incarnation: string }) =>
-  db.selectFrom('replicas').select(['incarnation', 'name', 'beat']).where('incarnation', '<>', p.incarnation),
+  db
+    .selectFrom('replicas')
+    .select(['incarnation', 'name', 'beat', 'draining'])
+    .where('incarnation', '<>', p.incarnation),
+);
+
+/** Marks a process as stopping. */
+export const drainReplica = defineQuery('replicas/drain', (db, p: { incarnation: string }) =>
+  db.updateTable('replicas').set({ draining: 1 }).where('incarnation', '=', p.incarnation),
 );
 
 /** Closes a process, unless it has sent a heartbeat in the meantime. */

@@ -378,6 +378,8 @@ export interface ReplicasTable {
   started_at: number;
   /** Counter that the process increments every two seconds. */
   beat: number;
+  /** Whether the process is stopping, so that it should hold no leases. */
+  draining: Generated<0 | 1>;
 }
 
 export interface SettingsTable {

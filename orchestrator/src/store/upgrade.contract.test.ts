@@ -14,7 +14,6 @@ import { getDrift, latestDrift, listLatestDrift } from '../domain/drift/drift.ts
 import { acceptDrift } from '../domain/drift/drift-acceptance.ts';
 import { createOffRanking } from '../domain/drift/off-ranking.ts';
 import { listReconcile } from '../domain/drift/reconcile.ts';
-import { endFinishedRuns } from '../domain/runs/run-end.ts';
 import { migrations } from './migrations/index.ts';
 import { defineQuery } from './query.ts';
 import { statement } from './transaction.ts';
@@ -55,7 +54,6 @@ describeDatabases('a database of the first schema', (fixture) => {
     expect(latest.map(({ drift_id, status }) => [drift_id, status])).toEqual([[drifted, 'drifted']]);
 
     await conductor.sweep();
-    await endFinishedRuns(context);
     expect(await getRun(context, runs[0])).toMatchObject({ status: 'failed', results: [{ status: 'failed' }] });
     expect(await getRun(context, runs[1])).toMatchObject({ status: 'running', results: [{ status: 'queued' }] });
     await placeAll(domain);

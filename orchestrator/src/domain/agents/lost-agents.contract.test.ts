@@ -44,13 +44,13 @@ describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
     await leave(domain, key.id);
     const leftAt = domain.now();
     domain.clock.advance((lostAfterSecs - 1) * 1000);
-    await watch.round();
+    await watch.round(domain.context);
     expect(await transitions(domain)).toEqual(['agent.connected web-1']);
     domain.clock.advance(1000);
-    await watch.round();
-    await watch.round();
+    await watch.round(domain.context);
+    await watch.round(domain.context);
     domain.clock.advance(86_400_000);
-    await watch.round();
+    await watch.round(domain.context);
     expect(await transitions(domain)).toEqual(['agent.connected web-1', 'agent.lost web-1']);
     const [lost] = (await listAudit(domain.context, { event_type: 'agent.lost' })).events;
     expect(lost).toMatchObject({ severity: 'warning', metadata: { last_seen_at: leftAt }, target: { id: key.id } });
@@ -58,11 +58,11 @@ describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
     await connect(domain, key);
     await leave(domain, key.id);
     await connect(domain, key);
-    await watch.round();
+    await watch.round(domain.context);
     expect((await transitions(domain)).slice(2)).toEqual(['agent.returned web-1']);
     await leave(domain, key.id);
     domain.clock.advance(lostAfterSecs * 1000);
-    await watch.round();
+    await watch.round(domain.context);
     expect((await transitions(domain)).slice(3)).toEqual(['agent.lost web-1']);
   });
 
@@ -72,7 +72,7 @@ describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
     for (let blip = 0; blip < 3; blip++) {
       await leave(domain, key.id);
       domain.clock.advance((lostAfterSecs - 1) * 1000);
-      await watch.round();
+      await watch.round(domain.context);
       await connect(domain, key);
     }
     expect(await transitions(domain)).toEqual(['agent.connected web-1']);
@@ -114,10 +114,10 @@ describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
       await leave(domain, pending.id);
     }
     domain.clock.advance(lostAfterSecs * 1000);
-    await watch.round();
+    await watch.round(domain.context);
     expect(await transitions(domain)).toEqual(['agent.connected pending', 'agent.connected rejected']);
     await setStatus(domain.context, actor, pending.id, { status: 'approved', name: 'late' });
-    await watch.round();
+    await watch.round(domain.context);
     expect((await transitions(domain)).slice(2)).toEqual(['agent.lost late']);
   });
 
@@ -133,14 +133,14 @@ describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
     const connectedAt = domain.now();
     for (let passed = 5; passed < 900; passed += 5) {
       domain.clock.advance(5000);
-      await watch.round();
+      await watch.round(domain.context);
       expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
     }
     // Does not write the records of connected agents, because the gateway knows their last-seen times.
     expect(await recorded()).toBe(connectedAt);
     for (let passed = 0; passed < 900; passed += 5) {
       domain.clock.advance(5000);
-      await watch.round();
+      await watch.round(domain.context);
     }
     expect(await recorded()).toBeGreaterThanOrEqual(domain.now() - 900);
     expect(await transitions(domain)).toEqual(['agent.connected web-1']);
@@ -158,7 +158,7 @@ describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
     // This scan receives no hints.
     const watch = createLostWatch(domain.context, { lostAfterSecs, upFor: () => 1e9, atOnce: 2 });
     domain.clock.advance(lostAfterSecs * 1000);
-    for (let round = 0; round < 4; round++) await watch.round();
+    for (let round = 0; round < 4; round++) await watch.round(domain.context);
     expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
     // Backdates the agent's last contact to before the grace period.
     const lastContactAt = domain.now() - lostAfterSecs;
@@ -167,7 +167,7 @@ describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
     await vi.waitFor(() =>
       expect(domain.hints).toContainEqual({ type: 'agent_departed', node_id: departs.key.id, heard_at: lastContactAt }),
     );
-    await watch.round();
+    await watch.round(domain.context);
     expect((await transitions(domain)).slice(7)).toEqual([`agent.lost ${departs.name}`]);
     watch.stop();
   });
@@ -203,7 +203,7 @@ describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
       await write({ name: 'test/move', statements: [statement(setAttributes, moved)] });
       return write(unit);
     };
-    await watch.round();
+    await watch.round(domain.context);
     expect((await transitions(domain)).slice(3).sort()).toEqual(['agent.lost a', 'agent.lost c']);
   });
 

@@ -9,6 +9,9 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
  * orchestrator was down. A scan reads the records once, from the least recently seen agent to the start of the grace
  * period. Agents that disconnect or change behind the scan's position are checked again. The scan restarts
  * periodically, to refresh the last-seen times of connected agents and to recover lost hints.
+ *
+ * Each process refreshes the last-seen times of its agents. Only the process that maintains the fleet marks agents as
+ * lost.
  */
 
 /** Seconds between scans. After a crash, the recorded last-seen time of a connected agent may be up to this old. */
@@ -19,7 +22,8 @@ const maxAtOnce = 2_000;
 const perTransaction = 500;
 
 export interface LostWatch {
-  round(): Promise<void>;
+  /** @param fleet the context for maintenance of the fleet; null if another process does it */
+  round(fleet: Context | null): Promise<void>;
   stop(): void;
 }
 
@@ -27,8 +31,8 @@ export interface LostWatchOptions {
   /** Grace period: seconds without a message after which an agent counts as lost. */
   lostAfterSecs: number;
   /**
-   * Returns the milliseconds since agents could first reach this orchestrator. An agent counts as lost only after it
-   * has had the grace period to reconnect.
+   * Returns the milliseconds since agents could first reach this orchestrator, or since another process that they may
+   * have been connected to ended. An agent counts as lost only after it has had the grace period to reconnect.
    */
   upFor: () => number;
   /** Overrides the maximum number of records per round, for tests. */
@@ -43,6 +47,8 @@ export function createLostWatch(
   const recordEvery = Math.max(scanSecs, lostAfterSecs);
   let startedAt = Number.NEGATIVE_INFINITY;
   let reached = { seen_since: 0, after_id: '' };
+  /** Whether the scan marks agents as lost. */
+  let marks = false;
   /** Agents that changed behind the scan's position. */
   let behind = new Set<string>();
   const graceBegan = () => seconds(context.now()) - lostAfterSecs;
@@ -51,7 +57,7 @@ export function createLostWatch(
       behind.add(hint.node_id);
   });
 
-  const look = async (rows: readonly UnseenRow[], now: number) => {
+  const look = async (rows: readonly UnseenRow[], now: number, fleet: Context | null) => {
     const seen: Statement[][] = [];
     const lost: Statement[][] = [];
     for (const row of rows) {
@@ -61,11 +67,12 @@ export function createLostWatch(
         seen.push([statement(markLastSeen, { node_id: row.node_id, at: lastContactAt })]);
     }
     for (const part of inParts(seen)) await db.write({ name: 'agents/seen', statements: part.flat() });
-    for (const part of inParts(lost)) await writeLosses(context, part);
+    if (fleet !== null) for (const part of inParts(lost)) await writeLosses(fleet, part);
   };
 
   return {
-    async round() {
+    async round(fleet) {
+      if (fleet === null) marks = false;
       if (upFor() < lostAfterSecs * 1000) return;
       const now = seconds(context.now());
       const seen_before = graceBegan();
@@ -73,18 +80,20 @@ export function createLostWatch(
       behind = new Set();
       try {
         for (const ids of inParts([...again]))
-          await look(await db.all(unseenAmong, { ids: [...ids], seen_before }), now);
+          await look(await db.all(unseenAmong, { ids: [...ids], seen_before }), now, fleet);
       } catch (error) {
         for (const id of again) behind.add(id);
         throw error;
       }
+      const takesOver = fleet !== null && !marks;
+      marks = fleet !== null;
       // Detects that the clock was set back.
-      if (now - startedAt >= scanSecs || now < startedAt) {
+      if (takesOver || now - startedAt >= scanSecs || now < startedAt) {
         startedAt = now;
         reached = { seen_since: 0, after_id: '' };
       }
       const rows = await db.all(unseenAgents, { ...reached, seen_before, limit: atOnce });
-      await look(rows, now);
+      await look(rows, now, fleet);
       const last = rows.at(-1);
       if (last) reached = { seen_since: last.last_seen_at, after_id: last.node_id };
     },

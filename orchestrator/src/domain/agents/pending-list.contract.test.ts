@@ -73,11 +73,11 @@ describeAnyDatabase('pending agents', (fixture) => {
     for (let at = 0; at < 40; at++) await come(domain, `198.51.100.${at}`);
     expect(await events(domain, 'agent.pending')).toHaveLength(10);
     expect(await events(domain, 'agent.connected')).toHaveLength(10);
-    await domain.pending.sweep(0);
+    await domain.pending.report();
     expect(await events(domain, 'agent.pending')).toHaveLength(10);
     domain.clock.advance(60_000);
-    await domain.pending.sweep(0);
-    await domain.pending.sweep(0);
+    await domain.pending.report();
+    await domain.pending.report();
     const announced = await events(domain, 'agent.pending');
     expect(announced).toHaveLength(11);
     expect(announced[0]).toMatchObject({
@@ -96,12 +96,12 @@ describeAnyDatabase('pending agents', (fixture) => {
     const approved = await come(domain, '192.0.2.3');
     await setStatus(domain.context, actor, approved.key.id, { status: 'approved', name: 'web-3' });
     domain.clock.advance((deletedAfterSecs - 10) * 1_000);
-    await domain.pending.sweep(day);
+    await domain.pending.forget(domain.context, day);
     expect(await waiting(domain)).toContain(departed.key.id);
     domain.clock.advance(20_000);
-    await domain.pending.sweep(0);
+    await domain.pending.forget(domain.context, 0);
     expect(await waiting(domain)).toContain(departed.key.id);
-    await domain.pending.sweep(day);
+    await domain.pending.forget(domain.context, day);
     expect(await waiting(domain)).toEqual([stays.key.id]);
   });
 });

@@ -28,13 +28,17 @@ export interface PendingList {
    * @throws MusterError `pending_full` if no agent can be displaced
    */
   allocateSlot(remoteIp: string): Promise<{ statements: Statement[]; displaced: string | null }>;
-  /** Reports whether a new agent gets its own event. Otherwise, counts the agent for the next event of `sweep`. */
+  /** Reports whether a new agent gets its own event. Otherwise, counts the agent for the next event of `report`. */
   isReportedSingly(happening: Happening<'agent.pending'>): boolean;
+  /** Records the event for the counted agents, at most once a minute. */
+  report(): Promise<void>;
   /**
-   * Deletes disconnected agents, and records the event for the counted ones.
-   * @param upForMs milliseconds since startup
+   * Deletes agents that have been disconnected for an hour.
+   * @param fleet the context for maintenance of the fleet
+   * @param upForMs milliseconds since agents could first reach this orchestrator, or since another process that they may
+   *   have been connected to ended. They need this time to reconnect before they count as disconnected
    */
-  sweep(upForMs: number): Promise<void>;
+  forget(fleet: Context, upForMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -84,17 +88,17 @@ export function createPendingList(context: Context, capacity: number): PendingLi
     }
   };
 
-  const forget = async () => {
+  const forget = async ({ db, presence, bus }: Context) => {
     const seen_until = seconds(context.now()) - deletedAfterSecs;
     const expired = (await db.all(pendingWithoutToken, { limit: deletedAtOnce })).filter(
-      ({ node_id, last_seen_at }) => last_seen_at <= seen_until && !context.presence.isConnected(node_id),
+      ({ node_id, last_seen_at }) => last_seen_at <= seen_until && !presence.isConnected(node_id),
     );
     if (expired.length === 0) return;
     await db.write({
       name: 'agents/pending forgotten',
       statements: expired.map(({ node_id }) => statement(deletePendingAgent, { node_id, seen_until })),
     });
-    for (const { node_id } of expired) context.bus.publish({ type: 'agent_removed', node_id });
+    for (const { node_id } of expired) bus.publish({ type: 'agent_removed', node_id });
   };
 
   return {
@@ -133,12 +137,14 @@ export function createPendingList(context: Context, capacity: number): PendingLi
       return false;
     },
 
-    async sweep(upForMs) {
+    async report() {
       const now = context.now();
       if (unreported !== null && (now - unreported.since >= reportEveryMs || now < unreported.since))
         await recordUnreported();
-      // After startup, pending agents need this time to reconnect before they count as disconnected.
-      if (upForMs >= deletedAfterSecs * 1000) await forget();
+    },
+
+    async forget(fleet, upForMs) {
+      if (upForMs >= deletedAfterSecs * 1000) await forget(fleet);
     },
 
     close: recordUnreported,

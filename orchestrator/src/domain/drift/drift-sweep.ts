@@ -9,12 +9,12 @@ import {
 import { type Statement, statement } from '../../store/transaction.ts';
 import { passOpenOperations } from '../operations/operation-order.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
-import type { Fence } from '../shared/leases.ts';
 import { checkStatements } from './drift.ts';
 
 /**
  * Schedules drift checks. Each machine's row contains the time at which its next check is due, so that a restart loses
- * no check and a sweep reads only the rows that are due.
+ * no check and a sweep reads only the rows that are due. The caller fences the context, so that only one process
+ * schedules.
  */
 
 export interface SweepRules {
@@ -88,10 +88,10 @@ const latestDue = (now: number, { interval, skipRecentlyApplied }: SweepRules): 
   now + Math.ceil(interval * (1 + spread)) + skipRecentlyApplied + busySecs;
 
 /** Makes machines with implausibly late due times due now. */
-export async function pullIn({ db, now }: Context, rules: SweepRules, fence: Fence): Promise<void> {
+export async function pullIn({ db, now }: Context, rules: SweepRules): Promise<void> {
   const at = seconds(now());
   const pull = statement(pullInDriftDue, { now: at, latest: latestDue(at, rules) });
-  await db.write({ name: 'drift/pull in', statements: [...fence, pull] });
+  await db.write({ name: 'drift/pull in', statements: [pull] });
 }
 
 export async function anyDue({ db, now }: Context): Promise<boolean> {
@@ -102,7 +102,7 @@ export async function anyDue({ db, now }: Context): Promise<boolean> {
  * Queues due checks, up to the maximum number of concurrent checks, and reschedules the other due machines.
  * @returns the ids of the queued operations
  */
-export async function queueDue(context: Context, rules: SweepRules, fence: Fence): Promise<string[]> {
+export async function queueDue(context: Context, rules: SweepRules): Promise<string[]> {
   const { db, presence } = context;
   const now = seconds(context.now());
   // A disconnected agent's check does not count toward the maximum.
@@ -113,7 +113,7 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
     const rows = await db.all(dueForDrift, { now, limit: Math.min(limit, maxAtOnce) });
     const moved: Statement[] = [];
     const parked: string[] = [];
-    const checks: Parameters<typeof queueOne>[2][] = [];
+    const checks: Parameters<typeof queueOne>[1][] = [];
     for (const row of rows) {
       const { node_id } = row;
       const seen = row.drift_due_at ?? 0;
@@ -126,13 +126,13 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
         if (turn.due === null && row.status === 'approved') parked.push(node_id);
       }
     }
-    if (moved.length > 0) await db.write({ name: 'drift/move', statements: [...fence, ...moved] });
+    if (moved.length > 0) await db.write({ name: 'drift/move', statements: moved });
     await unparkReturned(context, parked, now);
     await passOpenOperations(
       context,
       checks.map(({ node_id }) => node_id),
     );
-    const ids = await Promise.all(checks.map((check) => queueOne(context, fence, check)));
+    const ids = await Promise.all(checks.map((check) => queueOne(context, check)));
     queuedIds.push(...ids.filter((id) => id !== null));
     if (moved.length + checks.length < rows.length || rows.length < Math.min(limit, maxAtOnce)) break;
     // Many machines must be rescheduled, for example after orchestrator downtime.
@@ -158,7 +158,6 @@ async function unparkReturned({ db, presence }: Context, nodeIds: readonly strin
  */
 async function queueOne(
   context: Context,
-  fence: Fence,
   agent: { node_id: string; snapshot_operation_id: string | null; seen: number; next: number },
 ): Promise<string | null> {
   const { node_id, seen, next } = agent;
@@ -172,7 +171,7 @@ async function queueOne(
     snapshot_operation_id: agent.snapshot_operation_id,
   });
   try {
-    await context.db.write({ name: 'drift/schedule', statements: [...fence, move, ...check] });
+    await context.db.write({ name: 'drift/schedule', statements: [move, ...check] });
   } catch (error) {
     if (error instanceof MusterError && (error.code === 'agent_changed' || error.code === 'agent_not_approved'))
       return null;

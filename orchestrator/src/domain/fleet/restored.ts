@@ -9,6 +9,7 @@ import { announceEnd, endStatements, ignoreFinished } from '../operation-end/ope
 import { haltRun } from '../runs/run-end.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
+import { fencedBy, type Lease } from '../shared/leases.ts';
 
 /**
  * Repairs a database that was restored from a backup. Operations that were in progress at the time of the backup have
@@ -26,11 +27,30 @@ const atOnce = 500;
 const reason = 'the orchestrator was restored from a backup, so the outcome is unknown';
 
 /**
- * Ends the operations and runs that were open in the backup, and revokes all enrollment tokens. Call this before agents
- * are admitted.
+ * Repairs the database if it was restored, or waits until another process has done so. Call this before agents are
+ * admitted.
+ * @param lease the maintenance lease
+ * @param pause waits between two attempts to acquire the lease
+ * @returns the restored backup if this process repaired the database; otherwise, null
+ */
+export async function repairRestored(
+  context: Context,
+  lease: Lease,
+  pause: () => Promise<void>,
+): Promise<RestoredFrom | null> {
+  while (await context.db.get(setting, { key: restoredKey })) {
+    const fence = await lease.hold();
+    if (fence !== null) return endRestoredOperations(fencedBy(context, fence));
+    await pause();
+  }
+  return null;
+}
+
+/**
+ * Ends the operations and runs that were open in the backup, and revokes all enrollment tokens.
  * @returns the restored backup; null if the database was not restored or is already repaired
  */
-export async function endRestoredOperations(context: Context): Promise<RestoredFrom | null> {
+async function endRestoredOperations(context: Context): Promise<RestoredFrom | null> {
   const { db } = context;
   const found = await db.get(setting, { key: restoredKey });
   if (!found) return null;

@@ -23,7 +23,6 @@ import {
 } from '../modules/assignments.ts';
 import { getModule, listModules, listRevisions, removeModule, uploadModule } from '../modules/modules.ts';
 import { cancelOperation } from '../operation-end/cancellation.ts';
-import { endFinishedRuns } from '../runs/run-end.ts';
 import { listRuns, startRun } from '../runs/runs.ts';
 import type { Actor, Context } from '../shared/context.ts';
 import { awaitOperation, listOperations, submitOperation } from './operations.ts';
@@ -675,13 +674,13 @@ describeAnyDatabase('runs', (fixture) => {
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await assign(all);
     const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
-    await endFinishedRuns(context);
+    await domain.conductor.sweep();
     expect((await getRun(context, id)).status).toBe('running');
     await context.bus.close();
     await execute(all);
     expect((await getRun(context, id)).status).toBe('running');
-    await endFinishedRuns(context);
-    await endFinishedRuns(context);
+    await domain.conductor.sweep();
+    await domain.conductor.sweep();
     expect((await getRun(context, id)).status).toBe('succeeded');
     expect((await listAudit(context, { event_type: 'run.ended' })).events.length).toBe(1);
   });

@@ -70,6 +70,36 @@ describeDatabases('replicas', (fixture) => {
     expect(await all(db)).toEqual(['two']);
   });
 
+  test('spreads leases over the live replicas that are not stopping', async () => {
+    const db = await fixture.open();
+    const one = await join(db, 'one');
+    const names = Array.from({ length: 32 }, (_, index) => `lease-${index}`);
+    const preferredBy = ({ replica }: typeof one) => names.filter((name) => replica.placement.isPreferred(name));
+    expect(one.replica.placement.shared).toBe(false);
+    expect(preferredBy(one)).toEqual(names);
+    const two = await join(db, 'two');
+    // The second replica has read the first one's row when it joined.
+    const ofTwo = preferredBy(two);
+    expect(ofTwo.length).toBeGreaterThan(0);
+    expect(ofTwo.length).toBeLessThan(names.length);
+    await one.replica.beat();
+    expect(one.replica.placement.shared).toBe(true);
+    expect([...preferredBy(one), ...ofTwo].toSorted()).toEqual(names.toSorted());
+    await two.replica.drain();
+    expect(preferredBy(two)).toEqual([]);
+    await one.replica.beat();
+    expect(preferredBy(one)).toEqual(names);
+    await one.replica.drain();
+    expect(preferredBy(one)).toEqual(names);
+    expect(one.replica.placement.peerLeftAt).toBe(Number.NEGATIVE_INFINITY);
+    one.local.advance(1_000);
+    await two.replica.leave();
+    await one.replica.beat();
+    expect(one.replica.placement.peerLeftAt).toBe(one.local.monotonic());
+    expect(one.replica.placement.shared).toBe(false);
+    expect(preferredBy(one)).toEqual(names);
+  });
+
   test('stops its beats and reports once that it was closed', async () => {
     const db = await fixture.open();
     const { local, clock, replica } = await join(db, 'one');

@@ -2,6 +2,7 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { Database } from '../../store/database.ts';
 import {
   closeReplica,
+  drainReplica,
   insertReplica,
   otherReplicas,
   raiseBeat,
@@ -10,6 +11,7 @@ import {
 } from '../../store/replicas.ts';
 import { statement } from '../../store/transaction.ts';
 import { PeerWatch } from './peer-watch.ts';
+import { type Placement, preferredHolder } from './placement.ts';
 import type { ServerClock } from './server-clock.ts';
 
 /** This process's membership in the group of processes that share the database. */
@@ -26,12 +28,16 @@ export interface ReplicaParts {
 }
 
 export interface Replica {
+  /** Where leases should be, according to the last heartbeat. */
+  readonly placement: Placement;
   /**
    * Increments this process's heartbeat counter, measures the server's time, and closes the processes that are no
    * longer alive.
    * @throws ReplicaClosed if another process has closed this one
    */
   beat(): Promise<void>;
+  /** Makes the other processes the preferred holders of this process's leases. The heartbeats continue. */
+  drain(): Promise<void>;
   /** Leaves the group, so that other processes take over immediately. */
   leave(): Promise<void>;
 }
@@ -46,28 +52,88 @@ export class ReplicaClosed extends Error {
 
 /** Joins the group of processes on the database. */
 export async function joinReplicas({ db, clock, log, incarnation, name, version }: ReplicaParts): Promise<Replica> {
-  const watch = new PeerWatch<{ incarnation: string; name: string; beat: number }>();
+  const watch = new PeerWatch<PeerRow>();
+  const peers = new Peers(incarnation);
   const measure = (rows: readonly { time: number }[], askedAt: number) => {
     for (const { time } of rows) clock.measured(time, askedAt);
     return rows.length > 0;
   };
+  const readPeers = async () => {
+    const readAt = clock.monotonic();
+    const rows = await db.all(otherReplicas, { incarnation });
+    peers.read(rows, readAt);
+    return watch.read(rows, readAt);
+  };
   const started_at = Math.floor(clock.now() / 1000);
   const askedAt = clock.monotonic();
   measure((await db.alone(insertReplica, { incarnation, name, version, started_at })).rows, askedAt);
+  await readPeers();
   return {
+    placement: peers,
     async beat() {
       const at = clock.monotonic();
       if (!measure((await db.alone(raiseBeat, { incarnation })).rows, at)) throw new ReplicaClosed();
-      const readAt = clock.monotonic();
-      for (const peer of watch.read(await db.all(otherReplicas, { incarnation }), readAt)) {
+      for (const peer of await readPeers()) {
         const { changes } = await db.alone(closeReplica, { incarnation: peer.incarnation, beat: peer.beat });
         if (changes > 0) log.warn({ replica: peer.name }, 'closed a replica that did not respond for 10 seconds');
       }
+    },
+    async drain() {
+      peers.draining = true;
+      await db.alone(drainReplica, { incarnation });
     },
     async leave() {
       await db.alone(removeReplica, { incarnation });
     },
   };
+}
+
+interface PeerRow {
+  readonly incarnation: string;
+  readonly name: string;
+  readonly beat: number;
+  readonly draining: 0 | 1;
+}
+
+/** The live processes at the last read. */
+class Peers implements Placement {
+  readonly #incarnation: string;
+  #others: readonly PeerRow[] = [];
+  #preferred = new Map<string, boolean>();
+  #draining = false;
+  peerLeftAt = Number.NEGATIVE_INFINITY;
+
+  constructor(incarnation: string) {
+    this.#incarnation = incarnation;
+  }
+
+  get shared(): boolean {
+    return this.#others.length > 0;
+  }
+
+  set draining(value: boolean) {
+    this.#draining = value;
+    this.#preferred.clear();
+  }
+
+  /** @param at monotonic milliseconds */
+  read(rows: readonly PeerRow[], at: number): void {
+    const now = new Set(rows.map(({ incarnation }) => incarnation));
+    if (this.#others.some(({ incarnation }) => !now.has(incarnation))) this.peerLeftAt = at;
+    this.#others = rows;
+    this.#preferred.clear();
+  }
+
+  isPreferred(lease: string): boolean {
+    const known = this.#preferred.get(lease);
+    if (known !== undefined) return known;
+    const others = this.#others.filter(({ draining }) => draining === 0).map(({ incarnation }) => incarnation);
+    // Without another process that could take over, a process keeps its leases until it has stopped the work.
+    const live = this.#draining && others.length > 0 ? others : [...others, this.#incarnation];
+    const isPreferred = preferredHolder(lease, live) === this.#incarnation;
+    this.#preferred.set(lease, isPreferred);
+    return isPreferred;
+  }
 }
 
 /** Closes all other processes. Call this only while no other process can use the database. */

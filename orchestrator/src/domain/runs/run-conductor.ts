@@ -3,23 +3,29 @@ import { openRuns } from '../../store/queries/runs.ts';
 import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
+import { LeaseLost, Leases } from '../shared/leases.ts';
 import { endFinishedRun, haltRun } from './run-end.ts';
 import { RunQueue } from './run-queue.ts';
+import { RunShards } from './run-shards.ts';
 import { type RunState, RunStates, withGracePeriod } from './run-states.ts';
 import type { RunTrack } from './run-track.ts';
 import { expireTurns, giveTurns } from './run-turns.ts';
 import { nextWave } from './run-waves.ts';
 
 /**
- * Drives runs: whenever operations end, starts the next agents until all outcomes are known. The in-memory state only
- * avoids queries. After a restart, a run continues from its rows.
+ * Drives runs: whenever operations end, starts the next agents until all outcomes are known. Each run belongs to a
+ * shard, and only the process that holds the shard conducts the run. The in-memory state only avoids queries: after a
+ * restart or a takeover, a run continues from its rows.
  */
 export interface RunConductor {
-  /** Continues a run. Never rejects: the sweep retries failures. */
+  /** Continues a run if this process conducts it. Never rejects: the sweep retries failures. */
   advance(runId: string): Promise<void>;
   /** Begins a new run. Agents that are offline now count as absent immediately. */
   begin(runId: string): Promise<void>;
-  /** Recovers lost hints, and detects agents that connected or disconnected. Runs periodically and at startup. */
+  /**
+   * Recovers lost hints, detects agents that connected or disconnected, and takes over shards. Runs periodically and at
+   * startup.
+   */
   sweep(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -29,6 +35,7 @@ export interface ConductorOptions {
    * Maximum number of agents in a run that may have an operation at the same time, unless the run sets a lower number.
    */
   maxConcurrent: number;
+  leases?: Leases;
 }
 
 /**
@@ -39,15 +46,26 @@ const absentSecs = 60;
 /** Milliseconds for which a small wave waits for more free slots. Each wave is a transaction with fixed costs. */
 const gatherMs = 50;
 
-export function createRunConductor(context: Context, { maxConcurrent }: ConductorOptions): RunConductor {
-  const { db, presence } = context;
-  const states = new RunStates(context, maxConcurrent);
-  const queue = new RunQueue(goOn, context.log);
+export function createRunConductor(context: Context, options: ConductorOptions): RunConductor {
+  const { db, presence, log } = context;
+  const states = new RunStates(context, options.maxConcurrent);
+  const shards = new RunShards(context, options.leases ?? new Leases(context));
+  const queue = new RunQueue((runId) => whileHeld(runId, () => goOn(runId)), log);
   const isConnected = (nodeId: string) => presence.isConnected(nodeId);
   const now = () => seconds(context.now());
 
+  const whileHeld = (runId: string, work: () => Promise<void>) =>
+    work().catch((error: unknown) => {
+      if (!(error instanceof LeaseLost)) throw error;
+      states.forget(runId);
+      log.info({ run_id: runId }, 'another process has taken over the run');
+    });
+
   async function goOn(runId: string): Promise<void> {
-    let state = states.current(runId) ?? (await states.load(runId));
+    const shard = await shards.hold(runId);
+    if (shard === null) return states.forget(runId);
+    const { context } = shard;
+    let state = states.current(runId, shard) ?? (await states.load(runId, shard));
     while (state !== null && !queue.stopped) {
       const { track, terms } = state;
       if (track.done) {
@@ -59,7 +77,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
       const wave = nextWave(rules, track.picture(isConnected, now()));
       if (wave.verdict === 'halt') {
         await haltRun(context, runId, wave.reason);
-        state = await states.load(runId);
+        state = await states.load(runId, shard);
         continue;
       }
       if (wave.queue.length + wave.report.length === 0) return;
@@ -68,11 +86,11 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
       try {
         const { turns, mustReload } = await giveTurns(context, terms, wave);
         track.turned(turns, isConnected);
-        if (mustReload) state = await states.load(runId);
+        if (mustReload) state = await states.load(runId, shard);
       } catch (error) {
         // The run was halted or cancelled concurrently.
         ignoreFinished(error);
-        state = await states.load(runId);
+        state = await states.load(runId, shard);
       }
     }
   }
@@ -92,23 +110,18 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
   });
 
   async function lookAfter(runId: string): Promise<void> {
-    const known = states.get(runId);
-    const fresh = known?.moved && known.inGracePeriod === now() < known.graceUntil;
-    const state = fresh ? known : await states.load(runId);
+    const shard = await shards.hold(runId);
+    if (shard === null) return states.forget(runId);
+    const { context } = shard;
+    const known = states.current(runId, shard);
+    const isFresh = known?.moved && !shards.shared && known.inGracePeriod === now() < known.graceUntil;
+    const state = isFresh ? known : await states.load(runId, shard);
     if (state === null) return;
     state.moved = false;
-    const { track, terms } = state;
-    const absent = track.look(isConnected, now(), absentSecs);
-    if (terms !== null) {
-      if (terms.offline === 'report')
-        await Promise.all(absent.map((nodeId) => endUnsent(context, nodeId, runId, track)));
-      const over = now() >= terms.startedAt + terms.ttl;
-      if (over && state.rules.absent === 'hold') {
-        const late = track.waitingIds().filter((nodeId) => !isConnected(nodeId));
-        if (late.length > 0) track.turned(await expireTurns(context, terms, late), isConnected);
-      }
-    }
+    await giveUpAbsent(context, state, now());
     await goOn(runId);
+    // The last outcome may have been committed just before its process stopped, or its hint may have been lost.
+    await endFinishedRun(context, runId);
   }
 
   return {
@@ -118,15 +131,17 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
       return queue.advance(runId);
     },
     async sweep() {
+      await shards.settle();
       for (const { run_id } of await db.all(openRuns, {})) {
         if (queue.stopped) return;
         // If the run was stopped concurrently, the next pass detects it.
-        await queue.exclusively(run_id, () => lookAfter(run_id).catch(ignoreFinished));
+        await queue.exclusively(run_id, () => whileHeld(run_id, () => lookAfter(run_id).catch(ignoreFinished)));
       }
     },
     async stop() {
       unsubscribe();
       await queue.stop();
+      await shards.release();
     },
   };
 }
@@ -145,6 +160,19 @@ function isGathering(state: RunState, advance: () => Promise<void>): boolean {
     }, gatherMs).unref();
   }
   return !state.gathering.over;
+}
+
+/** Ends the turns of agents that have been disconnected for too long. @param now Unix seconds */
+async function giveUpAbsent(context: Context, { track, terms, rules }: RunState, now: number): Promise<void> {
+  const isConnected = (nodeId: string) => context.presence.isConnected(nodeId);
+  const absent = track.look(isConnected, now, absentSecs);
+  if (terms === null) return;
+  if (terms.offline === 'report')
+    await Promise.all(absent.map((nodeId) => endUnsent(context, nodeId, terms.runId, track)));
+  const isOver = now >= terms.startedAt + terms.ttl;
+  if (!isOver || rules.absent !== 'hold') return;
+  const late = track.waitingIds().filter((nodeId) => !isConnected(nodeId));
+  if (late.length > 0) track.turned(await expireTurns(context, terms, late), isConnected);
 }
 
 /** Ends a disconnected agent's undispatched operation if the run reports absent agents. */

@@ -6,7 +6,6 @@ import {
   endUnsentResults,
   endWaiting,
   openRun,
-  openRuns,
   requestCancels,
   runById,
   stopRun,
@@ -46,11 +45,6 @@ export async function endFinishedRun(context: Context, runId: string): Promise<v
     ignoreFinished(error);
   }
   context.bus.publish({ type: 'run_ended', run_id: runId });
-}
-
-/** Finishes runs whose last outcome was committed just before the process stopped, or whose hint was lost. */
-export async function endFinishedRuns(context: Context): Promise<void> {
-  for (const { run_id } of await context.db.all(openRuns, {})) await endFinishedRun(context, run_id);
 }
 
 /** Halts a run permanently: operations in progress continue, but no further agent starts. */

@@ -1,10 +1,13 @@
 import { runBasis, runById, trackedResults } from '../../store/queries/runs.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { optionsIn, type RunTerms, rulesOf, termsOf } from './run-basis.ts';
+import type { HeldShard } from './run-shards.ts';
 import { RunTrack } from './run-track.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** Grace period after startup, in seconds. Agents reconnect during this time, so none counts as absent. */
+/**
+ * Grace period after a startup or a takeover, in seconds. Agents reconnect during this time, so none counts as absent.
+ */
 const returnSecs = 60;
 
 /** The in-memory state of an unfinished run. */
@@ -15,6 +18,8 @@ export interface RunState {
    */
   readonly terms: RunTerms | null;
   readonly track: RunTrack;
+  /** The shard under which the state was built. */
+  readonly shard: HeldShard;
   readonly rules: WaveRules;
   /** When the grace period ends, in Unix seconds. */
   readonly graceUntil: number;
@@ -33,7 +38,6 @@ export const withGracePeriod = (rules: WaveRules): WaveRules => ({ ...rules, abs
 export class RunStates {
   readonly #context: Context;
   readonly #maxConcurrent: number;
-  readonly #allBackAt: number;
   readonly #states = new Map<string, RunState>();
   /** Runs whose rows other code changed. */
   readonly #changed = new Set<string>();
@@ -47,7 +51,6 @@ export class RunStates {
   constructor(context: Context, maxConcurrent: number) {
     this.#context = context;
     this.#maxConcurrent = maxConcurrent;
-    this.#allBackAt = this.#now() + returnSecs;
   }
 
   /** Marks the run as begun by this process, so that it has no grace period. */
@@ -65,29 +68,34 @@ export class RunStates {
   }
 
   /** Returns the in-memory state; null if it must be loaded. */
-  current(runId: string): RunState | null {
-    return this.#changed.has(runId) ? null : (this.#states.get(runId) ?? null);
+  current(runId: string, shard: HeldShard): RunState | null {
+    const known = this.#states.get(runId);
+    return known === undefined || known.shard !== shard || this.#changed.has(runId) ? null : known;
   }
 
   forget(runId: string): void {
     this.#states.delete(runId);
+    this.#changed.delete(runId);
   }
 
   /**
    * Builds the state from the run's rows.
+   * @param shard the run's shard. Nothing is kept from a state that was built before another process may have held it
    * @returns null if the run has ended
    */
-  async load(runId: string): Promise<RunState | null> {
+  async load(runId: string, shard: HeldShard): Promise<RunState | null> {
     const { db } = this.#context;
     this.#changed.delete(runId);
     const row = await db.get(runById, { run_id: runId });
-    const known = this.#states.get(runId);
+    const former = this.#states.get(runId);
+    const known = former?.shard === shard ? former : undefined;
     if (!row || row.finished_at !== null) {
       this.#states.delete(runId);
       this.#started.delete(runId);
       return null;
     }
-    const graceUntil = known?.graceUntil ?? (this.#started.delete(runId) ? 0 : this.#allBackAt);
+    const startedHere = this.#started.delete(runId) || row.started_at > shard.since;
+    const graceUntil = known?.graceUntil ?? (startedHere ? 0 : shard.since + returnSecs);
     const inGracePeriod = this.#now() < graceUntil;
     const basis = row.status === 'running' ? await db.get(runBasis, { run_id: runId }) : undefined;
     const rules = rulesOf(optionsIn(row.options), this.#maxConcurrent);
@@ -95,6 +103,7 @@ export class RunStates {
     const state: RunState = {
       terms: basis ? (known?.terms ?? termsOf(row, basis.basis)) : null,
       track,
+      shard,
       rules,
       graceUntil,
       inGracePeriod,

@@ -6,11 +6,12 @@ import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import type { Actor, Context } from '../shared/context.ts';
+import { createLease, fencedBy } from '../shared/leases.ts';
 import { resealChannels } from './channel-seal.ts';
 import { resealFormerSecrets } from './former-secrets.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
-/** Rotates the key that encrypts secrets. */
+/** Rotates the key that encrypts secrets. Only one process at a time does this, under a lease. */
 
 /** Maximum number of secrets encrypted in one transaction. */
 const atOnce = 200;
@@ -31,16 +32,35 @@ const running = new WeakMap<object, Promise<unknown>>();
  * otherwise the first configured key. A key is written to disk before it is used, and retired only after its last value
  * was re-encrypted. If the process is killed, all values remain readable, and the next call finishes the rotation.
  * Rotations run one at a time.
- * @throws MusterError secrets_locked if there is no key
+ * @throws MusterError secrets_locked if there is no key; storage_unavailable if another process rotates the key, or has
+ * taken over
  */
 export async function rotateSecretsKey(context: Context, actor: Actor): Promise<Rotation> {
   const before = running.get(context.secretKeys) ?? Promise.resolve();
-  const mine = before.then(async () => rotate(context, await stillSignedIn(context, actor)));
+  const mine = before.then(async () => rotateAlone(context, await stillSignedIn(context, actor)));
   running.set(
     context.secretKeys,
     mine.catch(() => {}),
   );
   return mine;
+}
+
+async function rotateAlone(context: Context, actor: Actor): Promise<Rotation> {
+  const lease = createLease(context, 'secrets');
+  const fence = await lease.hold();
+  if (fence === null)
+    throw new MusterError(
+      'storage_unavailable',
+      'another orchestrator process is rotating the secrets key; try again after it has finished',
+    );
+  try {
+    return await rotate(fencedBy(context, fence), actor);
+  } finally {
+    // If the database is unavailable, the lease ends with this process, or with its next rotation.
+    await lease
+      .release()
+      .catch((error: unknown) => context.log.warn({ err: error }, 'failed to release the secrets lease'));
+  }
 }
 
 async function rotate(context: Context, actor: Actor): Promise<Rotation> {

@@ -3,33 +3,39 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { openDomain } from '../../../test/domain.ts';
 import { close, joined } from '../../../test/replicas.ts';
+import { OutcomeUnknown, withOverrides } from '../../store/database.ts';
 import { takeLease } from '../../store/leases.ts';
+import { putSetting, setting } from '../../store/queries/settings.ts';
 import { statement } from '../../store/transaction.ts';
-import { createLease, type Fence, type Lease } from './leases.ts';
+import { alone } from '../replicas/placement.ts';
+import { createLease, type Fence, fencedBy, LeaseLost, Leases } from './leases.ts';
 
 const checkMs = 5_000;
 
 const processes = 3;
+const names = 2;
 const process = fc.nat({ max: processes - 1 });
+const lease = fc.nat({ max: names - 1 });
 const action = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ does: fc.constant('hold' as const), process }) },
-  { weight: 4, arbitrary: fc.record({ does: fc.constant('write' as const), process }) },
-  { weight: 1, arbitrary: fc.record({ does: fc.constant('release' as const), process }) },
+  { weight: 5, arbitrary: fc.record({ does: fc.constant('hold' as const), process, lease }) },
+  { weight: 5, arbitrary: fc.record({ does: fc.constant('write' as const), process, lease }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant('release' as const), process, lease }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('create again' as const), process }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('restart' as const), process }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('close' as const), process }) },
+  { weight: 2, arbitrary: fc.record({ does: fc.constant('move' as const), process, lease }) },
   { weight: 3, arbitrary: fc.record({ does: fc.constant('pass' as const), ms: fc.nat({ max: 2 * checkMs }) }) },
 );
 
 interface Process {
   readonly incarnation: string;
-  readonly lease: Lease;
-  /** The last fence that the process received. A stalled process still writes under it. */
-  readonly fence: Fence | null;
+  readonly leases: Leases;
+  /** The last fence of each lease that the process received. A suspended process still writes under it. */
+  readonly fences: Map<string, Fence>;
 }
 
 describeDatabases('leases of several processes', (fixture) => {
-  test('keeps one holder until it ends, and accepts writes only under its fence', async () => {
+  test('keeps one holder for each lease until it ends, and accepts writes only under its fence', async () => {
     const { context, clock, db } = await openDomain(fixture);
     let run = 0;
     let started = 0;
@@ -44,50 +50,141 @@ describeDatabases('leases of several processes', (fixture) => {
         return false;
       }
     };
-    const start = async (name: string): Promise<Process> => {
-      const incarnation = `process-${++started}`;
-      open.add(incarnation);
-      return { incarnation, lease: createLease(await joined(context, incarnation), name), fence: null };
-    };
     await fc.assert(
-      fc.asyncProperty(fc.array(action, { minLength: 5, maxLength: 40 }), async (actions) => {
-        const name = `lease-${++run}`;
+      fc.asyncProperty(fc.array(action, { minLength: 5, maxLength: 60 }), async (actions) => {
+        const nameOf = (index: number) => `lease-${run}-${index}`;
+        run++;
+        /** The process that should hold each lease; any process by default. */
+        const preferred = new Map<string, number>();
+        const create = (index: number, incarnation: string): Process => {
+          const isPreferred = (name: string) => (preferred.get(name) ?? index) === index;
+          return {
+            incarnation,
+            leases: new Leases({ ...context, incarnation }, { ...alone, isPreferred }),
+            fences: new Map(),
+          };
+        };
+        const start = async (index: number): Promise<Process> => {
+          const incarnation = `process-${++started}`;
+          open.add(incarnation);
+          await joined(context, incarnation);
+          return create(index, incarnation);
+        };
         const all: Process[] = [];
-        for (let each = 0; each < processes; each++) all.push(await start(name));
-        /** The process that holds the lease, with the only fence that may write. */
-        let holder: { incarnation: string; lease: Lease; fence: Fence } | null = null;
+        for (let each = 0; each < processes; each++) all.push(await start(each));
+        /** The holder of each lease, with the only fence that may write. */
+        const holders = new Map<string, { incarnation: string; leases: Leases; fence: Fence }>();
         for (const each of actions) {
           if (each.does === 'pass') {
             clock.advance(each.ms);
             continue;
           }
           const of = all[each.process]!;
-          const { incarnation, lease } = of;
-          if (each.does === 'restart') all[each.process] = await start(name);
-          else if (each.does === 'create again')
-            all[each.process] = { ...of, lease: createLease({ ...context, incarnation }, name) };
+          const { incarnation, leases, fences } = of;
+          if (each.does === 'restart') all[each.process] = await start(each.process);
+          else if (each.does === 'create again') all[each.process] = { ...create(each.process, incarnation), fences };
           else if (each.does === 'close') {
             await close(context, incarnation);
             open.delete(incarnation);
-          } else if (each.does === 'release') {
-            await lease.release();
-            if (holder?.lease === lease) holder = null;
-          } else if (each.does === 'hold') {
-            const fence = await lease.hold();
-            if (fence === null || fence === of.fence) continue;
-            if (holder !== null && open.has(holder.incarnation)) expect(incarnation).toBe(holder.incarnation);
-            holder = { incarnation, lease, fence };
-            all[each.process] = { ...of, fence };
-          } else if (of.fence !== null) expect(await accepted(of.fence)).toBe(of.fence === holder?.fence);
+          } else {
+            const name = nameOf(each.lease);
+            const holder = holders.get(name);
+            if (each.does === 'move') preferred.set(name, each.process);
+            else if (each.does === 'release') {
+              await leases.release([name]);
+              if (holder?.leases === leases) holders.delete(name);
+            } else if (each.does === 'hold') {
+              const fence = await leases.hold(name);
+              if (fence !== null) expect(preferred.get(name) ?? each.process).toBe(each.process);
+              if (fence === null || fence === fences.get(name)) continue;
+              if (holder !== undefined && open.has(holder.incarnation)) expect(incarnation).toBe(holder.incarnation);
+              holders.set(name, { incarnation, leases, fence });
+              fences.set(name, fence);
+            } else {
+              const fence = fences.get(name);
+              if (fence !== undefined) expect(await accepted(fence)).toBe(fence === holder?.fence);
+            }
+          }
         }
         for (const incarnation of open) await close(context, incarnation);
         open.clear();
-        const next = await (await start(name)).lease.hold();
-        expect(await accepted(next!)).toBe(true);
-        for (const { fence } of all) if (fence !== null) expect(await accepted(fence)).toBe(false);
+        preferred.clear();
+        const next = await start(0);
+        for (let index = 0; index < names; index++) {
+          const name = nameOf(index);
+          expect(await accepted((await next.leases.hold(name))!)).toBe(true);
+          for (const { fences } of all) expect(fences.has(name) && (await accepted(fences.get(name)!))).toBe(false);
+        }
       }),
       { numRuns: 25 },
     );
+  });
+
+  test('acquires and checks all leases that a process wants together', async () => {
+    const { context, clock } = await openDomain(fixture);
+    const calls: string[] = [];
+    const { db } = context;
+    const counting = withOverrides(db, {
+      all: (query, params) => {
+        calls.push(query.name);
+        return db.all(query, params);
+      },
+      write: (unit) => {
+        calls.push(unit.name);
+        return db.write(unit);
+      },
+    });
+    const leases = new Leases({ ...context, db: counting });
+    leases.want(['a', 'b', 'c']);
+    const held = await Promise.all(['a', 'b', 'c'].map((name) => leases.hold(name)));
+    expect(held).not.toContain(null);
+    expect(calls).toEqual(['leases/states', 'leases/take']);
+    clock.advance(checkMs);
+    expect(await Promise.all(['a', 'b', 'c'].map((name) => leases.hold(name)))).toEqual(held);
+    expect(calls).toEqual(['leases/states', 'leases/take', 'leases/states']);
+  });
+
+  test('acquires a lease again if the outcome of acquiring it is unknown', async () => {
+    const { context, clock } = await openDomain(fixture);
+    const { db } = context;
+    let isLost = false;
+    const losing = withOverrides(db, {
+      async write(unit) {
+        const result = await db.write(unit);
+        if (isLost && unit.name === 'leases/take') throw new OutcomeUnknown(unit.name, 'the connection was lost');
+        return result;
+      },
+    });
+    const one = new Leases({ ...context, db: losing });
+    const first = await one.hold('work');
+    await one.release(['work']);
+    isLost = true;
+    await expect(one.hold('work')).rejects.toThrow(OutcomeUnknown);
+    isLost = false;
+    clock.advance(checkMs);
+    const second = await one.hold('work');
+    expect(second).not.toBeNull();
+    expect(second).not.toBe(first);
+  });
+
+  test('refuses all transactions of a fenced context after the lease has passed on', async () => {
+    const { context, db } = await openDomain(fixture);
+    const former = await joined(context, 'former');
+    const fenced = fencedBy(former, (await createLease(former, 'work').hold())!);
+    const put = (value: string) => ({
+      name: 'test/put',
+      statements: [statement(putSetting, { key: 'test', value })],
+    });
+    const read = statement(setting, { key: 'test' });
+    await fenced.db.write(put('one'));
+    expect((await fenced.db.write({ name: 'test/read', statements: [read] })).of(read).rows).toEqual([
+      expect.objectContaining({ value: 'one' }),
+    ]);
+    await close(context, 'former');
+    await fenced.db.write(put('two'));
+    expect(await createLease(await joined(context, 'next'), 'work').hold()).not.toBeNull();
+    await expect(fenced.db.write(put('three'))).rejects.toThrow(LeaseLost);
+    expect(await db.get(setting, { key: 'test' })).toMatchObject({ value: 'two' });
   });
 
   test('passes to a lease of the same process that was created again, and stays there', async () => {

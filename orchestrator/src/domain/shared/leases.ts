@@ -1,5 +1,8 @@
-import { leaseHeld, leaseState, releaseLease, takeLease } from '../../store/leases.ts';
+import { MusterError } from '@muster/protocol';
+import { withOverrides } from '../../store/database.ts';
+import { leaseHeld, leaseStates, releaseLease, takeLease } from '../../store/leases.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
+import { alone, type Placement } from '../replicas/placement.ts';
 import type { Context } from './context.ts';
 
 /**
@@ -12,58 +15,138 @@ export type Fence = readonly Statement[];
 
 export interface Lease {
   /**
-   * Acquires the lease. Returns null if another process holds it, or if this process has acquired it through another
-   * `Lease` object. Returns the same fence until the lease is acquired again, so a caller can compare fences to find
-   * out whether another process may have held the lease in between.
+   * Acquires the lease. Returns null if another process holds it or should hold it, or if this process has acquired it
+   * through another `Leases` object. After null, the caller ends its work in progress and calls `release`. Returns the
+   * same fence until the lease is acquired again, so a caller can compare fences to find out whether another process
+   * may have held the lease in between.
    */
   hold(): Promise<Fence | null>;
-  /** Releases the lease, so that another process can acquire it immediately. */
+  /** Releases the lease, if this process holds it, so that another process can acquire it immediately. */
   release(): Promise<void>;
 }
 
-/** Milliseconds after which a holder checks that it still holds the lease. */
+/** A write was refused because another process has taken over the lease. The next holder continues the work. */
+export class LeaseLost extends MusterError {}
+
+/** Milliseconds after which a holder checks that it still holds its leases. */
 const checkMs = 5_000;
 
-export function createLease({ db, now, incarnation: holder }: Context, name: string): Lease {
-  let held: { token: number; checkedAt: number; fence: Fence } | null = null;
-  /** The last token of this lease; 0 before the first one. */
-  let lastToken = 0;
-  const detail = `the lease ${name} has passed to another process`;
-
-  const isFree = (row: { holder: string; token: number; alive: string | null }) => {
-    if (row.holder === holder) return lastToken === 0 || row.token === lastToken;
-    return row.alive === null;
+/**
+ * Returns a context whose transactions all require the lease. They reject with `LeaseLost` after another process has
+ * taken it over. Statements that commit by themselves are not fenced.
+ */
+export function fencedBy<Part extends Pick<Context, 'db'>>(context: Part, fence: Fence): Part {
+  const { db } = context;
+  const write: Context['db']['write'] = async (unit) => {
+    try {
+      return await db.write({ ...unit, statements: [...fence, ...unit.statements] });
+    } catch (error) {
+      const isRefusal = error instanceof MusterError && fence.some(({ detail }) => detail === error.message);
+      throw isRefusal ? new LeaseLost(error.code, error.message) : error;
+    }
   };
-  const take = async () => {
-    const checkedAt = now();
-    const row = await db.get(leaseState, { name });
-    if (row && !isFree(row)) return null;
-    const take = statement(takeLease, { name, holder, former: row?.token ?? 0 });
-    const [taken] = (await db.write({ name: 'leases/take', statements: [take] })).of(take).rows;
-    if (!taken) return null;
-    const { token } = taken;
-    lastToken = token;
-    const check = { expect: 'row', else: 'storage_unavailable', detail } as const;
-    return { token, checkedAt, fence: [statement(leaseHeld, { name, holder, token }, check)] };
-  };
-  const check = async ({ token, fence }: NonNullable<typeof held>) => {
-    const checkedAt = now();
-    const row = await db.get(leaseHeld, { name, holder, token });
-    return row ? { token, checkedAt, fence } : null;
-  };
-
-  return {
-    async hold() {
-      if (held !== null && Math.abs(now() - held.checkedAt) >= checkMs) held = await check(held);
-      held ??= await take();
-      return held?.fence ?? null;
-    },
-    async release() {
-      if (held === null) return;
-      const { token } = held;
-      held = null;
-      const release = statement(releaseLease, { name, holder, token });
-      await db.write({ name: 'leases/release', statements: [release] });
-    },
-  };
+  return { ...context, db: withOverrides(db, { write }) };
 }
+
+interface Held {
+  readonly token: number;
+  readonly fence: Fence;
+}
+
+/** The leases of one process. One read checks all of them, and one transaction acquires those that are free. */
+export class Leases {
+  readonly placement: Placement;
+  readonly #context: Pick<Context, 'db' | 'now' | 'incarnation'>;
+  readonly #held = new Map<string, Held>();
+  /** The last token of each lease. */
+  readonly #lastTokens = new Map<string, number>();
+  readonly #wanted = new Set<string>();
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #refreshing: Promise<void> | null = null;
+
+  constructor({ db, now, incarnation }: Pick<Context, 'db' | 'now' | 'incarnation'>, placement: Placement = alone) {
+    this.#context = { db, now, incarnation };
+    this.placement = placement;
+  }
+
+  lease(name: string): Lease {
+    return { hold: () => this.hold(name), release: () => this.release([name]) };
+  }
+
+  /** Acquires these leases together with the next one. */
+  want(names: readonly string[]): void {
+    for (const name of names) this.#wanted.add(name);
+  }
+
+  /** See {@link Lease.hold}. */
+  async hold(name: string): Promise<Fence | null> {
+    this.#wanted.add(name);
+    if (!this.placement.isPreferred(name)) return null;
+    for (let after = this.#refreshing; after !== null; after = this.#refreshing) await after.catch(() => {});
+    const isCurrent = Math.abs(this.#context.now() - this.#checkedAt) < checkMs;
+    if (!isCurrent || !this.#held.has(name)) {
+      this.#refreshing ??= this.#refresh().finally(() => {
+        this.#refreshing = null;
+      });
+      await this.#refreshing;
+    }
+    return this.#held.get(name)?.fence ?? null;
+  }
+
+  /** See {@link Lease.release}. */
+  async release(names: readonly string[]): Promise<void> {
+    for (const name of names) this.#wanted.delete(name);
+    for (let after = this.#refreshing; after !== null; after = this.#refreshing) await after.catch(() => {});
+    const { db, incarnation: holder } = this.#context;
+    const statements = names.flatMap((name) => {
+      const held = this.#held.get(name);
+      this.#held.delete(name);
+      return held ? [statement(releaseLease, { name, holder, token: held.token })] : [];
+    });
+    if (statements.length > 0) await db.write({ name: 'leases/release', statements });
+  }
+
+  /** Checks the wanted leases, and acquires those that are free. */
+  async #refresh(): Promise<void> {
+    const { db, now, incarnation: holder } = this.#context;
+    const names = [...this.#wanted].filter((name) => this.placement.isPreferred(name));
+    const checkedAt = now();
+    const rows = new Map((await db.all(leaseStates, { names })).map((row) => [row.name, row]));
+    const free = names.filter((name) => {
+      const row = rows.get(name);
+      const held = this.#held.get(name);
+      if (held && row?.holder === holder && row.token === held.token) return false;
+      this.#held.delete(name);
+      if (row?.holder !== holder) return !row || row.alive === null;
+      const lastToken = this.#lastTokens.get(name);
+      return lastToken === undefined || row.token === lastToken;
+    });
+    const takes = free.map((name) => ({
+      name,
+      take: statement(takeLease, { name, holder, former: rows.get(name)?.token ?? 0 }),
+    }));
+    if (takes.length > 0) {
+      // If the outcome of the write is unknown, the row may already have a new token of this process.
+      const before = free.map((name) => this.#lastTokens.get(name));
+      for (const name of free) this.#lastTokens.delete(name);
+      const result = await db.write({ name: 'leases/take', statements: takes.map(({ take }) => take) });
+      for (const [index, { name, take }] of takes.entries()) {
+        const [taken] = result.of(take).rows;
+        const token = taken?.token ?? before[index];
+        if (token !== undefined) this.#lastTokens.set(name, token);
+        if (taken) this.#held.set(name, { token: taken.token, fence: this.#fenceOf(name, taken.token) });
+      }
+    }
+    this.#checkedAt = checkedAt;
+  }
+
+  #fenceOf(name: string, token: number): Fence {
+    const detail = `the lease ${name} has passed to another process`;
+    const held = { name, holder: this.#context.incarnation, token };
+    return [statement(leaseHeld, held, { expect: 'row', else: 'storage_unavailable', detail })];
+  }
+}
+
+/** Returns a lease that this process shares with no other work. */
+export const createLease = (context: Pick<Context, 'db' | 'now' | 'incarnation'>, name: string): Lease =>
+  new Leases(context).lease(name);

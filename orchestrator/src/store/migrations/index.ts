@@ -16,6 +16,7 @@ import { linkIncarnations } from './0029-link-incarnations.ts';
 import { signInAndTicketRows } from './0030-sign-in-and-ticket-rows.ts';
 import { appliedModules } from './0031-applied-modules.ts';
 import { terminalChunks } from './0032-terminal-chunks.ts';
+import { replicasDraining } from './0033-replicas-draining.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -66,4 +67,5 @@ export const migrations: readonly Migration[] = [
   signInAndTicketRows,
   appliedModules,
   terminalChunks,
+  replicasDraining,
 ];

@@ -1,0 +1,74 @@
+import { hash } from 'node:crypto';
+import { type Context, seconds } from '../shared/context.ts';
+import { type Fence, fencedBy, type Leases } from '../shared/leases.ts';
+
+/** Divides the runs among the processes. The process that holds a shard conducts the runs in it. */
+
+const count = 16;
+const names = Array.from({ length: count }, (_, index) => `runs/${index}`);
+
+/** Returns the name of the lease that conducting the run requires. */
+export const shardOf = (runId: string): string =>
+  names[Number.parseInt(hash('sha256', runId).slice(0, 8), 16) % count] as string;
+
+/** A shard that this process has held without interruption. */
+export interface HeldShard {
+  /** Transactions of this context require the shard's lease. */
+  readonly context: Context;
+  /** When this process took over the shard, in Unix seconds. */
+  readonly since: number;
+}
+
+export class RunShards {
+  readonly #context: Context;
+  readonly #leases: Leases;
+  readonly #held = new Map<string, HeldShard & { readonly fence: Fence }>();
+
+  constructor(context: Context, leases: Leases) {
+    this.#context = context;
+    this.#leases = leases;
+    leases.want(names);
+  }
+
+  /** Whether other processes may end operations of the runs that this process conducts. */
+  get shared(): boolean {
+    return this.#leases.placement.shared;
+  }
+
+  /**
+   * Returns the run's shard; null if another process conducts the run. Returns the same object until another process
+   * may have held the shard.
+   */
+  hold(runId: string): Promise<HeldShard | null> {
+    return this.#hold(shardOf(runId));
+  }
+
+  /** Acquires the shards that this process should hold, and releases the others. */
+  async settle(): Promise<void> {
+    const misplaced: string[] = [];
+    for (const name of names) if ((await this.#hold(name)) === null) misplaced.push(name);
+    await this.#leases.release(misplaced);
+  }
+
+  /**
+   * Releases all shards. Never rejects: if the database is unavailable, the leases end with this process, and stopping
+   * must succeed.
+   */
+  async release(): Promise<void> {
+    this.#held.clear();
+    await this.#leases
+      .release(names)
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the shards of runs'));
+  }
+
+  async #hold(name: string): Promise<HeldShard | null> {
+    const fence = await this.#leases.hold(name);
+    const known = this.#held.get(name);
+    if (fence !== null && known?.fence === fence) return known;
+    this.#held.delete(name);
+    if (fence === null) return null;
+    const held = { fence, context: fencedBy(this.#context, fence), since: seconds(this.#context.now()) };
+    this.#held.set(name, held);
+    return held;
+  }
+}
