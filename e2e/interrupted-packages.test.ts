@@ -58,7 +58,7 @@ describe.skipIf(reason !== null)(`package transactions${reason === null ? '' : `
     const machines = Object.fromEntries(ways.map((name) => [name, {}]));
     fleet = await Fleet.open({ machines, packages: true });
     const packages = ['sample-plain', 'sample-slow', 'sample-dependent'];
-    const resources = packages.map((name) => ({ id: name, resource: { 'package-apt': { name } } }));
+    const resources = packages.map((name) => ({ id: name, resource: { 'package-apt': { name, hold: true } } }));
     const content = JSON.stringify({ name: 'slow', supports: [{ platform: 'linux' }], resources });
     await fleet.orchestrator.call(uploadModule, { body: { name: 'slow', content } });
   });
@@ -85,6 +85,7 @@ describe.skipIf(reason !== null)(`package transactions${reason === null ? '' : `
       const { operations } = await call(listAgentOperations, { params, query: {} });
       expect(operations).toHaveLength(1);
       expect(await machine.sh('dpkg --audit; cat /var/lib/sample-slow')).toBe('configured\n');
+      expect(await machine.sh('apt-mark showhold')).toBe('sample-dependent\nsample-plain\nsample-slow\n');
 
       const again = await call(applyAgent, { params, body: { modules: ['slow'] } });
       expect(again).toMatchObject({ status: 'succeeded', summary: { total: 3, unchanged: 3 } });

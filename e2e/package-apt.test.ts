@@ -108,4 +108,26 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     await agent.run(operation('apply', []));
     expect(await machine.sh('dpkg-query --show "sample-*" 2> /dev/null || true')).toBe('');
   });
+
+  test('a package stays on hold if its upgrade fails, and a package that others hold is not changed', async () => {
+    const failing = `mkdir -p /srv/deb/DEBIAN; printf '#!/bin/sh\\nexit 1\\n' > /srv/deb/DEBIAN/preinst; chmod 755 /srv/deb/DEBIAN/preinst`;
+    await machine.sh(
+      `rm -rf /srv/*; ${offer('/srv/held', 'sample-kept', '1')}${offer('/srv/held', 'sample-kept', '2', failing)}
+      ${offer('/srv/held', 'sample-theirs', '1')}${offer('/srv/held', 'sample-theirs', '2')}
+      echo '${source('/srv/held')}' > /etc/apt/sources.list.d/pool.list; apt-get update -qq
+      DEBIAN_FRONTEND=noninteractive apt-get install -qq -y sample-theirs=1 > /dev/null; apt-mark hold sample-theirs`,
+    );
+    const held = () => machine.sh("apt-mark showhold; dpkg-query -W -f '${Package} ${Version}\n' 'sample-*'");
+    const kept = (version: string) => of('sample-kept', { version, hold: true });
+    const statuses = async (...resources: ReturnType<typeof of>[]) =>
+      (await agent.run(operation('apply', resources))).results.map(({ status }) => status);
+    const all = 'sample-kept\nsample-theirs\nsample-kept 1\nsample-theirs 1\n';
+    expect(await statuses(kept('1'))).toEqual(['changed']);
+    expect(await held()).toBe(all);
+    expect(await statuses(kept('2'), of('sample-theirs', { version: '2' }))).toEqual(['failed', 'failed']);
+    expect(await held()).toBe(all);
+    expect(await statuses(kept('1'))).toContain('unchanged');
+    await agent.run(operation('apply', []));
+    expect(await machine.sh('apt-mark showhold')).toBe('sample-theirs\n');
+  });
 });

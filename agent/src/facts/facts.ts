@@ -3,7 +3,7 @@ import { limits } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { exists, linkTarget, readText } from '../host/read-system.ts';
 import { customFacts } from './custom-facts.ts';
-import { addressesOf, defaultAddress, fullyQualifiedName } from './network-facts.ts';
+import { addressesOf, defaultRoute4, defaultRoute6, fullyQualifiedName, nameOfInterface } from './network-facts.ts';
 import { familyOf, selinuxMode, systemdVersion } from './system-facts.ts';
 
 /** Collects the machine's attributes. All values are strings. */
@@ -32,6 +32,8 @@ const maxNamed = 5;
  */
 const replaceable: ReadonlySet<string> = new Set([
   ...['family', 'major', 'codename', 'fqdn', 'addresses', 'default_address'],
+  ...['default_interface', 'default_ipv4_address', 'default_ipv4_interface'],
+  ...['default_ipv6_address', 'default_ipv6_interface'],
   ...['selinux', 'systemd_version', 'efi', 'container'],
 ]);
 
@@ -80,6 +82,9 @@ export async function gatherFacts(options: FactOptions): Promise<Record<string, 
 export function builtInFacts(root: string, name = hostname()): Record<string, string> {
   const { distro, version, like, codename } = osRelease(root);
   const interfaces = networkInterfaces();
+  const route4 = defaultRoute4(root, interfaces);
+  const route6 = defaultRoute6(root, interfaces);
+  const route = route4 ?? route6;
   const facts: Record<string, string | null> = {
     platform: process.platform === 'darwin' ? 'macos' : process.platform === 'win32' ? 'windows' : process.platform,
     distro,
@@ -93,7 +98,12 @@ export function builtInFacts(root: string, name = hostname()): Record<string, st
     hostname: name,
     fqdn: fullyQualifiedName(root, name),
     addresses: addressesOf(interfaces),
-    default_address: defaultAddress(root, interfaces),
+    default_address: route?.address ?? null,
+    default_interface: nameOfInterface(route),
+    default_ipv4_address: route4?.address ?? null,
+    default_ipv4_interface: nameOfInterface(route4),
+    default_ipv6_address: route6?.address ?? null,
+    default_ipv6_interface: nameOfInterface(route6),
     kernel: release(),
     cpus: String(cpus().length),
     memory_bytes: String(totalmem()),

@@ -3,7 +3,7 @@ import type { NetworkInterfaceInfo } from 'node:os';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { addressesOf, defaultAddress, fullyQualifiedName } from './network-facts.ts';
+import { addressesOf, defaultRoute4, defaultRoute6, fullyQualifiedName, nameOfInterface } from './network-facts.ts';
 
 let root: string;
 beforeEach(() => {
@@ -35,24 +35,45 @@ const header = 'Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tM
 const route = (name: string, destination: string, metric: number) =>
   `${name}\t${destination}\t010200C0\t0003\t0\t0\t${metric}\t${destination === '00000000' ? '00000000' : '00FFFFFF'}\t0\t0\t0\n`;
 
-test('finds the address of the interface with the preferred default route', () => {
-  expect(defaultAddress(root, interfaces)).toBeNull();
+test('finds the interface with the preferred IPv4 default route, and its address', () => {
+  expect(defaultRoute4(root, interfaces)).toBeNull();
   write('/proc/net/route', `${header}${route('docker0', '000011AC', 0)}`);
-  expect(defaultAddress(root, interfaces)).toBeNull();
+  expect(defaultRoute4(root, interfaces)).toBeNull();
   write('/proc/net/route', `${header}${route('eth1', '00000000', 200)}${route('eth0', '00000000', 100)}`);
-  expect(defaultAddress(root, interfaces)).toBe('192.0.2.7');
+  expect(defaultRoute4(root, interfaces)).toEqual({ interface: 'eth0', address: '192.0.2.7' });
   write('/proc/net/route', `${header}${route('gone0', '00000000', 0)}${route('eth1', '00000000', 200)}`);
-  expect(defaultAddress(root, interfaces)).toBe('198.51.100.7');
+  expect(defaultRoute4(root, interfaces)).toEqual({ interface: 'eth1', address: '198.51.100.7' });
 });
 
-test('falls back to the IPv6 default route', () => {
+test('finds the interface with the IPv6 default route, and its address', () => {
   const zero = '0'.repeat(32);
-  const line = (name: string) =>
-    `${zero} 00 ${zero} 00 fe80${'0'.repeat(28)} 00000400 00000001 00000000 00000003 ${name}\n`;
+  const line = (name: string, metric = '00000400') =>
+    `${zero} 00 ${zero} 00 fe80${'0'.repeat(28)} ${metric} 00000001 00000000 00000003 ${name}\n`;
   write('/proc/net/ipv6_route', line('      lo'));
-  expect(defaultAddress(root, interfaces)).toBeNull();
+  expect(defaultRoute6(root, interfaces)).toBeNull();
   write('/proc/net/ipv6_route', `${line('    eth0')}${line('      lo')}`);
-  expect(defaultAddress(root, interfaces)).toBe('2001:db8::7');
+  expect(defaultRoute6(root, interfaces)).toEqual({ interface: 'eth0', address: '2001:db8::7' });
+  const two = { ...interfaces, eth2: [info('2001:db8::9')] };
+  write('/proc/net/ipv6_route', `${line('    eth0')}${line('    eth2', '00000100')}`);
+  expect(defaultRoute6(root, two)).toEqual({ interface: 'eth2', address: '2001:db8::9' });
+});
+
+test('reads only the start of a routing table, and ignores lines that are no routes', () => {
+  const others = route('eth1', '000011AC', 0).repeat(100_000);
+  write('/proc/net/route', `${header}${route('eth0', '00000000', 100)}\0\n\t\t\n${others}`);
+  expect(defaultRoute4(root, interfaces)).toMatchObject({ interface: 'eth0' });
+  write('/proc/net/route', `${header}${others}${route('eth0', '00000000', 100)}`);
+  expect(defaultRoute4(root, interfaces)).toBeNull();
+  write('/proc/net/route', `${header}${route('constructor', '00000000', 0)}${route('__proto__', '00000000', 0)}`);
+  expect(defaultRoute4(root, interfaces)).toBeNull();
+});
+
+test('reports only names of interfaces that are safe in files', () => {
+  const named = (name: string) => nameOfInterface({ interface: name, address: '192.0.2.7' });
+  for (const name of ['eth0', 'enp0s31f6', 'eth0.100', 'br-0a1b2c3d4e5f', 'wg_0']) expect(named(name)).toBe(name);
+  for (const name of ['', 'a;reboot', 'a"b', 'a\u001b[0m', '$(id)', 'é0', 'a23456789012345x', 'a\n'])
+    expect(named(name), name).toBeNull();
+  expect(nameOfInterface(null)).toBeNull();
 });
 
 test('takes the domain from the hostname or from /etc/hosts', () => {

@@ -1,5 +1,5 @@
 import type { NetworkInterfaceInfo } from 'node:os';
-import { readText } from '../host/read-system.ts';
+import { readStart, readText } from '../host/read-system.ts';
 
 /** Facts about the machine's names and addresses. Performs no lookups over the network. */
 
@@ -19,29 +19,58 @@ export function addressesOf(interfaces: Interfaces): string {
   return [...new Set([...family('IPv4'), ...family('IPv6')])].slice(0, maxAddresses).join(',');
 }
 
+export interface DefaultRoute {
+  interface: string;
+  /** The first address of the interface that other machines may reach. */
+  address: string;
+}
+
 /**
- * Returns the first address of the interface with the default route, IPv4 preferred; null if there is no default route.
- * The formats of the routing tables are those of Linux's /proc/net/route and /proc/net/ipv6_route.
+ * Maximum number of bytes to read of a routing table, about 30,000 routes. The kernel lists the IPv4 default route first,
+ * but the IPv6 one last, so that a router with more routes reports none for IPv6.
  */
-export function defaultAddress(root: string, interfaces: Interfaces): string | null {
-  const [, ...routes] = (readText(`${root}/proc/net/route`) ?? '').split('\n');
-  const v4 = routes
+const maxTableBytes = 4 * 1024 * 1024;
+
+const routesOf = (path: string): string[] => (readStart(path, maxTableBytes) ?? '').split('\n');
+
+/**
+ * Returns the name of the route's interface; null if it has other characters than names usually have. The kernel also
+ * allows quotes and control characters, which could change the meaning of a file into which a module writes the name.
+ */
+export const nameOfInterface = (route: DefaultRoute | null): string | null =>
+  route !== null && /^[A-Za-z0-9_.@=+-]{1,15}$/.test(route.interface) ? route.interface : null;
+
+/**
+ * Returns the default route with the smallest metric whose interface has an address, or null if there is none. The
+ * format of the routing table is that of Linux's /proc/net/route.
+ */
+export function defaultRoute4(root: string, interfaces: Interfaces): DefaultRoute | null {
+  const names = routesOf(`${root}/proc/net/route`)
     .map((line) => line.split('\t'))
     .filter(([, destination, , , , , , mask]) => destination === '00000000' && mask === '00000000')
     .sort((a, b) => Number(a[6]) - Number(b[6]))
     .map(([name = '']) => name);
-  const v6 = (readText(`${root}/proc/net/ipv6_route`) ?? '')
-    .split('\n')
+  return firstReachable(names, 'IPv4', interfaces);
+}
+
+/** Returns the same of IPv6. The format of the routing table is that of Linux's /proc/net/ipv6_route. */
+export function defaultRoute6(root: string, interfaces: Interfaces): DefaultRoute | null {
+  const names = routesOf(`${root}/proc/net/ipv6_route`)
     .map((line) => line.trim().split(/\s+/))
     // On machines without IPv6, the kernel lists a rejecting default route for the interface lo.
     .filter((fields) => /^0{32}$/.test(fields[0] ?? '') && fields[1] === '00' && fields.at(-1) !== 'lo')
     .sort((a, b) => Number.parseInt(a[5] ?? '', 16) - Number.parseInt(b[5] ?? '', 16))
     .map((fields) => fields.at(-1) ?? '');
-  const first = (names: readonly string[], family: string) =>
-    names
-      .flatMap((name) => (Object.hasOwn(interfaces, name) ? (interfaces[name] ?? []) : []))
-      .find((info) => info.family === family && isReachable(info))?.address;
-  return first(v4, 'IPv4') ?? first(v6, 'IPv6') ?? null;
+  return firstReachable(names, 'IPv6', interfaces);
+}
+
+function firstReachable(names: readonly string[], family: string, interfaces: Interfaces): DefaultRoute | null {
+  for (const name of names) {
+    const infos = Object.hasOwn(interfaces, name) ? (interfaces[name] ?? []) : [];
+    const found = infos.find((info) => info.family === family && isReachable(info));
+    if (found !== undefined) return { interface: name, address: found.address };
+  }
+  return null;
 }
 
 /** Returns the name with its domain if the hostname or /etc/hosts contains the domain; otherwise, the hostname. */

@@ -1,4 +1,15 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs';
+import {
+  closeSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 
 /** Reads system files. Never throws. Treats an unreadable file as missing. */
 
@@ -7,6 +18,29 @@ export function readText(path: string, encoding: 'utf8' | 'latin1' = 'utf8'): st
     return readFileSync(path, encoding);
   } catch {
     return null;
+  }
+}
+
+/** Returns the complete lines within the first `maxBytes` of a file, such as one in /proc, whose size is unknown. */
+export function readStart(path: string, maxBytes: number): string | null {
+  let file: number | null = null;
+  try {
+    file = openSync(path, 'r');
+    const parts: Buffer[] = [];
+    let length = 0;
+    while (length <= maxBytes) {
+      const part = Buffer.alloc(64 * 1024);
+      const count = readSync(file, part);
+      if (count === 0) return Buffer.concat(parts).toString();
+      parts.push(part.subarray(0, count));
+      length += count;
+    }
+    const start = Buffer.concat(parts).subarray(0, maxBytes);
+    return start.subarray(0, start.lastIndexOf('\n') + 1).toString();
+  } catch {
+    return null;
+  } finally {
+    if (file !== null) closeSync(file);
   }
 }
 

@@ -3,7 +3,7 @@ import type { Subject } from './subject.ts';
 const quiet = 'DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 > /dev/null';
 /** Shell text that prints the state of the test packages in dpkg and apt. */
 const state =
-  "dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n' 'sample-*' 2> /dev/null || true; apt-mark showauto";
+  "dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n' 'sample-*' 2> /dev/null || true; apt-mark showauto; apt-mark showhold";
 const common = { packages: true, slow: true, state } as const;
 
 export const packageAptSubjects: Subject[] = [
@@ -40,6 +40,23 @@ export const packageAptSubjects: Subject[] = [
     changed: { 'package-apt': { name: 'sample-plain', version: '1.0' } },
     tamper: `${quiet} install --allow-downgrades sample-plain=1.0`,
     moved: ['version'],
+  },
+  {
+    ...common,
+    name: 'package-apt, on hold',
+    desired: { 'package-apt': { name: 'sample-plain', version: '1.0', hold: true } },
+    changed: { 'package-apt': { name: 'sample-plain', version: '2.0', hold: true } },
+    tamper: 'apt-mark -qq unhold sample-plain',
+    moved: ['hold'],
+  },
+  {
+    ...common,
+    name: 'package-apt, held before and released',
+    prepare: `${quiet} install sample-plain=1.0; apt-mark -qq hold sample-plain`,
+    desired: { 'package-apt': { name: 'sample-plain', version: '2.0', hold: false } },
+    changed: { 'package-apt': { name: 'sample-plain', version: '1.0', hold: true } },
+    tamper: 'apt-mark -qq hold sample-plain',
+    moved: ['hold'],
   },
   {
     ...common,

@@ -8,7 +8,7 @@ type Complete = [fields: string, key: string];
 /** Fields of each kind as written, and the key of the resulting resource. */
 const complete: Partial<Record<ResourceType, Complete>> = {
   'package-apt': [
-    'name: nginx-light, version: 1.22.1-9, recommends: false, ensure: present',
+    'name: nginx-light, version: 1.22.1-9, recommends: false, hold: true, ensure: present',
     'package-apt:nginx-light',
   ],
   'package-dnf': ['name: NetworkManager, version: latest, ensure: absent', 'package-dnf:NetworkManager'],

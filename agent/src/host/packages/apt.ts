@@ -128,12 +128,10 @@ export function aptCache(args: readonly string[], context: PackageToolContext): 
   return ask('apt-cache', ['-q', ...args], context);
 }
 
-/** Marks packages as installed manually (`manual`) or as dependencies (`auto`). */
-export function aptMark(
-  mark: 'auto' | 'manual',
-  names: readonly string[],
-  context: PackageToolContext,
-): Promise<CommandResult> {
+export type AptMark = 'auto' | 'manual' | 'hold' | 'unhold';
+
+/** Marks packages as installed manually (`manual`) or as dependencies (`auto`), or puts them on hold or releases them. */
+export function aptMark(mark: AptMark, names: readonly string[], context: PackageToolContext): Promise<CommandResult> {
   return untilUnlocked(
     () => ask('apt-mark', [mark, '--', ...names], context),
     context,

@@ -11,12 +11,12 @@ export function diffPackage(
   seen: SeenPackage,
   { purpose }: Pick<Circumstances, 'purpose'>,
 ): Difference {
-  const { name, version, ensure } = bodyOf(resource);
+  const { name, version, hold = null, ensure } = bodyOf(resource);
   const asDrift = purpose === 'drift';
   const there = isThere(seen.state);
   if (ensure === 'absent') {
     if (!there) return nothing();
-    if (seen.held && !asDrift) throw onHold(name, 'removed');
+    if (seen.held && hold === null && !asDrift) throw onHold(name, 'removed');
     if (seen.vital !== undefined && !asDrift) throw vital(name, seen.vital);
     return presenceDrift();
   }
@@ -28,9 +28,10 @@ export function diffPackage(
   const stays = asDrift && there && version === 'latest';
   const moves = target !== null && target !== seen.version && !stays;
   if (moves) changes.push({ field: 'version', from: seen.version, to: target });
+  if (hold !== null && seen.held !== hold) changes.push({ field: 'hold', from: String(seen.held), to: String(hold) });
   if (changes.length === 0) return nothing(seen.offer?.trouble == null ? undefined : notRefreshed(seen.offer.trouble));
   if (asDrift) return { action: there ? 'update' : 'create', changes, diff: null };
-  if (seen.held && (moves || !there)) throw onHold(name, there ? `changed to ${target}` : 'installed');
+  if (seen.held && hold === null && (moves || !there)) throw onHold(name, there ? `changed to ${target}` : 'installed');
   const missing = there && !moves ? null : whatIsMissing(name, target, seen);
   const lower = moves && seen.version !== null && target !== null && compareVersions(target, seen.version) < 0;
   const trouble = seen.offer?.trouble == null ? [] : [notRefreshed(seen.offer.trouble)];

@@ -1,5 +1,5 @@
 import { HostFailure } from '../../host/failure.ts';
-import { aptGet, aptMark, dpkg, simulate } from '../../host/packages/apt.ts';
+import { type AptMark, aptGet, aptMark, dpkg, simulate } from '../../host/packages/apt.ts';
 import { aptComplaint, dpkgComplaint } from '../../host/packages/apt-output.ts';
 import { type DpkgDatabase, isIntact } from '../../host/packages/dpkg.ts';
 import type { TransactionResult } from '../../host/processes/transaction.ts';
@@ -119,10 +119,10 @@ export async function repairInterrupted(machine: Machine): Promise<TransactionRe
 }
 
 /**
- * Marks packages in apt as installed automatically or manually.
+ * Marks packages in apt as installed automatically or manually, or puts them on hold or releases them.
  * @throws HostFailure
  */
-export async function mark(how: 'auto' | 'manual', names: readonly string[], machine: Machine): Promise<void> {
+export async function mark(how: AptMark, names: readonly string[], machine: Machine): Promise<void> {
   if (names.length === 0) return;
   const result = await aptMark(how, names, machine);
   machine.stale(dpkgDatabase);

@@ -2,9 +2,10 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
 import { type Machine, nothing } from '../provider/provider.ts';
 import { diffPackage } from './diff.ts';
+import { mustBeHeld, mustBeReleased } from './hold.ts';
 import { byRecommends, installArguments } from './install.ts';
-import { diffPackageRemoval, type PackageBefore, packageApt } from './package-apt.ts';
-import type { SeenPackage } from './seen.ts';
+import { diffPackageRemoval, packageApt } from './package-apt.ts';
+import type { PackageBefore, PackageItem, SeenPackage } from './seen.ts';
 
 const seen = (more: Partial<SeenPackage> = {}): SeenPackage => ({
   state: 'installed',
@@ -123,6 +124,44 @@ describe('a package', () => {
     expect(diff({ version: '2.0' }, held, 'drift').changes).toHaveLength(1);
   });
 
+  test('holds and releases a package as declared, also with another change', () => {
+    const held = seen({ held: true, offer: offer('2.0') });
+    const change = (from: string, to: string) => ({ field: 'hold', from, to });
+    expect(diff({ hold: true }, seen())).toMatchObject({ action: 'update', changes: [change('false', 'true')] });
+    expect(diff({ hold: false }, held, 'drift').changes).toEqual([change('true', 'false')]);
+    expect(diff({ hold: true }, held).action).toBe('none');
+    expect(diff({ hold: false }, seen()).action).toBe('none');
+    const version = { field: 'version', from: '1.0', to: '2.0' };
+    expect(diff({ hold: true, version: 'latest' }, held).changes).toEqual([version]);
+    expect(diff({ hold: false, version: '2.0' }, held).changes).toEqual([version, change('true', 'false')]);
+    expect(diff({ hold: true }, { ...absent, offer: offer('2.0') })).toMatchObject({
+      action: 'create',
+      changes: [{ field: 'ensure' }, change('false', 'true')],
+    });
+    expect(diff({ hold: false, ensure: 'absent' }, held).action).toBe('remove');
+  });
+
+  test('releases a held package only for a change of its own, and holds it again afterwards', () => {
+    const item = (body: Partial<ResourceBodies['package-apt']>, found: SeenPackage): PackageItem => ({
+      kind: 'apply',
+      resource: { type: 'package-apt', body: { name: 'foo', ...body } } as ResolvedResource,
+      seen: found,
+      difference: diff(body, found),
+      before: null,
+    });
+    const held = seen({ held: true, offer: offer('2.0') });
+    const plan = (one: PackageItem) => [mustBeReleased(one), mustBeHeld(one, false), mustBeHeld(one, true)];
+    expect(plan(item({ hold: true, version: '2.0' }, held))).toEqual([true, true, true]);
+    expect(plan(item({ hold: false, version: '2.0' }, held))).toEqual([true, false, true]);
+    expect(plan(item({ hold: false, ensure: 'absent' }, held))).toEqual([true, false, true]);
+    expect(plan(item({ hold: true }, seen()))).toEqual([false, true, false]);
+    // A killed agent released the package: the next attempt finds the new version without the hold.
+    expect(plan(item({ hold: true, version: '2.0' }, seen({ version: '2.0' })))).toEqual([false, true, false]);
+    // The module does not decide about the hold.
+    const repaired = seen({ held: true, state: 'half-configured', whole: false });
+    expect(plan(item({}, repaired))).toEqual([false, false, false]);
+  });
+
   test('refuses to remove a package that the machine or the agent needs', () => {
     const needed = seen({ vital: 'the agent needs it to run (/usr/bin/node)' });
     expect(() => diff({ ensure: 'absent' }, needed)).toThrow(/^foo is not removed: the agent needs it to run/);
@@ -149,10 +188,17 @@ test('records the state again before each attempt to install a package, and keep
     trace: null,
   };
   const remember = (found: SeenPackage, before: PackageBefore | null) =>
-    packageApt.remember({} as ResolvedResource<'package-apt'>, found, nothing(), before, machine);
+    packageApt.remember({ body: {} } as ResolvedResource<'package-apt'>, found, nothing(), before, machine);
   expect(await remember(absent, null)).toEqual({ ...known, ground: reference });
   expect(await remember(absent, known)).toEqual({ ...known, ground: reference });
   expect(await remember(seen(), known)).toEqual(known);
+  const holding = { body: { hold: true } } as ResolvedResource<'package-apt'>;
+  const rememberHold = (found: SeenPackage, before: PackageBefore | null) =>
+    packageApt.remember(holding, found, nothing(), before, machine);
+  expect(await rememberHold(absent, null)).toEqual({ ...known, ground: reference, held: false });
+  expect(await rememberHold(seen({ held: true }), null)).toMatchObject({ state: 'installed', held: true });
+  expect(await rememberHold(seen({ held: true }), { ...known, held: false })).toMatchObject({ held: false });
+  expect(await rememberHold(seen(), known)).toEqual({ ...known, held: false });
   const traced = { ...known, ground: null, trace: reference };
   expect(await remember(absent, traced)).toEqual(traced);
 });
@@ -182,6 +228,26 @@ describe('removal of an apt package', () => {
         action: 'create',
       },
     );
+  });
+
+  test('a removal restores the hold that a module changed, and no other hold', () => {
+    const held = seen({ held: true });
+    expect(diffPackageRemoval('foo', before({ held: false }), held).changes).toEqual([
+      { field: 'hold', from: 'true', to: 'false' },
+    ]);
+    expect(diffPackageRemoval('foo', before({ held: true }), seen()).changes).toEqual([
+      { field: 'hold', from: 'false', to: 'true' },
+    ]);
+    expect(diffPackageRemoval('foo', before({ held: true }), held).action).toBe('none');
+    expect(diffPackageRemoval('foo', before(), held).action).toBe('none');
+    expect(diffPackageRemoval('foo', before({ state: 'absent', held: false }), held).action).toBe('remove');
+    const newer = seen({ held: true, version: '2.0', offer: offer('2.0', { offered: ['1.0'] }) });
+    expect(diffPackageRemoval('foo', before({ held: true }), newer).changes).toMatchObject([{ field: 'version' }]);
+    expect(() => diffPackageRemoval('foo', before(), newer)).toThrow(/on hold/);
+    expect(diffPackageRemoval('foo', before({ held: true }), absent).changes).toMatchObject([
+      { field: 'ensure' },
+      { field: 'hold', to: 'true' },
+    ]);
   });
 
   test('removes a package that the agent installed, with its configuration', () => {

@@ -5,8 +5,9 @@ import { aptCache } from '../../host/packages/apt.ts';
 import { parsePolicy } from '../../host/packages/apt-output.ts';
 import type { DpkgDatabase } from '../../host/packages/dpkg.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Difference, type Item, type Json, type Machine, nothing, type Outcome } from '../provider/provider.ts';
+import { type Difference, type Json, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 import { diffPackage, vital } from './diff.ts';
+import { hold, release } from './hold.ts';
 import { byRecommends, installAll, mark, type RequestedPackage, repairInterrupted } from './install.ts';
 import { orphansOf, type PackageRemoval, removeAll } from './remove.ts';
 import {
@@ -17,31 +18,18 @@ import {
   isThere,
   nativeName,
   observePackage,
+  type PackageBefore,
+  type PackageItem,
   type SeenPackage,
   seenIn,
   seenToGo,
 } from './seen.ts';
 import { ground, readTrace, traceSince } from './trace.ts';
 
-type Reference = { sha256: string; size: number };
-
-/** State before the agent's first change, and the packages and paths that came with the installation. */
-export type PackageBefore = {
-  state: 'absent' | 'config-files' | 'installed';
-  version: string | null;
-  auto: boolean;
-  /** State of the machine before the installation; null once the trace is recorded. */
-  ground: Reference | null;
-  /** Packages and paths that appeared with the package; null if it was installed before. */
-  trace: Reference | null;
-};
-
-type PackageItem = Item<SeenPackage, PackageBefore>;
-
 /** A package for Debian or one of its derivatives, with apt and dpkg. */
 export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefore>({
   type: 'package-apt',
-  fields: { name: 'text', version: 'text?', recommends: 'boolean?', ensure: 'text?' },
+  fields: { name: 'text', version: 'text?', recommends: 'boolean?', hold: 'boolean?', ensure: 'text?' },
   brings: () => ['accounts', 'units', 'programs', 'databases'],
   // The package may provide package sources, as debian-archive-keyring does. Only its dependents wait for them, so that
   // a misspelled package name still fails a plan.
@@ -50,16 +38,18 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
   diff: diffPackage,
   inBrief: briefly,
 
-  async remember(_resource, seen, _difference, before, machine) {
+  async remember(resource, seen, _difference, known, machine) {
+    const held = heldBefore(resource, seen, known);
+    const before = known === null ? null : { ...known, ...held };
     // The pre-installation state is recorded right before the installation. The record of an earlier failed attempt
     // lacks changes that users made after it.
     if (before !== null && (before.state === 'installed' || before.ground === null || isThere(seen.state)))
       return before;
     const { state, version, auto } = seen;
-    if (isThere(state)) return { state: 'installed', version, auto, ground: null, trace: null };
+    if (isThere(state)) return { state: 'installed', version, auto, ...held, ground: null, trace: null };
     const from = await machine.database(ground);
     const was = state === 'config-files' ? 'config-files' : 'absent';
-    return { state: was, version: null, auto: false, ground: { ...from }, trace: null };
+    return { state: was, version: null, auto: false, ...held, ground: { ...from }, trace: null };
   },
 
   async observeForRemoval(resource, before, machine) {
@@ -101,6 +91,16 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
   afterwards: (_resource, before, machine) => withTrace(before, machine),
 });
 
+/** Returns the hold from before the first change by a module that decides about it. */
+function heldBefore(
+  resource: ResolvedResource,
+  { held }: SeenPackage,
+  known: PackageBefore | null,
+): Pick<PackageBefore, 'held'> {
+  if (known?.held !== undefined) return { held: known.held };
+  return bodyOf(resource).hold == null ? {} : { held };
+}
+
 const only = (outcomes: readonly Outcome[]): Outcome => outcomes[0] ?? {};
 
 /** Decides how a removal restores the original state of a package. */
@@ -110,7 +110,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
     const hasOwnRemains = seen.state === 'config-files' && before.state === 'absent' && before.trace !== null;
     const orphans = seen.orphans ?? [];
     if (!there && !hasOwnRemains && orphans.length === 0) return nothing();
-    if (seen.held) throw onHold(name);
+    if (seen.held && before.held === undefined) throw onHold(name);
     if (seen.vital !== undefined) throw vital(name, seen.vital);
     if (!there && orphans.length > 0)
       return { action: 'remove', changes: [{ field: 'dependencies', from: orphans.join(' '), to: null }], diff: null };
@@ -125,16 +125,19 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
       changes: [
         { field: 'ensure', from: 'absent', to: 'present' },
         ...(isOffered ? [{ field: 'version', from: null, to: old }] : []),
+        ...(before.held === true ? [{ field: 'hold', from: 'false', to: 'true' }] : []),
       ],
       diff: null,
       ...(isOffered ? {} : { message: `its version ${old} is no longer offered; another version will be installed` }),
     };
   const changes: Difference['changes'] = [];
   if (old !== null && seen.version !== old && isOffered) {
-    if (seen.held) throw onHold(name);
+    if (seen.held && before.held === undefined) throw onHold(name);
     changes.push({ field: 'version', from: seen.version, to: old });
   }
   if (before.auto && !seen.auto) changes.push({ field: 'mark', from: 'manual', to: 'automatic' });
+  if (before.held !== undefined && before.held !== seen.held)
+    changes.push({ field: 'hold', from: String(seen.held), to: String(before.held) });
   const left =
     old !== null && seen.version !== old && !isOffered
       ? `kept at ${seen.version}: the sources no longer offer the original version ${old}`
@@ -152,6 +155,7 @@ const onHold = (name: string): HostFailure =>
 
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   await repairInterrupted(machine);
+  await release(items, machine);
   const outcomes = new Map<PackageItem, Outcome>();
   const going = items.filter(isGoing);
   const removals = await Promise.all(going.map((item) => packageRemovalOf(item, machine)));
@@ -166,6 +170,7 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   for (const item of coming) outcomes.set(item, failed.get(bodyOf(item.resource).name) ?? {});
   const database = await machine.database(dpkgDatabase);
   await mark('auto', autoAgain(coming, outcomes, database), machine);
+  await hold(items, outcomes, machine);
   for (const item of coming) {
     const outcome = outcomes.get(item) as Outcome;
     if (item.kind === 'apply' && item.before !== null && (outcome.failure === undefined || isHalfDone(item, database)))

@@ -10,7 +10,7 @@ import {
   readDpkg,
 } from '../../host/packages/dpkg.ts';
 import { vitalBecause } from '../../host/packages/vital-packages.ts';
-import type { Circumstances, Database, Json, Machine } from '../provider/provider.ts';
+import type { Circumstances, Database, Item, Json, Machine } from '../provider/provider.ts';
 
 export type Body = ResourceBodies['package-apt'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
@@ -30,6 +30,23 @@ export type SeenPackage = {
   /** Unneeded dependencies that the agent installed for a package that is already removed. */
   orphans?: string[];
 };
+
+type Reference = { sha256: string; size: number };
+
+/** State before the agent's first change, and the packages and paths that came with the installation. */
+export type PackageBefore = {
+  state: 'absent' | 'config-files' | 'installed';
+  version: string | null;
+  auto: boolean;
+  /** Whether the package was on hold; absent if no module has decided about it. */
+  held?: boolean;
+  /** State of the machine before the installation; null once the trace is recorded. */
+  ground: Reference | null;
+  /** Packages and paths that appeared with the package; null if it was installed before. */
+  trace: Reference | null;
+};
+
+export type PackageItem = Item<SeenPackage, PackageBefore>;
 
 /** This machine's packages, read once per operation. */
 export const dpkgDatabase: Database<DpkgDatabase> = { name: 'dpkg', read: () => readDpkg() };

@@ -39,6 +39,9 @@ export const packageKinds = {
       recommends: boolean(
         'Whether packages that it recommends are installed with it; default: as the configuration of apt says',
       ),
+      hold: boolean(
+        'Whether it is on hold, so that other upgrades leave it as it is; default: as it is on the machine',
+      ),
       ensure,
     },
   }),
