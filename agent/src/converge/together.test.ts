@@ -140,13 +140,15 @@ const units: Provider<{ restarts: number; isDown: boolean }, Json> = {
 };
 
 vi.mock('../resources/registry.ts', async (original) => {
-  const { providerOf } = await original<typeof import('../resources/registry.ts')>();
+  const registry = await original<typeof import('../resources/registry.ts')>();
   const played: Record<string, unknown> = {
     'package-brew': () => packages,
     'service-launchd': () => units,
   };
   return {
-    providerOf: (type: string) => (played[type] as (() => Provider) | undefined)?.() ?? providerOf(type as never),
+    ...registry,
+    providerOf: (type: string) =>
+      (played[type] as (() => Provider) | undefined)?.() ?? registry.providerOf(type as never),
   };
 });
 
