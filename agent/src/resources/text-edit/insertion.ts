@@ -27,7 +27,7 @@ export function insertionIndex(
 /** Returns the indices of marker lines, and of the lines of managed blocks: text that is added there is removed again. */
 export function managedLines(lines: readonly TextLine[]): Set<number> {
   const managed = new Set<number>();
-  let open: { readonly marker: string; readonly index: number } | null = null;
+  let open = null as { readonly marker: string; readonly index: number } | null;
   for (const [index, { text }] of lines.entries()) {
     const [, word, marker] = /^# (BEGIN|END) muster: (\S+)\s*$/.exec(text) ?? [];
     if (word === undefined || marker === undefined) continue;
