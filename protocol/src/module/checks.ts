@@ -54,7 +54,7 @@ export function checkModule(value: unknown, outline: Outline, findings: Findings
   checkReferences(outline, findings);
   checkNotifications(outline, findings);
   checkParameters(outline, findings, budget);
-  checkExpressions(outline, findings.faultInExpression);
+  checkExpressions(outline, findings.faultInExpression, findings.warning);
   const clauses = outline.supports.map(({ conditions }) => conditions);
   for (const resource of outline.resources) {
     for (const candidate of resource.candidates) checkCandidate(resource, candidate, findings);

@@ -20,6 +20,9 @@ function resolved(source: string, given: Record<string, never> = {}, attributes:
   return resolution.resources.map(({ id, body }) => [id, body]);
 }
 
+const warningsOf = (source: string): string[] =>
+  parseModule(source).warnings.map(({ path, message }) => `${path} ${message}`);
+
 const file = (loop: string, path: string, content: string): string =>
   `  - { id: f, ${loop}, resource: { file-unix: { path: '${path}', content: '${content}' } } }\n`;
 
@@ -31,13 +34,38 @@ describe('for_each', () => {
     ]);
   });
 
-  test('refuses an expression in a key of a literal map, and a list has it as a value', () => {
-    const loop = (elements: string) => moduleOf(file(`for_each: ${elements}`, '/x/${{ index }}', 'x'));
-    expect(resolved(loop('{ "${{ agent.name }}": { mode: 1 } }'))).toEqual([
+  test('warns about an expression in a key of a literal map, which stays text', () => {
+    const loop = (elements: string) => moduleOf(file(`for_each: ${elements}`, '/x/${{ index }}', '${{ each.key }}'));
+    const written = loop('{ "${{ agent.name }}": 1 }');
+    expect(warningsOf(written)).toEqual([
       '/resources/0/for_each expressions are not evaluated in keys: write a list of mappings, with the key as a value',
     ]);
-    expect(resolved(loop('[{ name: "${{ agent.name }}", mode: 1 }]'))).toEqual([
-      ['f[0]', { path: '/x/0', content: 'x' }],
+    expect(resolved(written)).toEqual([['f[0]', { path: '/x/0', content: '${{ agent.name }}' }]]);
+    const escaped = loop('{ "$${{ a }}": 1 }');
+    expect(warningsOf(escaped)).toEqual([]);
+    expect(resolved(escaped)).toEqual([['f[0]', { path: '/x/0', content: '$${{ a }}' }]]);
+  });
+
+  test('warns about a type with the name of a loop around it, and resolves it as a type', () => {
+    const written = moduleOf(
+      file('for_each: { list: "[[1], 2]" }, where: "type(each.list) != list"', '/x/${{ index }}', '${{ each.list }}'),
+    );
+    expect(warningsOf(written)).toEqual([expect.stringContaining('"list" is a type in expressions')]);
+    expect(resolved(written)).toEqual([['f[1]', { path: '/x/1', content: '2' }]]);
+  });
+
+  test('uses a type in a template that is not in the loop of that name', () => {
+    const source = (loop: string) =>
+      `name: m\nsupports: [{ platform: linux }]\ntemplates: [{ id: t, content: '\${{ type([1]) == list }}' }]\nresources:\n` +
+      `  - { id: t, ${loop} resource: { file-unix: { path: /t, template: t } } }\n` +
+      file('for_each: { list: "[1]" }', '/x/${{ index }}', '${{ each.list }}');
+    expect(warningsOf(source(''))).toEqual([]);
+    expect(resolved(source(''))).toEqual([
+      ['t', { path: '/t', content: 'true' }],
+      ['f[0]', { path: '/x/0', content: '1' }],
+    ]);
+    expect(warningsOf(source('for_each: { list: "[1]" },'))).toEqual([
+      expect.stringContaining('/templates/0/content "list" is a type in expressions'),
     ]);
   });
 

@@ -221,7 +221,10 @@ const valueCheck = closed('a mapping of that and message', {
 const lookupSource = checked(lookupOfCheck, 'must be text');
 const lookupSources = z
   .record(checked(lookupKeyCheck, 'must be text'), lookupSource, {
-    error: (issue) => (issue.code === 'invalid_key' ? lookupKeyCheck('') : 'must be a mapping of keys to texts'),
+    error: (issue) =>
+      issue.code === 'invalid_key'
+        ? (issue.issues[0]?.message ?? lookupKeyCheck(''))
+        : 'must be a mapping of keys to texts',
   })
   .refine((sources) => Object.keys(sources).length > 0 && Object.keys(sources).length <= maximumLookupKeys, {
     error: `must have 1 to ${maximumLookupKeys} keys`,
@@ -240,7 +243,7 @@ const lookup = closed('a mapping of selector and of', {
     })
     .meta({
       description:
-        'agent.name, agent.node_id, attr.NAME, or tag.KEY; or a mapping of keys to these. Agents without any of them are left out',
+        'agent.name, agent.node_id, attr.NAME, or tag.KEY; or a mapping of keys to these. Agents without one of them are left out',
     }),
 });
 

@@ -44,8 +44,12 @@ export function diffBlock(
     ...bitsLost(seen),
   ];
   const diff = (): string | null => changedLines(resource, seen, edited(resource, linesOf(seen), block));
-  if (absent)
-    return block === null ? nothing() : { action: 'remove', changes: change(block.lines, null), diff: diff() };
+  if (absent) {
+    if (block === null) return nothing();
+    const awaits = awaitsProgram(resource, seen, circumstances);
+    const removal: Difference = { action: 'remove', changes: change(block.lines, null), diff: diff() };
+    return awaits.length === 0 ? removal : { ...removal, awaits };
+  }
   const declared = declaredLines(resource);
   if (block !== null && (declared === null || sameLines(block.lines, declared))) return nothing();
   const { awaits = [] } = awaitsFile(resource, seen, circumstances);

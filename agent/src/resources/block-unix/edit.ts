@@ -1,5 +1,5 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { insertionIndex } from '../text-edit/insertion.ts';
+import { insertionIndex, managedLines } from '../text-edit/insertion.ts';
 import { endingOf, findPosition, insertLines, type Position, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent } from '../text-edit/text-file.ts';
 import { type Block, beginOf, bodyOf, declaredLines, endOf, findBlock } from './seen.ts';
@@ -23,7 +23,10 @@ export type BlockBefore =
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], block: Block | null): TextLine[] {
   if (isAbsent(resource)) return block === null ? [...lines] : without(lines, block);
   const declared = declaredLines(resource);
-  if (block === null) return withBlock(resource, lines, insertionIndex(bodyOf(resource), lines), declared ?? []);
+  if (block === null) {
+    const index = insertionIndex(bodyOf(resource), lines, managedLines(lines));
+    return withBlock(resource, lines, index, declared ?? []);
+  }
   return declared === null ? [...lines] : filled(lines, block, declared);
 }
 

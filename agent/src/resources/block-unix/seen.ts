@@ -3,7 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import type { Machine } from '../provider/provider.ts';
 import { inBytes, type Position, positionOf, splitLines, type TextLine } from '../text-edit/lines.ts';
-import { isAbsent, linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
+import { linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 
 export type Body = ResourceBodies['block-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
@@ -27,7 +27,7 @@ export type Found = { is: 'whole'; block: Block } | { is: 'none' } | { is: 'brok
 
 export interface SeenBlock extends SeenText {
   found: Found;
-  /** Position at end of file, where a new block is added. */
+  /** Position at end of file. */
   end: Position;
   /** For a removal, the changes that restore the file. Null if nothing has to be restored. */
   restored: { from: string[] | null; to: string[] | null; diff: string | null } | null;
@@ -56,7 +56,7 @@ export function look(resource: ResolvedResource, machine: Pick<Machine, 'walk'>)
   const seen = lookAtText(resource, machine);
   const lines = linesOf(seen);
   const { validate } = bodyOf(resource);
-  const missing = validate == null || isAbsent(resource) ? null : missingProgram(validate);
+  const missing = validate == null ? null : missingProgram(validate);
   return {
     ...seen,
     found: findBlock(resource, lines),

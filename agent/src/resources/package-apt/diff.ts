@@ -11,7 +11,7 @@ export function diffPackage(
   seen: SeenPackage,
   { purpose }: Pick<Circumstances, 'purpose'>,
 ): Difference {
-  const { name, version, hold = null, ensure } = bodyOf(resource);
+  const { name, version, recommends, hold = null, ensure } = bodyOf(resource);
   const asDrift = purpose === 'drift';
   const there = isThere(seen.state);
   if (ensure === 'absent') {
@@ -28,6 +28,8 @@ export function diffPackage(
   const stays = asDrift && there && version === 'latest';
   const moves = target !== null && target !== seen.version && !stays;
   if (moves) changes.push({ field: 'version', from: seen.version, to: target });
+  // An installed package does not show how it was installed.
+  if (recommends != null && !there) changes.push({ field: 'recommends', from: null, to: String(recommends) });
   if (hold !== null && seen.held !== hold) changes.push({ field: 'hold', from: String(seen.held), to: String(hold) });
   if (changes.length === 0) return nothing(seen.offer?.trouble == null ? undefined : notRefreshed(seen.offer.trouble));
   if (asDrift) return { action: there ? 'update' : 'create', changes, diff: null };

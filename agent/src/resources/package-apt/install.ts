@@ -16,10 +16,42 @@ export interface RequestedPackage {
   recommends: boolean | null;
 }
 
-/** Groups packages into transactions, because an option of apt applies to all packages of its transaction. */
-export const byRecommends = (requested: readonly RequestedPackage[]): RequestedPackage[][] => [
-  ...Map.groupBy(requested, ({ recommends }) => recommends).values(),
-];
+/**
+ * Groups packages into transactions, because an option of apt applies to all packages of its transaction. Packages
+ * without recommended ones come first, because they may be recommended by others.
+ */
+export const byRecommends = (requested: readonly RequestedPackage[]): RequestedPackage[][] =>
+  [false, null, true]
+    .map((recommends) => requested.filter((one) => one.recommends === recommends))
+    .filter((some) => some.length > 0);
+
+/**
+ * Installs packages in the transactions of `byRecommends`. After one that timed out, starts no other.
+ * @returns failures by package name
+ */
+export async function installGroups(
+  requested: readonly RequestedPackage[],
+  machine: Machine,
+  installGroup: typeof installAll = installAll,
+): Promise<Map<string, Outcome>> {
+  const failures = new Map<string, Outcome>();
+  let stopped = false;
+  for (const some of byRecommends(requested)) {
+    if (stopped) {
+      for (const { name } of some)
+        failures.set(name, { failure: 'not installed, because an earlier transaction of apt took too long' });
+      continue;
+    }
+    const group = await installGroup(some, machine);
+    for (const [name, outcome] of group.failures) failures.set(name, outcome);
+    stopped = group.stuck;
+  }
+  if (failures.size === 0) return failures;
+  // A later transaction may have installed a package that failed before.
+  const database = await machine.database(dpkgDatabase);
+  for (const one of requested) if (isFulfilled(one, database)) failures.delete(one.name);
+  return failures;
+}
 
 /** Maximum number of remaining packages to retry one by one. */
 const maxAlone = 25;
@@ -27,12 +59,13 @@ const maxAlone = 25;
 /**
  * Installs packages in one apt transaction. If that fails, keeps the packages that it installed and retries the others
  * without those that cannot be installed, finally one by one, so that one bad package does not fail the rest.
- * @returns failures by package name; a package without a failure is installed as declared
+ * @returns failures by package name; a package without a failure is installed as declared. `stuck` if a transaction
+ *   timed out
  */
 export async function installAll(
   requested: readonly RequestedPackage[],
   machine: Machine,
-): Promise<Map<string, Outcome>> {
+): Promise<{ failures: Map<string, Outcome>; stuck: boolean }> {
   const failures = new Map<string, Outcome>();
   let left = [...requested];
   let stuck = false;
@@ -49,7 +82,7 @@ export async function installAll(
     left = left.filter((one) => !isFulfilled(one, database));
   };
   await attempt(left);
-  if (left.length === 0 || requested.length === 1 || stuck) return failures;
+  if (left.length === 0 || requested.length === 1 || stuck) return { failures, stuck };
   // A package that apt refuses individually is not retried.
   const possible: RequestedPackage[] = [];
   for (const one of left.slice(0, maxAlone)) {
@@ -57,11 +90,11 @@ export async function installAll(
     if (alone.exitCode === 0) possible.push(one);
     else failures.set(one.name, { failure: aptComplaint(`${alone.stdout}\n${alone.stderr}`) });
   }
-  if (possible.length === 0) return failures;
+  if (possible.length === 0) return { failures, stuck };
   left = [...possible];
   if (possible.length < requested.length) await attempt(possible);
   for (const one of [...left]) if (!stuck) await attempt([one]);
-  return failures;
+  return { failures, stuck };
 }
 
 const isFulfilled = ({ name, version }: RequestedPackage, database: DpkgDatabase): boolean => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type Machine, nothing } from '../provider/provider.ts';
 import { diffPackage } from './diff.ts';
 import { mustBeHeld, mustBeReleased } from './hold.ts';
-import { byRecommends, installArguments } from './install.ts';
+import { byRecommends, installArguments, installGroups } from './install.ts';
 import { diffPackageRemoval, packageApt } from './package-apt.ts';
 import type { PackageBefore, PackageItem, SeenPackage } from './seen.ts';
 
@@ -35,12 +35,34 @@ test('installs packages with and without recommended ones in separate transactio
   const requested = (name: string, recommends: boolean | null) => ({ name, version: null, again: false, recommends });
   const all = [requested('a', null), requested('b', false), requested('c', null), requested('d', true)];
   expect(byRecommends(all).map((some) => installArguments(some).join(' '))).toEqual([
-    'install --allow-downgrades --no-remove -- a c',
     'install --no-install-recommends --allow-downgrades --no-remove -- b',
+    'install --allow-downgrades --no-remove -- a c',
     'install --install-recommends --allow-downgrades --no-remove -- d',
   ]);
   expect(diff({ recommends: false }, seen()).action).toBe('none');
   expect(byRecommends([])).toEqual([]);
+  expect(diff({ recommends: false }, { ...absent, offer: offer('2.0') }).changes).toContainEqual({
+    field: 'recommends',
+    from: null,
+    to: 'false',
+  });
+});
+
+test('starts no transaction after one that timed out', async () => {
+  const requested = [true, false].map((recommends) => ({
+    name: recommends ? 'b' : 'a',
+    version: null,
+    again: false,
+    recommends,
+  }));
+  const started: string[] = [];
+  const machine = { database: async () => ({ packages: new Map() }) } as unknown as Machine;
+  const failures = await installGroups(requested, machine, async (some) => {
+    started.push(...some.map(({ name }) => name));
+    return { failures: new Map([['a', { failure: 'stopped' }]]), stuck: true };
+  });
+  expect(started).toEqual(['a']);
+  expect([...failures.keys()]).toEqual(['a', 'b']);
 });
 
 describe('a package', () => {

@@ -8,7 +8,7 @@ import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, type Json, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 import { diffPackage, vital } from './diff.ts';
 import { hold, release } from './hold.ts';
-import { byRecommends, installAll, mark, type RequestedPackage, repairInterrupted } from './install.ts';
+import { installGroups, mark, type RequestedPackage, repairInterrupted } from './install.ts';
 import { orphansOf, type PackageRemoval, removeAll } from './remove.ts';
 import {
   bodyOf,
@@ -164,9 +164,7 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const coming = items.filter((item) => !isGoing(item));
   const requested = coming.flatMap(requestedPackageOf);
-  const failed = new Map<string, Outcome>();
-  for (const some of byRecommends(requested))
-    for (const [name, outcome] of await installAll(some, machine)) failed.set(name, outcome);
+  const failed = await installGroups(requested, machine);
   for (const item of coming) outcomes.set(item, failed.get(bodyOf(item.resource).name) ?? {});
   const database = await machine.database(dpkgDatabase);
   await mark('auto', autoAgain(coming, outcomes, database), machine);
@@ -195,14 +193,18 @@ async function packageRemovalOf({ kind, resource, before }: PackageItem, machine
   return { name, brought: trace.packages, trace: before.state === 'absent' ? trace : null };
 }
 
-function requestedPackageOf({ resource, seen, difference }: PackageItem): RequestedPackage[] {
+function requestedPackageOf({ kind, resource, seen, difference }: PackageItem): RequestedPackage[] {
   const { name, recommends = null } = bodyOf(resource);
   const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
   const version = fields.get('version');
   // A package whose configuration failed is not unpacked again.
   const again = fields.has('state') && (seen.state === 'half-installed' || seen.state === 'installed');
   if (!fields.has('ensure') && !fields.has('version') && !fields.has('state')) return [];
-  return [{ name, version: typeof version === 'string' ? version : null, again, recommends }];
+  // Only a new installation has its own options: changes of versions may need each other in one transaction.
+  const isNew = kind === 'apply' && fields.get('ensure') === 'present';
+  return [
+    { name, version: typeof version === 'string' ? version : null, again, recommends: isNew ? recommends : null },
+  ];
 }
 
 /** Returns the packages that must be marked as automatic again. */

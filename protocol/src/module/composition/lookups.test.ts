@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { parseModule } from '../parse.ts';
 import { resolveDesiredSet } from '../resolve.ts';
-import { lookedUp, lookupList, sortedValues } from './lookups.ts';
+import { compareTexts, lookedUp, lookupList, sortedValues } from './lookups.ts';
 
 const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes: { platform: 'linux' }, tags: {} };
 
@@ -105,20 +105,62 @@ test('sorts mappings key by key in the declared order, and removes duplicates', 
   ]);
 });
 
-test('yields the keys that the agent has, and nothing for an agent without any', () => {
-  const of = { name: 'agent.name', zone: 'tag.zone', key: 'attr.wireguard.key' };
+test('yields a mapping only for an agent that has all its values', () => {
+  const of = { name: 'agent.name', zone: 'tag.zone' };
   expect(lookedUp(of, { ...agent, tags: { zone: 'a' } })).toEqual({ name: 'web-1', zone: 'a' });
-  expect(lookedUp({ zone: 'tag.zone' }, agent)).toBeUndefined();
+  expect(lookedUp(of, agent)).toBeUndefined();
+});
+
+test.each(['a\n10.0.0.1 bank', 'a\rb', 'a\u0000', 'a\u0085b', 'a\u2028b'])(
+  'leaves an agent whose value is %j out of mappings, but not of texts',
+  (zone) => {
+    const other = { ...agent, tags: { zone } };
+    expect(lookedUp({ zone: 'tag.zone' }, other)).toBeUndefined();
+    expect(lookedUp('tag.zone', other)).toBe(zone);
+  },
+);
+
+test('compares equal texts at once, so that long equal values do not block the process', () => {
+  const compareVersions = vi.fn(() => 0);
+  expect(compareTexts('1a', '1a', compareVersions)).toBe(0);
+  expect(compareVersions).not.toHaveBeenCalled();
+  expect(compareTexts('1a', '01a', compareVersions)).toBeGreaterThan(0);
+  expect(compareVersions).toHaveBeenCalledOnce();
+});
+
+test('refuses a lookup with too many values or characters', () => {
+  const many = (count: number, length: number) =>
+    Array.from({ length: count }, (_, index) => ({
+      ...agent,
+      name: `w-${index}`,
+      tags: { text: 'x'.repeat(length) },
+    }));
+  const long = lookupList({ name: 'agent.name', text: 'tag.text' }, many(200, 65_536));
+  expect(long.length).toBeLessThan(70);
+  const numerous = lookupList('agent.name', many(10_001, 1));
+  expect(numerous).toHaveLength(10_001);
+  const refused = (list: (string | Record<string, string>)[]) =>
+    resolved(source(nodes, file('x')), { m: { nodes: list } });
+  expect(refused(long as Record<string, string>[])).toMatchObject({
+    ok: false,
+    faults: [{ message: expect.stringContaining('the lookup "nodes" has more than 4 MiB of text') }],
+  });
+  expect(refused(numerous as string[])).toMatchObject({
+    ok: false,
+    faults: [{ message: expect.stringContaining('has 10001 values') }],
+  });
+});
+
+test('orders all different mappings, also if one lacks a key', () => {
+  const [one, other] = [{ role: '1' }, { role: '1', z: '' }];
+  expect(sortedValues([one, other], ['role', 'z'])).toEqual(sortedValues([other, one], ['role', 'z']));
 });
 
 test('lists the values of the agents that have any, in order', () => {
   const agents = ['web-10', 'web-2'].map((name) => ({ ...agent, name, tags: name === 'web-2' ? { rack: '4' } : {} }));
   expect(lookupList('agent.name', agents)).toEqual(['web-2', 'web-10']);
   expect(lookupList({ rack: 'tag.rack' }, agents)).toEqual([{ rack: '4' }]);
-  expect(lookupList({ name: 'agent.name', rack: 'tag.rack' }, agents)).toEqual([
-    { name: 'web-2', rack: '4' },
-    { name: 'web-10' },
-  ]);
+  expect(lookupList({ name: 'agent.name', rack: 'tag.rack' }, agents)).toEqual([{ name: 'web-2', rack: '4' }]);
 });
 
 test('inserts keys of a lookup into an expression', () => {
@@ -140,6 +182,7 @@ test.each([
   ['{ a: { b: agent.name } }', 'must be text'],
   ['{ "1-a": agent.name }', 'is not a valid key'],
   ['[agent.name]', 'must be text, such as attr.default_address, or a mapping of keys to such texts'],
+  ['{ in: agent.name }', 'is a reserved word of expressions'],
   [`{ ${Array.from({ length: 9 }, (_, index) => `k${index}: agent.name`).join(', ')} }`, 'must have 1 to 8 keys'],
 ])('refuses the sources %s of a lookup', (of, message) => {
   expect(faultsOf(source(`{ n: { selector: "role=web", of: ${of} } }`, file('x')))).toEqual([

@@ -18,6 +18,8 @@ const maximumLookupValues = 10_000;
 export const maximumLookups = 16;
 /** Limits the size of each value, as `maximumLookupValues` limits their number. */
 export const maximumLookupKeys = 8;
+/** Limits the keys and values of all mappings of a lookup together, in characters. */
+const maximumLookupCharacters = 4 * 1024 * 1024;
 
 export const lookupSelectorCheck: Check = allOf(notEmpty, maxLength(4096), (text) => {
   const parsed: ParsedSelector = parseSelector(text);
@@ -33,20 +35,33 @@ export const lookupOfCheck: Check = allOf(maxLength(256), (text) =>
     : 'must be agent.name, agent.node_id, or an attribute or a tag, for example attr.default_address',
 );
 
-/** A key is read as `element.key` in expressions. */
-export const lookupKeyCheck: Check = (text) =>
-  /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(text)
+/** A key is read as `element.key` in expressions, where CEL reserves some words. */
+export const lookupKeyCheck: Check = (text) => {
+  if (
+    /^(as|break|const|continue|else|false|for|function|if|import|in|let|loop|package|namespace|null|return|true|var|void|while)$/.test(
+      text,
+    )
+  )
+    return 'is a reserved word of expressions: choose another key';
+  return /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(text)
     ? undefined
     : 'is not a valid key: use letters, digits, and "_", and do not begin with a digit';
+};
 
-/** Returns an agent's value for a lookup, without the keys that it lacks; undefined if the agent has none. */
+/**
+ * Returns an agent's value for a lookup; undefined if the agent has none. A mapping has all keys: an agent without one
+ * of the values has none, and a value with control characters, which could add lines to a file, counts as missing. For
+ * a text, control characters are kept, because modules that are in use may depend on them.
+ */
 export function lookedUp(of: Lookup['of'], agent: AgentFacts): LookupElement | undefined {
   if (typeof of === 'string') return sourceOf(of, agent);
-  const found = Object.entries(of).flatMap(([key, source]) => {
+  const found = new Map<string, string>();
+  for (const [key, source] of Object.entries(of)) {
     const value = sourceOf(source, agent);
-    return value === undefined ? [] : [[key, value] as const];
-  });
-  return found.length === 0 ? undefined : Object.fromEntries(found);
+    if (value === undefined || /[\p{Cc}\u2028\u2029]/u.test(value)) return undefined;
+    found.set(key, value);
+  }
+  return Object.fromEntries(found);
 }
 
 function sourceOf(of: string, agent: AgentFacts): string | undefined {
@@ -56,15 +71,15 @@ function sourceOf(of: string, agent: AgentFacts): string | undefined {
   return own(root === 'tag' ? agent.tags : agent.attributes, key);
 }
 
-const compareTexts = (one: string, other: string): number =>
-  compareVersions(one, other) || (one === other ? 0 : one < other ? -1 : 1);
+/** Compares two values. Values of mappings are often equal, and comparing long texts as versions is slow. */
+export const compareTexts = (one: string, other: string, compare = compareVersions): number =>
+  one === other ? 0 : compare(one, other) || (one < other ? -1 : 1);
 
 /**
  * Sorts values and removes duplicates. Compares numbers within strings by value, so that `web-2` comes before `web-10`,
  * and everything else by UTF-16 code units. Compares mappings key by key, in the order of `keys`.
  */
 export function sortedValues<T extends LookupElement>(values: Iterable<T>, keys: readonly string[] = []): T[] {
-  const distinct = new Map(Array.from(values, (value) => [JSON.stringify(value), value]));
   const textsOf = (value: LookupElement): readonly string[] =>
     typeof value === 'string' ? [value] : keys.map((key) => own(value, key) ?? '');
   const compare = (one: readonly string[], other: readonly string[]): number => {
@@ -74,15 +89,46 @@ export function sortedValues<T extends LookupElement>(values: Iterable<T>, keys:
     }
     return 0;
   };
-  return Array.from(distinct.values(), (value) => ({ value, texts: textsOf(value) }))
-    .sort((one, other) => compare(one.texts, other.texts))
+  return Array.from(distinctValues(values), ([json, value]) => ({ json, value, texts: textsOf(value) }))
+    .sort((one, other) => compare(one.texts, other.texts) || (one.json < other.json ? -1 : 1))
     .map(({ value }) => value);
 }
 
-/** Returns the list of a lookup with these agents. */
+const distinctValues = <T extends LookupElement>(values: Iterable<T>): Map<string, T> =>
+  new Map(Array.from(values, (value) => [JSON.stringify(value), value]));
+
+/**
+ * Returns the list of a lookup with these agents. A list beyond the limits is not sorted, and one with too many
+ * characters ends where it exceeds them: `lookupValues` refuses both.
+ */
 export function lookupList(of: Lookup['of'], agents: readonly AgentFacts[]): LookupElement[] {
-  const found = agents.map((agent) => lookedUp(of, agent)).filter((value) => value !== undefined);
-  return sortedValues(found, typeof of === 'string' ? [] : Object.keys(of));
+  const found: LookupElement[] = [];
+  let characters = 0;
+  for (const agent of agents) {
+    const value = lookedUp(of, agent);
+    if (value === undefined) continue;
+    found.push(value);
+    characters += charactersOf(value);
+    if (characters > maximumLookupCharacters) return found;
+  }
+  const distinct = [...distinctValues(found).values()];
+  if (distinct.length > maximumLookupValues) return distinct;
+  return sortedValues(distinct, typeof of === 'string' ? [] : Object.keys(of));
+}
+
+/** Counts only mappings, because lookups of texts had no such limit when modules that are in use were accepted. */
+const charactersOf = (value: LookupElement): number =>
+  typeof value === 'string' ? 0 : Object.entries(value).reduce((sum, [key, text]) => sum + key.length + text.length, 0);
+
+/** By list, because all agents share it. */
+const measured = new WeakMap<readonly LookupElement[], boolean>();
+
+function isTooLong(values: readonly LookupElement[]): boolean {
+  const known = measured.get(values);
+  if (known !== undefined) return known;
+  const result = values.reduce((sum, value) => sum + charactersOf(value), 0) > maximumLookupCharacters;
+  measured.set(values, result);
+  return result;
 }
 
 /** Shared by all agents. */
@@ -123,6 +169,12 @@ export function lookupValues(
         name,
         path: [],
         message: `the lookup "${name}" has ${found.length} values, and at most ${maximumLookupValues} are allowed: narrow its selector`,
+      });
+    else if (isTooLong(found))
+      faults.push({
+        name,
+        path: [],
+        message: `the lookup "${name}" has more than ${maximumLookupCharacters / 1024 ** 2} MiB of text: narrow its selector, or look up fewer values`,
       });
     // All agents share this object, so that it is converted for expressions only once.
     else values.set(name, found as Json);

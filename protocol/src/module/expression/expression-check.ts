@@ -24,6 +24,8 @@ interface FieldContext {
   readonly each: boolean;
   /** Variables of the enclosing loops; undefined if they are unknown, because a control word has an error. */
   readonly names: ReadonlySet<string> | undefined;
+  /** Variables of loops that are certainly around the text; `names` if absent. */
+  readonly around?: ReadonlySet<string>;
   readonly secrets: boolean;
   /** `value`: any type if the text is a single expression, otherwise text. */
   readonly shape: Field['shape'] | 'loop' | 'value' | 'condition';
@@ -35,17 +37,23 @@ const noNames: ReadonlySet<string> = new Set();
 
 /**
  * Reports every expression that cannot be resolved for any agent: its syntax is invalid, it refers to an unknown value,
- * or it yields a type that the field does not accept.
+ * or it yields a type that the field does not accept. Warns about expressions that resolve, but hardly as intended:
+ * stored revisions may contain them.
  */
-export function checkExpressions(outline: Outline, report: ReportExpression): void {
+export function checkExpressions(
+  outline: Outline,
+  report: ReportExpression,
+  warn: (path: Path, message: string) => void,
+): void {
   const templates = namesOfTemplates(outline);
-  const check = new ExpressionCheck(outline, templates, report);
+  const check = new ExpressionCheck(outline, templates, report, warn);
   for (const template of outline.templates) {
     const path = [...template.path, 'content'];
     check.text(template.content, {
       path,
       each: true,
       names: templates.variables,
+      around: loopsAround(template.id, outline),
       secrets: true,
       shape: 'text',
       blocks: true,
@@ -69,6 +77,14 @@ export function checkExpressions(outline: Outline, report: ReportExpression): vo
     check.body(step.body, verificationKind(step.type), { path: step.bodyPath, each: false, names: noNames });
   }
 }
+
+/** Returns the loop variables of the resources that use a template. */
+const loopsAround = (id: string | undefined, { resources }: Outline): ReadonlySet<string> =>
+  new Set(
+    resources
+      .filter(({ candidates }) => id !== undefined && candidates.some(({ template }) => template?.id === id))
+      .flatMap(({ forEach }) => (forEach?.kind === 'nested' ? forEach.loops.map(({ name }) => name) : [])),
+  );
 
 function checkResource(
   resource: OutlineResource,
@@ -153,9 +169,16 @@ class ExpressionCheck {
   readonly #lookups: Outline['lookups'];
   readonly #report: ReportExpression;
 
+  readonly #warn: (path: Path, message: string) => void;
   readonly #templates: TemplateNames;
 
-  constructor(outline: Outline, templates: TemplateNames, report: ReportExpression) {
+  constructor(
+    outline: Outline,
+    templates: TemplateNames,
+    report: ReportExpression,
+    warn: (path: Path, message: string) => void,
+  ) {
+    this.#warn = warn;
     this.#parameters = outline.parameters;
     this.#templates = templates;
     this.#lookups = outline.lookups;
@@ -200,12 +223,9 @@ class ExpressionCheck {
     else if (Array.isArray(value)) for (const [index, item] of value.entries()) this.values(item, [...path, index]);
     else if (typeof value === 'object' && value !== null)
       for (const [key, item] of Object.entries(value)) {
-        if (key.includes('${{'))
-          this.#report(
-            path,
-            'expressions are not evaluated in keys: write a list of mappings, with the key as a value',
-            0,
-          );
+        // The key is text, also with `$${{`.
+        if (/(?<!\$)\$\{\{/.test(key))
+          this.#warn(path, 'expressions are not evaluated in keys: write a list of mappings, with the key as a value');
         this.values(item, [...path, key]);
       }
   }
@@ -273,7 +293,9 @@ class ExpressionCheck {
       if (block.kind === 'text') continue;
       if (block.kind === 'for') {
         report(this.#celFault(block.list, { ...context, secrets: false, shape: 'loop' }), block.list.offset);
-        this.#blocks(block.body, { ...context, names: new Set([...(context.names ?? []), ...block.names]) }, faults);
+        const names = new Set([...(context.names ?? []), ...block.names]);
+        const around = new Set([...(context.around ?? context.names ?? []), ...block.names]);
+        this.#blocks(block.body, { ...context, names, around }, faults);
       } else if (block.kind === 'if') {
         for (const { condition, body } of block.branches) {
           if (condition !== null)
@@ -300,8 +322,11 @@ class ExpressionCheck {
   #celFault({ compiled }: CelExpression, context: FieldContext): string | undefined {
     const { variables, parameters, usesSecrets, type } = compiled;
     for (const name of compiled.types)
-      if (context.names?.has(name) === true)
-        return `${quoted(name)} is a type in expressions, not the variable of the loop: choose another name for the variable`;
+      if ((context.around ?? context.names)?.has(name) === true)
+        this.#warn(
+          context.path,
+          `${quoted(name)} is a type in expressions, not the variable of the loop: choose another name for the variable`,
+        );
     for (const name of compiled.ofLoops)
       if (context.names?.has(name) === false)
         return this.#parameters.has(name)
