@@ -143,7 +143,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
         retentionDays: 1,
       });
       const sweep = startDriftSweep(context, clock, {
-        lease: leases.lease('drift'),
+        lease: leases.lease('drift-sweep'),
         random: () => 0,
         ...{ interval: 3600, maxConcurrent: 8, skipRecentlyApplied: 0 },
       });
@@ -157,7 +157,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
       };
     };
     const [turnOfOne, turnOfTwo] = [work(one), work(two)];
-    const names = ['audit', 'outbox', 'drift', 'upkeep'];
+    const names = ['audit', 'outbox', 'drift-sweep', 'upkeep'];
     const heldBy = async ({ leases }: ReplicaDomain) => {
       const held: string[] = [];
       for (const name of names) if ((await leases.hold(name)) !== null) held.push(name);
