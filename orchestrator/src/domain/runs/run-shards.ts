@@ -8,7 +8,7 @@ const count = 16;
 const names = Array.from({ length: count }, (_, index) => `runs/${index}`);
 
 /** Returns the name of the lease that conducting the run requires. */
-export const shardOf = (runId: string): string =>
+const shardOf = (runId: string): string =>
   names[Number.parseInt(hash('sha256', runId).slice(0, 8), 16) % count] as string;
 
 /** A shard that this process has held without interruption. */
@@ -28,11 +28,6 @@ export class RunShards {
     this.#context = context;
     this.#leases = leases;
     leases.want(names);
-  }
-
-  /** Whether other processes may end operations of the runs that this process conducts. */
-  get shared(): boolean {
-    return this.#leases.placement.shared;
   }
 
   /**

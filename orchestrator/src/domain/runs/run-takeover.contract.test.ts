@@ -228,4 +228,43 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await first.sweep();
     await until(id, 'succeeded', 'succeeded', 'queued');
   });
+
+  test('halts a run whose failures another process recorded, before it starts further agents', async () => {
+    const { one, two, agents, start, execute, until } = await open(4);
+    const id = await start(conduct(one), { batch: 2, max_failures: 0 });
+    await until(id, 'queued', 'queued', 'waiting', 'waiting');
+    await connect(two, agents[0]!);
+    await execute(two, agents[0]!, 'failed');
+    await execute(one, agents[1]!);
+    await until(id, 'failed', 'succeeded', 'cancelled', 'cancelled');
+  });
+
+  test('reads a run once more after the process that recorded a failure has ended', async () => {
+    const { one, two, agents, start, execute, until } = await open(4);
+    const id = await start(conduct(one), { batch: 2, max_failures: 0 });
+    await until(id, 'queued', 'queued', 'waiting', 'waiting');
+    await connect(two, agents[0]!);
+    await execute(two, agents[0]!, 'failed');
+    Object.assign(one.placement, { shared: false, peerLeftAt: 1 });
+    await execute(one, agents[1]!);
+    await until(id, 'failed', 'succeeded', 'cancelled', 'cancelled');
+  });
+
+  test('waits for absent agents after it takes over a run that was begun here', async () => {
+    const { one, two, agents, start, execute, until, advance } = await open(2);
+    two.placement.isPreferred = () => false;
+    const first = conduct(one);
+    const second = conduct(two);
+    const id = await start(second, { offline: 'report', batch: 1 });
+    await first.sweep();
+    await until(id, 'queued', 'waiting');
+    advance(600_000);
+    await close(two.context, one.context.incarnation);
+    two.placement.isPreferred = () => true;
+    await second.sweep();
+    await connect(two, agents[0]!);
+    await execute(two, agents[0]!);
+    await second.sweep();
+    await until(id, 'succeeded', 'waiting');
+  });
 });
