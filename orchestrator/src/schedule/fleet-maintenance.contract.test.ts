@@ -243,7 +243,9 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     let pauses = 0;
     const repairing = repairRestored(suspended.context, one.leases.lease('upkeep'), async () => {
       pauses++;
-      expect(await repairRestored(two.context, two.leases.lease('upkeep'), neverPauses)).toMatchObject({ id: 'backup' });
+      expect(await repairRestored(two.context, two.leases.lease('upkeep'), neverPauses)).toMatchObject({
+        id: 'backup',
+      });
     });
     await suspended.reached;
     await close(two.context, one.context.incarnation);

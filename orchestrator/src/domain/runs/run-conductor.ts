@@ -27,6 +27,8 @@ export interface RunConductor {
    * startup.
    */
   sweep(): Promise<void>;
+  /** Passes on the shards that another process should hold. Never rejects. */
+  handOver(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -138,6 +140,11 @@ export function createRunConductor(context: Context, options: ConductorOptions):
         // If the run was stopped concurrently, the next pass detects it.
         await queue.exclusively(run_id, () => whileHeld(run_id, () => lookAfter(run_id).catch(ignoreFinished)));
       }
+    },
+    async handOver() {
+      await shards
+        .settle()
+        .catch((error: unknown) => log.warn({ err: error }, 'failed to pass on runs to other processes'));
     },
     async stop() {
       unsubscribe();

@@ -40,8 +40,13 @@ export class RunShards {
 
   /** Acquires the shards that this process should hold, and releases the others. */
   async settle(): Promise<void> {
-    const misplaced: string[] = [];
-    for (const name of names) if ((await this.#hold(name)) === null) misplaced.push(name);
+    const { placement } = this.#leases;
+    const preferred = names.filter((name) => placement.isPreferred(name));
+    this.#leases.want(preferred);
+    // Concurrent calls share one check and one transaction.
+    await Promise.all(preferred.map((name) => this.#hold(name)));
+    const misplaced = names.filter((name) => !placement.isPreferred(name));
+    for (const name of misplaced) this.#held.delete(name);
     await this.#leases.release(misplaced);
   }
 
