@@ -35,7 +35,7 @@ export class Schedules {
   async start(): Promise<void> {
     const { settings, domain, leases, clock } = this.#parts;
     // Acquires all leases in one transaction.
-    leases.want(['audit', 'upkeep', 'outbox', ...(settings.current.drift.enabled ? ['drift'] : [])]);
+    leases.want(['audit', 'upkeep', 'outbox', ...(settings.current.drift.enabled ? ['drift-sweep'] : [])]);
     const upkeep = this.#startUpkeep();
     this.#work.add(() => upkeep.stop());
     /** Statements that run in the transaction that adds events to the chain. */
@@ -117,7 +117,7 @@ export class Schedules {
       settings.extend(
         {
           random: Math.random,
-          lease: leases.lease('drift'),
+          lease: leases.lease('drift-sweep'),
           // Drift records must not use the space reserved for the results of operations.
           paused: () => disk.low && context.db.kind === 'sqlite',
         },

@@ -247,6 +247,8 @@ async function stop({ app, gateway, domain, schedules, replica, clock, log }: St
   await replica?.drain().catch((error: unknown) => log.warn({ err: error }, 'failed to announce the shutdown'));
   const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
   await schedules.stop();
+  // Without sweeps, runs whose shards stayed here would stand still until the conductor stops.
+  if (replica?.placement.shared) await domain.conductor.handOver();
   // Stops terminals before the links, so that agents terminate their shells and clients receive the reason.
   await domain.terminals.stop();
   await gateway.drain();

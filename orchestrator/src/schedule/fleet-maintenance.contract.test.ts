@@ -143,7 +143,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
         retentionDays: 1,
       });
       const sweep = startDriftSweep(context, clock, {
-        lease: leases.lease('drift'),
+        lease: leases.lease('drift-sweep'),
         random: () => 0,
         ...{ interval: 3600, maxConcurrent: 8, skipRecentlyApplied: 0 },
       });
@@ -157,7 +157,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
       };
     };
     const [turnOfOne, turnOfTwo] = [work(one), work(two)];
-    const names = ['audit', 'outbox', 'drift', 'upkeep'];
+    const names = ['audit', 'outbox', 'drift-sweep', 'upkeep'];
     const heldBy = async ({ leases }: ReplicaDomain) => {
       const held: string[] = [];
       for (const name of names) if ((await leases.hold(name)) !== null) held.push(name);
@@ -234,4 +234,35 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     expect([waited, pauses]).toEqual([null, 1]);
     expect((await listAudit(two.context, { event_type: 'system.restored' })).events).toHaveLength(1);
   });
+
+  test('waits for the next holder if it loses the lease while it repairs a restored database', async () => {
+    const { one, two } = await open();
+    const value = JSON.stringify({ id: 'backup', created_at: '2026-01-01T00:00:00Z' });
+    await one.db.write({ name: 'test/restored', statements: [statement(putSetting, { key: restoredKey, value })] });
+    const suspended = suspendedBefore(one.context, 'restored/settle');
+    let pauses = 0;
+    const repairing = repairRestored(suspended.context, one.leases.lease('upkeep'), async () => {
+      pauses++;
+      expect(await repairRestored(two.context, two.leases.lease('upkeep'), neverPauses)).toMatchObject({
+        id: 'backup',
+      });
+    });
+    await suspended.reached;
+    await close(two.context, one.context.incarnation);
+    expect(await two.leases.hold('upkeep')).not.toBeNull();
+    suspended.resume();
+    expect([await repairing, pauses]).toEqual([null, 1]);
+    expect((await listAudit(two.context, { event_type: 'system.restored' })).events).toHaveLength(1);
+  });
+
+  test('stops waiting for the repair of a restored database when the process is told to stop', async () => {
+    const { one, two } = await open();
+    const value = JSON.stringify({ id: 'backup', created_at: '2026-01-01T00:00:00Z' });
+    await one.db.write({ name: 'test/restored', statements: [statement(putSetting, { key: restoredKey, value })] });
+    await one.leases.hold('upkeep');
+    const stopping = async () => Promise.reject(new Error('told to stop'));
+    await expect(repairRestored(two.context, two.leases.lease('upkeep'), stopping)).rejects.toThrow('told to stop');
+  });
 });
+
+const neverPauses = () => Promise.reject(new Error('must not wait'));

@@ -32,7 +32,7 @@ describeDatabases('a process without work', (fixture) => {
     const { context, clock } = domain;
     await domain.conductor.stop();
     const leases = new Leases(context);
-    leases.want(['audit', 'upkeep', 'outbox', 'drift']);
+    leases.want(['audit', 'upkeep', 'outbox', 'drift-sweep']);
     const runs = createRunConductor(context, { maxConcurrent: 1000, leases });
     const parts = [
       startAuditKeeping(context, clock, {
@@ -48,7 +48,7 @@ describeDatabases('a process without work', (fixture) => {
         retentionDays: 1,
       }),
       startDriftSweep(context, clock, {
-        lease: leases.lease('drift'),
+        lease: leases.lease('drift-sweep'),
         random: () => 0,
         ...{ interval: 3600, maxConcurrent: 8, skipRecentlyApplied: 0 },
       }),

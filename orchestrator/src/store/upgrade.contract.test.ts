@@ -14,8 +14,10 @@ import { getDrift, latestDrift, listLatestDrift } from '../domain/drift/drift.ts
 import { acceptDrift } from '../domain/drift/drift-acceptance.ts';
 import { createOffRanking } from '../domain/drift/off-ranking.ts';
 import { listReconcile } from '../domain/drift/reconcile.ts';
+import { leaseStates, takeLease } from './leases.ts';
 import { migrations } from './migrations/index.ts';
 import { defineQuery } from './query.ts';
+import { insertReplica, otherReplicas } from './replicas.ts';
 import { statement } from './transaction.ts';
 
 const migrator = fileURLToPath(new URL('../../test/databases/migrate-until-killed.ts', import.meta.url));
@@ -154,5 +156,21 @@ describeDatabases('rows of agents in a release that stored them in the order of 
       );
     expect(await all('agent_state')).toEqual(states);
     expect(await all('spool_ack')).toEqual(acknowledged);
+  });
+});
+
+describeDatabases('a process of an earlier release on an upgraded database', (fixture) => {
+  test('joins the others, and acquires the same leases', async () => {
+    const at = await fixture.newAddress();
+    const newer = await fixture.open({ at, migrations: migrations.slice(0, 33) });
+    const takes = statement(takeLease, { name: 'drift-sweep', holder: 'newer', former: 0 });
+    await newer.write({ name: 'test/take', statements: [takes] });
+    await newer.close();
+    const older = await fixture.open({ at, migrations: migrations.slice(0, 29) });
+    await older.alone(insertReplica, { incarnation: 'older', name: 'older', version: '0', started_at: 0 });
+    expect(await older.all(leaseStates, { names: ['drift-sweep'] })).toMatchObject([{ holder: 'newer', alive: null }]);
+    await older.close();
+    const next = await fixture.open({ at });
+    expect(await next.all(otherReplicas, { incarnation: 'next' })).toMatchObject([{ name: 'older', draining: 0 }]);
   });
 });

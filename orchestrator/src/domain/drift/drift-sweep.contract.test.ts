@@ -107,7 +107,7 @@ describeAnyDatabase('the drift sweep', (fixture) => {
       await apply(agent);
     }
     const sweep = (more: Partial<SweepRules> = {}) => {
-      const lease = createLease(context, 'drift');
+      const lease = createLease(context, 'drift-sweep');
       const one = startDriftSweep(context, clock, { ...rules, ...more, lease });
       sweeps.push(one);
       return one;
@@ -266,7 +266,7 @@ describeAnyDatabase('the drift sweep', (fixture) => {
   test('sweeps in only one process at a time', async () => {
     const { domain, context, clock, sweep, answer } = await open(['a']);
     clock.advance(700_000);
-    const held = createLease(await joined(context, 'elsewhere'), 'drift');
+    const held = createLease(await joined(context, 'elsewhere'), 'drift-sweep');
     expect(await held.hold()).not.toBe(null);
     const one = sweep();
     await one.turn();

@@ -9,7 +9,7 @@ import { announceEnd, endStatements, ignoreFinished } from '../operation-end/ope
 import { haltRun } from '../runs/run-end.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
-import { fencedBy, type Lease } from '../shared/leases.ts';
+import { fencedBy, type Lease, LeaseLost } from '../shared/leases.ts';
 
 /**
  * Repairs a database that was restored from a backup. Operations that were in progress at the time of the backup have
@@ -30,7 +30,7 @@ const reason = 'the orchestrator was restored from a backup, so the outcome is u
  * Repairs the database if it was restored, or waits until another process has done so. Call this before agents are
  * admitted.
  * @param lease the maintenance lease
- * @param pause waits between two attempts to acquire the lease
+ * @param pause waits between two attempts to acquire the lease. Rejects if the process is told to stop, which ends the wait
  * @returns the restored backup if this process repaired the database; otherwise, null
  */
 export async function repairRestored(
@@ -40,7 +40,12 @@ export async function repairRestored(
 ): Promise<RestoredFrom | null> {
   while (await context.db.get(setting, { key: restoredKey })) {
     const fence = await lease.hold();
-    if (fence !== null) return endRestoredOperations(fencedBy(context, fence));
+    if (fence !== null)
+      try {
+        return await endRestoredOperations(fencedBy(context, fence));
+      } catch (error) {
+        if (!(error instanceof LeaseLost)) throw error;
+      }
     await pause();
   }
   return null;

@@ -79,8 +79,8 @@ export async function joinReplicas({ db, clock, log, incarnation, name, version 
       }
     },
     async drain() {
-      peers.draining = true;
       await db.alone(drainReplica, { incarnation });
+      peers.draining = true;
     },
     async leave() {
       await db.alone(removeReplica, { incarnation });

@@ -27,6 +27,8 @@ export interface RunConductor {
    * startup.
    */
   sweep(): Promise<void>;
+  /** Passes on the shards that another process should hold. Never rejects. */
+  handOver(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -48,8 +50,9 @@ const gatherMs = 50;
 
 export function createRunConductor(context: Context, options: ConductorOptions): RunConductor {
   const { db, presence, log } = context;
-  const states = new RunStates(context, options.maxConcurrent);
-  const shards = new RunShards(context, options.leases ?? new Leases(context));
+  const leases = options.leases ?? new Leases(context);
+  const states = new RunStates(context, options.maxConcurrent, leases.placement);
+  const shards = new RunShards(context, leases);
   const queue = new RunQueue((runId) => whileHeld(runId, () => goOn(runId)), log);
   const isConnected = (nodeId: string) => presence.isConnected(nodeId);
   const now = () => seconds(context.now());
@@ -86,7 +89,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
       try {
         const { turns, mustReload } = await giveTurns(context, terms, wave);
         track.turned(turns, isConnected);
-        if (mustReload) state = await states.load(runId, shard);
+        state = (mustReload ? null : states.current(runId, shard)) ?? (await states.load(runId, shard));
       } catch (error) {
         // The run was halted or cancelled concurrently.
         ignoreFinished(error);
@@ -114,7 +117,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
     if (shard === null) return states.forget(runId);
     const { context } = shard;
     const known = states.current(runId, shard);
-    const isFresh = known?.moved && !shards.shared && known.inGracePeriod === now() < known.graceUntil;
+    const isFresh = known?.moved && known.inGracePeriod === now() < known.graceUntil;
     const state = isFresh ? known : await states.load(runId, shard);
     if (state === null) return;
     state.moved = false;
@@ -137,6 +140,11 @@ export function createRunConductor(context: Context, options: ConductorOptions):
         // If the run was stopped concurrently, the next pass detects it.
         await queue.exclusively(run_id, () => whileHeld(run_id, () => lookAfter(run_id).catch(ignoreFinished)));
       }
+    },
+    async handOver() {
+      await shards
+        .settle()
+        .catch((error: unknown) => log.warn({ err: error }, 'failed to pass on runs to other processes'));
     },
     async stop() {
       unsubscribe();

@@ -8,7 +8,7 @@ const count = 16;
 const names = Array.from({ length: count }, (_, index) => `runs/${index}`);
 
 /** Returns the name of the lease that conducting the run requires. */
-export const shardOf = (runId: string): string =>
+const shardOf = (runId: string): string =>
   names[Number.parseInt(hash('sha256', runId).slice(0, 8), 16) % count] as string;
 
 /** A shard that this process has held without interruption. */
@@ -30,11 +30,6 @@ export class RunShards {
     leases.want(names);
   }
 
-  /** Whether other processes may end operations of the runs that this process conducts. */
-  get shared(): boolean {
-    return this.#leases.placement.shared;
-  }
-
   /**
    * Returns the run's shard; null if another process conducts the run. Returns the same object until another process
    * may have held the shard.
@@ -45,8 +40,13 @@ export class RunShards {
 
   /** Acquires the shards that this process should hold, and releases the others. */
   async settle(): Promise<void> {
-    const misplaced: string[] = [];
-    for (const name of names) if ((await this.#hold(name)) === null) misplaced.push(name);
+    const { placement } = this.#leases;
+    const preferred = names.filter((name) => placement.isPreferred(name));
+    this.#leases.want(preferred);
+    // Concurrent calls share one check and one transaction.
+    await Promise.all(preferred.map((name) => this.#hold(name)));
+    const misplaced = names.filter((name) => !placement.isPreferred(name));
+    for (const name of misplaced) this.#held.delete(name);
     await this.#leases.release(misplaced);
   }
 

@@ -1,4 +1,5 @@
 import { runBasis, runById, trackedResults } from '../../store/queries/runs.ts';
+import type { Placement } from '../replicas/placement.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { optionsIn, type RunTerms, rulesOf, termsOf } from './run-basis.ts';
 import type { HeldShard } from './run-shards.ts';
@@ -25,6 +26,8 @@ export interface RunState {
   readonly graceUntil: number;
   /** Whether the track was built during the grace period, in which every agent with an operation takes a slot. */
   readonly inGracePeriod: boolean;
+  /** When another process had last ended before the state was loaded. */
+  readonly peerLeftAt: number;
   /** Whether the run changed after the last sweep. */
   moved: boolean;
   /** The timer of a small wave that waits for more free slots; null if none is waiting. */
@@ -38,6 +41,7 @@ export const withGracePeriod = (rules: WaveRules): WaveRules => ({ ...rules, abs
 export class RunStates {
   readonly #context: Context;
   readonly #maxConcurrent: number;
+  readonly #placement: Placement;
   readonly #states = new Map<string, RunState>();
   /** Runs whose rows other code changed. */
   readonly #changed = new Set<string>();
@@ -47,10 +51,12 @@ export class RunStates {
   /**
    * @param maxConcurrent maximum number of agents in a run that have an operation at the same time, unless the run sets
    * a lower number
+   * @param placement tells whether other processes record outcomes
    */
-  constructor(context: Context, maxConcurrent: number) {
+  constructor(context: Context, maxConcurrent: number, placement: Placement) {
     this.#context = context;
     this.#maxConcurrent = maxConcurrent;
+    this.#placement = placement;
   }
 
   /** Marks the run as begun by this process, so that it has no grace period. */
@@ -67,15 +73,20 @@ export class RunStates {
     return this.#states.get(runId);
   }
 
-  /** Returns the in-memory state; null if it must be loaded. */
+  /**
+   * Returns the in-memory state; null if it must be loaded. It must be loaded each time while other processes record
+   * outcomes, whose hints do not reach this process, and once after they ended.
+   */
   current(runId: string, shard: HeldShard): RunState | null {
     const known = this.#states.get(runId);
-    return known === undefined || known.shard !== shard || this.#changed.has(runId) ? null : known;
+    if (known === undefined || known.shard !== shard || this.#changed.has(runId) || this.#placement.shared) return null;
+    return known.peerLeftAt === this.#placement.peerLeftAt ? known : null;
   }
 
   forget(runId: string): void {
     this.#states.delete(runId);
     this.#changed.delete(runId);
+    this.#started.delete(runId);
   }
 
   /**
@@ -85,6 +96,7 @@ export class RunStates {
    */
   async load(runId: string, shard: HeldShard): Promise<RunState | null> {
     const { db } = this.#context;
+    const { peerLeftAt } = this.#placement;
     this.#changed.delete(runId);
     const row = await db.get(runById, { run_id: runId });
     const former = this.#states.get(runId);
@@ -107,8 +119,9 @@ export class RunStates {
       rules,
       graceUntil,
       inGracePeriod,
+      peerLeftAt,
       moved: true,
-      gathering: null,
+      gathering: known?.gathering ?? null,
     };
     this.#states.set(runId, state);
     return state;

@@ -4,6 +4,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Key, newAdmin, newAgent, reportsOf, resultOf } from '../../../test/domain.ts';
 import { getRun } from '../../../test/reading.ts';
 import { close, openPair, type ReplicaDomain, suspendedBefore } from '../../../test/replicas.ts';
+import { withOverrides } from '../../store/database.ts';
 import { openRuns, trackedResults } from '../../store/queries/runs.ts';
 import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -11,6 +12,7 @@ import { createVerifier } from '../audit/audit-verification.ts';
 import { createAssignment } from '../modules/assignments.ts';
 import { uploadModule } from '../modules/modules.ts';
 import { listOperations } from '../operations/operations.ts';
+import { Leases } from '../shared/leases.ts';
 import type { RunRequest } from './run-basis.ts';
 import { createRunConductor, type RunConductor } from './run-conductor.ts';
 import { startRun } from './runs.ts';
@@ -227,5 +229,71 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await execute(two, agents[1]!);
     await first.sweep();
     await until(id, 'succeeded', 'succeeded', 'queued');
+  });
+
+  test('halts a run whose failures another process recorded, before it starts further agents', async () => {
+    const { one, two, agents, start, execute, until } = await open(4);
+    const id = await start(conduct(one), { batch: 2, max_failures: 0 });
+    await until(id, 'queued', 'queued', 'waiting', 'waiting');
+    await connect(two, agents[0]!);
+    await execute(two, agents[0]!, 'failed');
+    await execute(one, agents[1]!);
+    await until(id, 'failed', 'succeeded', 'cancelled', 'cancelled');
+  });
+
+  test('reads a run once more after the process that recorded a failure has ended', async () => {
+    const { one, two, agents, start, execute, until } = await open(4);
+    const id = await start(conduct(one), { batch: 2, max_failures: 0 });
+    await until(id, 'queued', 'queued', 'waiting', 'waiting');
+    await connect(two, agents[0]!);
+    await execute(two, agents[0]!, 'failed');
+    Object.assign(one.placement, { shared: false, peerLeftAt: 1 });
+    await execute(one, agents[1]!);
+    await until(id, 'failed', 'succeeded', 'cancelled', 'cancelled');
+  });
+
+  test('waits for absent agents after it takes over a run that was begun here', async () => {
+    const { one, two, agents, start, execute, until, advance } = await open(2);
+    two.placement.isPreferred = () => false;
+    const first = conduct(one);
+    const second = conduct(two);
+    const id = await start(second, { offline: 'report', batch: 1 });
+    await first.sweep();
+    await until(id, 'queued', 'waiting');
+    advance(600_000);
+    await close(two.context, one.context.incarnation);
+    two.placement.isPreferred = () => true;
+    await second.sweep();
+    await connect(two, agents[0]!);
+    await execute(two, agents[0]!);
+    await second.sweep();
+    await until(id, 'succeeded', 'waiting');
+  });
+
+  test('passes on its shards before it stops, each side in one transaction', async () => {
+    const { one, two, agents, start, execute, until, moveAgents } = await open(2);
+    const units: string[] = [];
+    const counting = (domain: ReplicaDomain): ReplicaDomain => {
+      const { db } = domain.context;
+      const write: typeof db.write = (unit) => {
+        if (unit.name.startsWith('leases/')) units.push(unit.name);
+        return db.write(unit);
+      };
+      const context = { ...domain.context, db: withOverrides(db, { write }) };
+      return { ...domain, context, leases: new Leases(context, domain.placement) };
+    };
+    two.placement.isPreferred = () => false;
+    const first = conduct(counting(one));
+    const second = conduct(counting(two));
+    const id = await start(first, { batch: 1 });
+    await until(id, 'queued', 'waiting');
+    one.placement.isPreferred = () => false;
+    two.placement.isPreferred = () => true;
+    await first.handOver();
+    await second.sweep();
+    expect(units).toEqual(['leases/take', 'leases/release', 'leases/take']);
+    await moveAgents();
+    await execute(two, agents[0]!);
+    await until(id, 'succeeded', 'queued');
   });
 });

@@ -16,6 +16,7 @@ const processes = 3;
 const names = 2;
 const process = fc.nat({ max: processes - 1 });
 const lease = fc.nat({ max: names - 1 });
+const fault = fc.constantFrom('failed' as const, 'answer lost' as const);
 const action = fc.oneof(
   { weight: 5, arbitrary: fc.record({ does: fc.constant('hold' as const), process, lease }) },
   { weight: 5, arbitrary: fc.record({ does: fc.constant('write' as const), process, lease }) },
@@ -24,8 +25,25 @@ const action = fc.oneof(
   { weight: 1, arbitrary: fc.record({ does: fc.constant('restart' as const), process }) },
   { weight: 1, arbitrary: fc.record({ does: fc.constant('close' as const), process }) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('move' as const), process, lease }) },
+  { weight: 2, arbitrary: fc.record({ does: fc.constant('fail' as const), process, fault }) },
   { weight: 3, arbitrary: fc.record({ does: fc.constant('pass' as const), ms: fc.nat({ max: 2 * checkMs }) }) },
 );
+
+type Action = typeof action extends fc.Arbitrary<infer Value> ? Value : never;
+const lostTake: Action[] = [
+  { does: 'fail', process: 2, fault: 'answer lost' },
+  { does: 'hold', process: 2, lease: 0 },
+];
+const failedRelease: Action[] = [
+  { does: 'hold', process: 1, lease: 0 },
+  { does: 'fail', process: 1, fault: 'failed' },
+  { does: 'release', process: 1, lease: 0 },
+];
+
+const injected = 'injected';
+const onlyInjected = (error: unknown): undefined => {
+  expect(String(error)).toContain(injected);
+};
 
 interface Process {
   readonly incarnation: string;
@@ -56,11 +74,24 @@ describeDatabases('leases of several processes', (fixture) => {
         run++;
         /** The process that should hold each lease; any process by default. */
         const preferred = new Map<string, number>();
+        /** What happens to the next write of a process. */
+        const faults = new Map<string, 'failed' | 'answer lost'>();
+        const failing = (incarnation: string) =>
+          withOverrides(db, {
+            async write(unit) {
+              const fault = faults.get(incarnation);
+              faults.delete(incarnation);
+              if (fault === 'failed') throw new Error(injected);
+              const result = await db.write(unit);
+              if (fault === 'answer lost') throw new OutcomeUnknown(unit.name, injected);
+              return result;
+            },
+          });
         const create = (index: number, incarnation: string): Process => {
           const isPreferred = (name: string) => (preferred.get(name) ?? index) === index;
           return {
             incarnation,
-            leases: new Leases({ ...context, incarnation }, { ...alone, isPreferred }),
+            leases: new Leases({ ...context, db: failing(incarnation), incarnation }, { ...alone, isPreferred }),
             fences: new Map(),
           };
         };
@@ -82,6 +113,7 @@ describeDatabases('leases of several processes', (fixture) => {
           const of = all[each.process]!;
           const { incarnation, leases, fences } = of;
           if (each.does === 'restart') all[each.process] = await start(each.process);
+          else if (each.does === 'fail') faults.set(incarnation, each.fault);
           else if (each.does === 'create again') all[each.process] = { ...create(each.process, incarnation), fences };
           else if (each.does === 'close') {
             await close(context, incarnation);
@@ -91,10 +123,12 @@ describeDatabases('leases of several processes', (fixture) => {
             const holder = holders.get(name);
             if (each.does === 'move') preferred.set(name, each.process);
             else if (each.does === 'release') {
-              await leases.release([name]);
+              await leases.release([name]).catch(onlyInjected);
               if (holder?.leases === leases) holders.delete(name);
+              fences.delete(name);
             } else if (each.does === 'hold') {
-              const fence = await leases.hold(name);
+              const fence = await leases.hold(name).catch(onlyInjected);
+              if (fence === undefined) continue;
               if (fence !== null) expect(preferred.get(name) ?? each.process).toBe(each.process);
               if (fence === null || fence === fences.get(name)) continue;
               if (holder !== undefined && open.has(holder.incarnation)) expect(incarnation).toBe(holder.incarnation);
@@ -106,6 +140,22 @@ describeDatabases('leases of several processes', (fixture) => {
             }
           }
         }
+        // Without further faults, a lease reaches the process that should hold it, unless a crashed process holds it.
+        faults.clear();
+        for (let index = 0; index < names; index++) preferred.set(nameOf(index), 0);
+        const living = new Set(all.map(({ incarnation }) => incarnation));
+        for (const incarnation of open) if (!living.has(incarnation)) await close(context, incarnation);
+        for (let round = 0; round < 2; round++) {
+          clock.advance(checkMs);
+          for (const { leases } of all.toReversed())
+            for (let index = 0; index < names; index++)
+              if ((await leases.hold(nameOf(index))) === null) await leases.release([nameOf(index)]);
+        }
+        for (let index = 0; index < names; index++) {
+          const fence = await all[0]!.leases.hold(nameOf(index));
+          expect(fence).not.toBeNull();
+          all[0]!.fences.set(nameOf(index), fence!);
+        }
         for (const incarnation of open) await close(context, incarnation);
         open.clear();
         preferred.clear();
@@ -116,7 +166,7 @@ describeDatabases('leases of several processes', (fixture) => {
           for (const { fences } of all) expect(fences.has(name) && (await accepted(fences.get(name)!))).toBe(false);
         }
       }),
-      { numRuns: 25 },
+      { numRuns: 25, examples: [[lostTake], [failedRelease]] },
     );
   });
 
@@ -206,5 +256,19 @@ describeDatabases('leases of several processes', (fixture) => {
     const old = statement(takeLease, { name: 'work', holder: 'host:/var/lib/muster', former: 0 });
     await db.write({ name: 'test/old', statements: [old] });
     expect(await createLease(context, 'work').hold()).not.toBeNull();
+  });
+
+  test('drops a lease as soon as a write under its fence is refused', async () => {
+    const { context, db } = await openDomain(fixture);
+    const former = await joined(context, 'former');
+    const leases = new Leases(former);
+    const fence = (await leases.hold('work'))!;
+    await close(context, 'former');
+    const next = createLease(await joined(context, 'next'), 'work');
+    await next.hold();
+    const unit = { name: 'test/put', statements: [statement(putSetting, { key: 'test', value: 'one' })] };
+    expect(await leases.hold('work')).toBe(fence);
+    await expect(fencedBy({ db }, fence).db.write(unit)).rejects.toThrow(LeaseLost);
+    expect(await leases.hold('work')).toBeNull();
   });
 });

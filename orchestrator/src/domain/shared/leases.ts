@@ -28,8 +28,10 @@ export interface Lease {
 /** A write was refused because another process has taken over the lease. The next holder continues the work. */
 export class LeaseLost extends MusterError {}
 
-/** Milliseconds after which a holder checks that it still holds its leases. */
+/** Milliseconds after which a process checks its leases again. */
 const checkMs = 5_000;
+/** Fences under which a write was refused. */
+const lost = new WeakSet<Fence>();
 
 /**
  * Returns a context whose transactions all require the lease. They reject with `LeaseLost` after another process has
@@ -42,6 +44,7 @@ export function fencedBy<Part extends Pick<Context, 'db'>>(context: Part, fence:
       return await db.write({ ...unit, statements: [...fence, ...unit.statements] });
     } catch (error) {
       const isRefusal = error instanceof MusterError && fence.some(({ detail }) => detail === error.message);
+      if (isRefusal) lost.add(fence);
       throw isRefusal ? new LeaseLost(error.code, error.message) : error;
     }
   };
@@ -61,6 +64,8 @@ export class Leases {
   /** The last token of each lease. */
   readonly #lastTokens = new Map<string, number>();
   readonly #wanted = new Set<string>();
+  /** All leases that were ever wanted. A lost answer may hide that this process holds one of them. */
+  readonly #known = new Set<string>();
   #checkedAt = Number.NEGATIVE_INFINITY;
   #refreshing: Promise<void> | null = null;
 
@@ -75,25 +80,26 @@ export class Leases {
 
   /** Acquires these leases together with the next one. */
   want(names: readonly string[]): void {
-    for (const name of names) this.#wanted.add(name);
+    for (const name of names) {
+      this.#wanted.add(name);
+      this.#known.add(name);
+    }
   }
 
   /** See {@link Lease.hold}. */
   async hold(name: string): Promise<Fence | null> {
-    this.#wanted.add(name);
-    if (!this.placement.isPreferred(name)) return null;
+    this.want([name]);
     for (let after = this.#refreshing; after !== null; after = this.#refreshing) await after.catch(() => {});
-    const isCurrent = Math.abs(this.#context.now() - this.#checkedAt) < checkMs;
-    if (!isCurrent || !this.#held.has(name)) {
+    if (this.#mustCheck(name)) {
       this.#refreshing ??= this.#refresh().finally(() => {
         this.#refreshing = null;
       });
       await this.#refreshing;
     }
-    return this.#held.get(name)?.fence ?? null;
+    return this.placement.isPreferred(name) ? (this.#held.get(name)?.fence ?? null) : null;
   }
 
-  /** See {@link Lease.release}. */
+  /** See {@link Lease.release}. If the write fails, the next check releases the leases. */
   async release(names: readonly string[]): Promise<void> {
     for (const name of names) this.#wanted.delete(name);
     for (let after = this.#refreshing; after !== null; after = this.#refreshing) await after.catch(() => {});
@@ -103,33 +109,52 @@ export class Leases {
       this.#held.delete(name);
       return held ? [statement(releaseLease, { name, holder, token: held.token })] : [];
     });
-    if (statements.length > 0) await db.write({ name: 'leases/release', statements });
+    if (statements.length === 0) return;
+    try {
+      await db.write({ name: 'leases/release', statements });
+    } catch (error) {
+      this.#checkedAt = Number.NEGATIVE_INFINITY;
+      throw error;
+    }
   }
 
-  /** Checks the wanted leases, and acquires those that are free. */
+  #mustCheck(name: string): boolean {
+    if (Math.abs(this.#context.now() - this.#checkedAt) >= checkMs) return true;
+    const held = this.#held.get(name);
+    return this.placement.isPreferred(name) && (held === undefined || lost.has(held.fence));
+  }
+
+  /**
+   * Checks the leases, acquires the wanted ones that are free, and releases those that this process holds without
+   * knowing it, because a write failed or its answer was lost.
+   */
   async #refresh(): Promise<void> {
     const { db, now, incarnation: holder } = this.#context;
-    const names = [...this.#wanted].filter((name) => this.placement.isPreferred(name));
     const checkedAt = now();
+    // If this check fails, the next call repeats it.
+    this.#checkedAt = Number.NEGATIVE_INFINITY;
+    const names = [...this.#known];
     const rows = new Map((await db.all(leaseStates, { names })).map((row) => [row.name, row]));
-    const free = names.filter((name) => {
+    const takes: { name: string; take: ReturnType<typeof takeOf> }[] = [];
+    const releases: Statement[] = [];
+    for (const name of names) {
       const row = rows.get(name);
       const held = this.#held.get(name);
-      if (held && row?.holder === holder && row.token === held.token) return false;
+      if (held && row?.holder === holder && row.token === held.token) continue;
       this.#held.delete(name);
-      if (row?.holder !== holder) return !row || row.alive === null;
       const lastToken = this.#lastTokens.get(name);
-      return lastToken === undefined || row.token === lastToken;
-    });
-    const takes = free.map((name) => ({
-      name,
-      take: statement(takeLease, { name, holder, former: rows.get(name)?.token ?? 0 }),
-    }));
-    if (takes.length > 0) {
+      const isOwn = row?.holder === holder && (lastToken === undefined || row.token === lastToken);
+      const isFree = !row || (row.holder !== holder && row.alive === null);
+      if (this.#wanted.has(name) && this.placement.isPreferred(name)) {
+        if (isOwn || isFree) takes.push({ name, take: takeOf(name, holder, row?.token ?? 0) });
+      } else if (isOwn) releases.push(statement(releaseLease, { name, holder, token: row.token }));
+    }
+    if (takes.length + releases.length > 0) {
       // If the outcome of the write is unknown, the row may already have a new token of this process.
-      const before = free.map((name) => this.#lastTokens.get(name));
-      for (const name of free) this.#lastTokens.delete(name);
-      const result = await db.write({ name: 'leases/take', statements: takes.map(({ take }) => take) });
+      const before = takes.map(({ name }) => this.#lastTokens.get(name));
+      for (const { name } of takes) this.#lastTokens.delete(name);
+      const statements = [...takes.map(({ take }) => take), ...releases];
+      const result = await db.write({ name: takes.length > 0 ? 'leases/take' : 'leases/release', statements });
       for (const [index, { name, take }] of takes.entries()) {
         const [taken] = result.of(take).rows;
         const token = taken?.token ?? before[index];
@@ -146,6 +171,8 @@ export class Leases {
     return [statement(leaseHeld, held, { expect: 'row', else: 'storage_unavailable', detail })];
   }
 }
+
+const takeOf = (name: string, holder: string, former: number) => statement(takeLease, { name, holder, former });
 
 /** Returns a lease that this process shares with no other work. */
 export const createLease = (context: Pick<Context, 'db' | 'now' | 'incarnation'>, name: string): Lease =>
