@@ -156,7 +156,8 @@ describe('an agent that is offline, disconnected, or copied', () => {
         existsSync(join(root, 'pages', 'page-19.html')) ? true : null,
       );
       await away(orchestrator, agent.nodeId);
-      expect((await call(getOperation, { params: { operation_id } })).status).toBe('running');
+      // On a loaded machine, the link was cut before the report of the start was stored.
+      expect(['queued', 'running']).toContain((await call(getOperation, { params: { operation_id } })).status);
       cable.reconnect();
       const operation = await ended(call, operation_id);
       expect(operation).toMatchObject({ status: 'succeeded', summary: { total: 26, changed: 26, failed: 0 } });
