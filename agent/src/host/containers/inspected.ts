@@ -130,6 +130,15 @@ export function inspectedImage(value: unknown): { id: string; names: string[] } 
   return { id: Id, names: [...(RepoTags ?? []), ...(RepoDigests ?? [])] };
 }
 
+const volumeShape = z.object({ Name: text, Labels: z.record(z.string(), z.string()).nullish() });
+
+/** @throws HostFailure if the value does not describe a volume */
+export function inspectedVolume(value: unknown): { name: string; labels: Readonly<Record<string, string>> } {
+  const read = volumeShape.safeParse(value);
+  if (!read.success) throw new HostFailure('the description of a volume is not understood');
+  return { name: read.data.Name, labels: { ...read.data.Labels } };
+}
+
 const namedShape = z.object({ Name: z.string().optional(), name: z.string().optional() });
 
 /** Returns the name of a network or volume; null if the value has none. */

@@ -19,6 +19,7 @@ interface Held {
 
 const engine = vi.hoisted(() => ({
   containers: [] as Held[],
+  volumes: [] as { Name: string; Labels: Record<string, string> }[],
   run: [] as string[],
   /** Called before each command, which it can refuse. */
   before: (_args: readonly string[]): void => {},
@@ -62,6 +63,12 @@ function execute(args: readonly string[]): string {
   else if (command === 'start') {
     const found = of(rest[0]);
     found.status = found.command === 'exits' ? 'exited' : 'running';
+  } else if (command === 'volume') {
+    const [action, label = '', name = label] = rest;
+    if (action === 'create') {
+      if (engine.volumes.some(({ Name }) => Name === name)) throw new HostFailure(`volume ${name} already exists`);
+      engine.volumes.push({ Name: name, Labels: { [ownerLabel]: label.split('=').at(-1) ?? '' } });
+    } else engine.volumes = engine.volumes.filter(({ Name }) => Name !== name);
   } else if (command !== 'ps') throw new Error(`the engine in memory does not know ${command}`);
   return '';
 }
@@ -70,10 +77,11 @@ vi.mock('../../host/containers/engine.ts', async (original) => ({
   ...(await original<typeof import('../../host/containers/engine.ts')>()),
   missingEngine: () => null,
   runEngine: async (_engine: string, { args }: EngineRun) => execute(args),
-  inspectObjects: async (_engine: string, type: string, names: readonly string[]) =>
-    type === 'container'
-      ? engine.containers.filter(({ id, name }) => names.includes(name) || names.includes(id)).map(described)
-      : [{ Id: '1'.repeat(64), RepoTags: ['localhost/app:1'] }].filter(() => type === 'image'),
+  inspectObjects: async (_engine: string, type: string, names: readonly string[]) => {
+    if (type === 'image') return [{ Id: '1'.repeat(64), RepoTags: ['localhost/app:1'] }];
+    if (type === 'volume') return engine.volumes.filter(({ Name }) => names.includes(Name));
+    return engine.containers.filter(({ id, name }) => names.includes(name) || names.includes(id)).map(described);
+  },
 }));
 
 const declare = (command: string): Declared =>
@@ -112,6 +120,7 @@ const own = { [ownerLabel]: 'web' };
 
 beforeEach(() => {
   engine.containers = [];
+  engine.volumes = [];
   engine.run = [];
   engine.before = () => {};
 });
@@ -199,6 +208,22 @@ test('removal restores only the container that the agent displaced', async () =>
   expect(listed()).toEqual(['web-muster-before exited others']);
   await removeContainer(resource, before('b'.repeat(64)), await look(resource, machine, 'removal'), machine);
   expect(listed()).toEqual(['web running others']);
+});
+
+test('removes only the volumes that it created, even if others created one in the meantime', async () => {
+  const resource = declare('one');
+  Object.assign(resource.body, { volumes: ['made:/a', 'raced:/b', 'own:/c'], remove_volumes: true });
+  engine.volumes = [{ Name: 'own', Labels: {} }];
+  engine.before = ([command, action]) => {
+    if (command === 'volume' && action === 'create' && engine.volumes.length === 1)
+      engine.volumes.push({ Name: 'raced', Labels: {} });
+  };
+  await apply(resource);
+  expect(engine.volumes.map(({ Name }) => Name)).toEqual(['own', 'raced', 'made']);
+  const machine = machineFor(resource);
+  const before: ContainerBefore = { was: 'absent', images: [], volumes: ['made', 'raced'] };
+  await removeContainer(resource, before, await look(resource, machine, 'removal'), machine);
+  expect(engine.volumes.map(({ Name }) => Name)).toEqual(['own', 'raced']);
 });
 
 test('finds remains only if Podman created them, and only under the exact name', () => {

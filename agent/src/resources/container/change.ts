@@ -1,5 +1,5 @@
 import { type EngineRun, inspectObjects, runEngine } from '../../host/containers/engine.ts';
-import { type InspectedContainer, inspectedContainer } from '../../host/containers/inspected.ts';
+import { type InspectedContainer, inspectedContainer, inspectedVolume } from '../../host/containers/inspected.ts';
 import { HostFailure } from '../../host/failure.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import {
@@ -8,6 +8,7 @@ import {
   engineOf,
   environmentFile,
   isAbsent,
+  namedVolumes,
   namesOf,
   ownerLabel,
 } from './definition.ts';
@@ -51,6 +52,25 @@ class Change {
 
   async remove(container: SeenContainer | null, name: string): Promise<void> {
     if (container !== null) await this.run(`remove the container ${name}`, ['rm', '--force', container.id]);
+  }
+
+  /** Creates the volumes that do not exist with a label, because others may create one in the meantime. */
+  async createVolumes(existing: readonly string[]): Promise<void> {
+    const { body } = this.#resource;
+    if (body.remove_volumes !== true) return;
+    for (const name of namedVolumes(body).filter((one) => !existing.includes(one)))
+      try {
+        await this.run(`create the volume ${name}`, ['volume', 'create', `--label=${ownerLabel}=${body.name}`, name]);
+      } catch (error) {
+        if (!(error instanceof HostFailure) || !error.message.includes('already exists')) throw error;
+      }
+  }
+
+  /** Returns the volumes that the agent created for this resource. */
+  async ownVolumes(names: readonly string[]): Promise<string[]> {
+    const found = await inspectObjects(engineOf(this.#resource), 'volume', names, this.#machine);
+    const own = found.map(inspectedVolume).filter(({ labels }) => labels[ownerLabel] === this.names.current);
+    return own.map(({ name }) => name);
   }
 
   /** Removes what a failed creation left, but no container of others. */
@@ -209,6 +229,7 @@ async function replace(change: Change, resource: Declared, seen: SeenContainers,
   await change.remove(seen.fresh, names.fresh);
   let fresh: { id: string };
   try {
+    await change.createVolumes(seen.volumes);
     fresh = await change.create();
   } catch (error) {
     throw await undone(error, () => change.removeUnfinished());
@@ -290,7 +311,9 @@ export async function removeContainer(
     const id = isBack ? former.id : earlierOf(before, seen)?.id;
     if (former !== null && id !== undefined) await change.restore(id, former);
     const stays = [
-      ...(resource.body.remove_volumes === true ? await removeEach(change, 'volume', before.volumes) : []),
+      ...(resource.body.remove_volumes === true
+        ? await removeEach(change, 'volume', await change.ownVolumes(before.volumes))
+        : []),
       ...(resource.body.remove_image === true ? await removeEach(change, 'image', before.images) : []),
     ];
     return stays.length === 0 ? {} : { message: `still in use, so it stays: ${stays.join(', ')}` };
