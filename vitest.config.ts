@@ -13,6 +13,7 @@ const apart = [
   'agent/src/converge/faulty-kind.test.ts',
   'agent/src/converge/together.test.ts',
   'agent/src/host/host.test.ts',
+  'agent/src/resources/container/change.test.ts',
 ];
 const contractApart = ['orchestrator/src/store/transfer/transfer.contract.test.ts'];
 const bundled = ['tools/suite/bundles-for-tests.ts'];

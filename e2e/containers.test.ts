@@ -116,6 +116,10 @@ mkdir -p /srv/www; echo title > /etc/notes.conf`);
       [{ volumes: ['/nowhere:/data'] }, /cannot (create|start) the container web: .*\/nowhere/],
       [{ command: ['/bin/nothing'] }, /cannot start the container web: /],
       [{ command: ['/bin/sh', '-c', 'exit 3'] }, /it exited immediately with 3; see `podman logs web`/],
+      [
+        { command: ['/bin/sh', '-c', 'sleep 0.1'], restart: 'always' },
+        /it exited immediately (and is restarted repeatedly|with 0)/,
+      ],
       [{ ports: ['127.0.0.1:8090:80'] }, /cannot start the container web: .*8090/],
     ] satisfies [Partial<ResourceBodies['container']>, RegExp][]) {
       const failed = await apply(declare(fields));
@@ -143,6 +147,19 @@ done`);
     expect(await apply(declare({}))).toMatchObject([{ status: 'changed', message: null }]);
     await apply();
     expect(await machine.sh('podman ps --all --external --quiet')).toBe('');
+  });
+
+  test('leaves containers of others that have a name that the agent needs', async () => {
+    await apply(declare({}));
+    const id = await inspect('{{.Id}}');
+    await machine.sh('podman create -q --name web-muster-new localhost/app:1 /bin/sh > /dev/null');
+    const taken = { status: 'failed', message: expect.stringContaining('the agent needs the name web-muster-new') };
+    for (const kind of ['plan', 'apply'] as const)
+      expect(await run(kind, declare({ user: '0' }))).toMatchObject([taken]);
+    expect([await names(), await inspect('{{.Id}}')]).toEqual(['web running\nweb-muster-new created\n', id]);
+    await machine.sh('podman rm web-muster-new > /dev/null');
+    await apply();
+    expect(await names()).toBe('');
   });
 
   test('does not replace a container of others without `force`, and restores it', async () => {
@@ -200,6 +217,10 @@ done`);
         ['echo {', 'is not a list in JSON'],
         ['echo "[1]"', 'is not understood'],
         ['echo "[]"; exit 1', 'cannot read the containers of podman'],
+        [
+          `echo 'Error: default OCI runtime "crun" not found: invalid argument' >&2; exit 125`,
+          'cannot read the containers of podman: default OCI runtime',
+        ],
         ["printf 'Error: \\033[31mno\\n' >&2; exit 125", 'cannot read the containers of podman: .*no'],
         [
           'yes "$(head -c 1000 /dev/zero | tr "\\\\0" x)" | head -c 40000000',

@@ -127,7 +127,7 @@ export const containerSubjects: readonly Subject[] = [
       },
     },
     changed: { container: { name: 'web', image: 'localhost/app:2', command: runs, networks: ['host'], force: true } },
-    tamper: `podman rm -f web; ${byHand('web')}podman start web`,
+    tamper: 'podman rm -f web; podman rename web-muster-before web; podman start web',
     moved: ['created_by'],
   },
   {
@@ -136,7 +136,7 @@ export const containerSubjects: readonly Subject[] = [
     prepare: `${containersUp}${byHand('web')}podman start web`,
     desired: { container: { name: 'web', ensure: 'absent' } },
     changed: { container: { name: 'web', image: 'localhost/app:1', command: runs, state: 'stopped' } },
-    tamper: byHand('web'),
+    tamper: 'podman rename web-muster-before web',
     moved: ['ensure'],
   },
 ];

@@ -294,6 +294,16 @@ describe('kinds', () => {
     ['container', 'name: web, image: docker.io/library/nginx', 'must be an image with its registry'],
     ['container', 'name: web, image: "localhost/a:1 --privileged"', 'must be an image with its registry'],
     ['container', 'name: web, image: localhost/a:1, command: ["${{ secrets.token }}"]', 'a secret is not allowed here'],
+    [
+      'container',
+      'name: web, image: localhost/a:1, labels: { a: "${{ secrets.token }}" }',
+      'a secret is not allowed here',
+    ],
+    [
+      'container',
+      'name: web, image: localhost/a:1, health_command: "a ${{ secrets.t }}"',
+      'a secret is not allowed here',
+    ],
     ['container', 'name: web, image: localhost/a:1, environment: { A: "b\\nc" }', 'must be one line'],
     ['container', 'name: web, image: localhost/a:1, environment: { "A*": b }', 'must be the name of an environment'],
     ['container', 'name: web, image: localhost/a:1, ports: ["80"]', 'must be a port of the machine'],

@@ -32,9 +32,26 @@ export const missingEngine = (engine: Engine): NoEngine | null =>
 
 export class EngineUnreachable extends HostFailure {}
 
-/** Messages about objects that do not exist, in Podman and Docker, or about ids that begin with a name. */
-const absence = /no such|not known|not found|unable to find|more than one result|multiple ids found/i;
+export type ObjectType = 'container' | 'image' | 'network' | 'volume';
+
+/** Messages of Podman and Docker about objects that do not exist. */
+const absence: Readonly<Record<ObjectType, RegExp>> = {
+  container: /no such (container|object)/i,
+  image: /no such (image|object)|image not known/i,
+  network: /no such (network|object)|\bnetwork\b.* not found/i,
+  volume: /no such (volume|object)/i,
+};
+/** Messages about several ids that begin with a name. */
+const ambiguity = /more than one result|multiple ids found/i;
 const unreachable = /cannot connect|is the docker daemon running/i;
+
+/** Reports whether an error says that an object of this type does not have one of the names. Other programs are missing, too. */
+export function isAbsence(line: string, type: ObjectType, names: readonly string[]): boolean {
+  if (!absence[type].test(line) && !ambiguity.test(line)) return false;
+  const words = new Set(line.split(/[\s"'`]+/).map((word) => word.replace(/[:,.]+$/, '')));
+  // Docker omits its own registry.
+  return names.some((name) => words.has(name) || words.has(name.replace(/^docker\.io\/(library\/)?/, '')));
+}
 
 /**
  * Queries objects by name.
@@ -43,7 +60,7 @@ const unreachable = /cannot connect|is the docker daemon running/i;
  */
 export async function inspectObjects(
   engine: Engine,
-  type: 'container' | 'image' | 'network' | 'volume',
+  type: ObjectType,
   names: readonly string[],
   runner: Runner,
 ): Promise<unknown[]> {
@@ -53,9 +70,12 @@ export async function inspectObjects(
   const errors = errorLines(result.stderr);
   if (result.exitCode !== 0 && unreachable.test(result.stderr))
     throw new EngineUnreachable(`${engine} does not respond: ${messageOf(result.stderr)}`);
-  const isAnswered = result.exitCode === 0 || (errors.length > 0 && errors.every((line) => absence.test(line)));
+  const isAnswered =
+    result.exitCode === 0 || (errors.length > 0 && errors.every((line) => isAbsence(line, type, names)));
   if (!isAnswered || result.timedOut)
-    throw new HostFailure(`cannot read the ${type}s of ${engine}: ${failureText(result, engine, queryMs, messageOf)}`);
+    throw new HostFailure(
+      `cannot read the ${type}s of ${engine}: ${failureText(result, engine, queryMs, (stderr) => messageOf(stderr))}`,
+    );
   if (result.truncated) throw new HostFailure(`${engine} printed more about its ${type}s than the agent can read`);
   return parsed(result.stdout, engine);
 }
@@ -74,8 +94,9 @@ function parsed(output: string, engine: Engine): unknown[] {
 
 const errorLines = (stderr: string): string[] => stderr.split('\n').filter((line) => /^\s*error/i.test(line));
 
-/** Returns the errors in the output of an engine, or its last line. */
-export function messageOf(stderr: string): string {
+/** Returns the errors in the output of an engine, or its last line. Hides texts before it cuts the output. */
+export function messageOf(output: string, hidden: readonly string[] = []): string {
+  const stderr = withoutHidden(output, hidden);
   const lines = stderr
     .split('\n')
     .map((line) => line.trim().replace(/^time="[^"]*" level=\w+ msg=/, ''))
@@ -114,8 +135,8 @@ const gate = 'read -r REPLY <&4 || exit 125; exec 4<&-; exec "$@"';
 export async function runEngine(engine: Engine | 'skopeo', run: EngineRun, runner: Runner): Promise<string> {
   const result = await startEngine(engine, run, runner);
   if (result.exitCode === 0 && !result.timedOut) return result.stdout;
-  const text = failureText(result, engine, run.timeLimit, messageOf);
-  throw new HostFailure(`cannot ${run.doing}: ${withoutHidden(text, run.hidden ?? [])}`);
+  const text = failureText(result, engine, run.timeLimit, (stderr) => messageOf(stderr, run.hidden));
+  throw new HostFailure(`cannot ${run.doing}: ${text}`);
 }
 
 async function startEngine(engine: string, run: EngineRun, runner: Runner): Promise<CommandResult> {
@@ -145,9 +166,10 @@ async function startEngine(engine: string, run: EngineRun, runner: Runner): Prom
   }
 }
 
-/** An engine may quote a value that it refuses. */
+/** An engine may quote a value that it refuses, and escape it. */
 export const withoutHidden = (text: string, hidden: readonly string[]): string =>
-  [...hidden]
+  hidden
+    .flatMap((one) => [one, JSON.stringify(one).slice(1, -1)])
     .filter((one) => one.length > 2)
     .sort((one, other) => other.length - one.length)
     .reduce((rest, one) => rest.replaceAll(one, '…'), text);

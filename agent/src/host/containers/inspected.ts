@@ -14,6 +14,8 @@ export interface InspectedContainer {
   /** When the container was last started. */
   startedAt: string;
   exitCode: number;
+  /** How often its restart policy has restarted it. */
+  restarts: number;
   environment: ReadonlyMap<string, string>;
   labels: Readonly<Record<string, string>>;
   /** In the format of a declaration, such as `on-failure:3`. */
@@ -34,6 +36,7 @@ const shape = z.object({
   Id: z.string().regex(/^[0-9a-f]{64}$/),
   Name: text.min(1),
   Image: text,
+  RestartCount: number,
   State: z.object({ Status: text, StartedAt: text.nullish(), ExitCode: number }),
   Config: z.object({
     Image: text.nullish(),
@@ -61,7 +64,7 @@ export function inspectedContainer(value: unknown): InspectedContainer {
     const [issue] = read.error.issues;
     throw new HostFailure(`the description of a container is not understood at ${issue?.path.join('.') ?? ''}`);
   }
-  const { Id, Name, Image, State, Config, HostConfig, NetworkSettings } = read.data;
+  const { Id, Name, Image, RestartCount, State, Config, HostConfig, NetworkSettings } = read.data;
   const { Memory, NanoCpus, CpuQuota, CpuPeriod, NetworkMode, RestartPolicy } = HostConfig;
   const quota = (CpuQuota ?? 0) > 0 && (CpuPeriod ?? 0) > 0 ? ((CpuQuota ?? 0) / (CpuPeriod ?? 1)) * 1e9 : 0;
   const networks = Object.keys(NetworkSettings?.Networks ?? {});
@@ -74,6 +77,7 @@ export function inspectedContainer(value: unknown): InspectedContainer {
     status: State.Status,
     startedAt: State.StartedAt ?? '',
     exitCode: State.ExitCode ?? 0,
+    restarts: RestartCount ?? 0,
     environment: new Map(
       (Config.Env ?? []).map((line): [string, string] => {
         const [name = ''] = line.split('=', 1);
@@ -86,6 +90,22 @@ export function inspectedContainer(value: unknown): InspectedContainer {
     nanoCpus: Math.round(NanoCpus || quota),
     networks: isShared ? [NetworkMode] : networks.sort(),
   };
+}
+
+/** Returns containers by name. One that is not understood fails only its readers. */
+export function containersByName(values: readonly unknown[]): ReadonlyMap<string, InspectedContainer | HostFailure> {
+  return new Map(
+    values.map((value): [string, InspectedContainer | HostFailure] => {
+      try {
+        const found = inspectedContainer(value);
+        return [found.name, found];
+      } catch (error) {
+        const name = inspectedName(value);
+        if (name === null || !(error instanceof HostFailure)) throw error;
+        return [name.replace(/^\//, ''), error];
+      }
+    }),
+  );
 }
 
 function restartOf(name: string, retries: number): string {
@@ -108,6 +128,15 @@ export function inspectedImage(value: unknown): { id: string; names: string[] } 
   if (!read.success) throw new HostFailure('the description of an image is not understood');
   const { Id, RepoTags, RepoDigests } = read.data;
   return { id: Id, names: [...(RepoTags ?? []), ...(RepoDigests ?? [])] };
+}
+
+const volumeShape = z.object({ Name: text, Labels: z.record(z.string(), z.string()).nullish() });
+
+/** @throws HostFailure if the value does not describe a volume */
+export function inspectedVolume(value: unknown): { name: string; labels: Readonly<Record<string, string>> } {
+  const read = volumeShape.safeParse(value);
+  if (!read.success) throw new HostFailure('the description of a volume is not understood');
+  return { name: read.data.Name, labels: { ...read.data.Labels } };
 }
 
 const namedShape = z.object({ Name: z.string().optional(), name: z.string().optional() });

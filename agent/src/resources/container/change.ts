@@ -1,14 +1,31 @@
 import { type EngineRun, inspectObjects, runEngine } from '../../host/containers/engine.ts';
-import { type InspectedContainer, inspectedContainer } from '../../host/containers/inspected.ts';
+import { type InspectedContainer, inspectedContainer, inspectedVolume } from '../../host/containers/inspected.ts';
 import { HostFailure } from '../../host/failure.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
-import { createArguments, type Declared, engineOf, environmentFile, isAbsent, namesOf } from './definition.ts';
-import { type ContainerBefore, replaces } from './diff.ts';
+import {
+  createArguments,
+  type Declared,
+  engineOf,
+  environmentFile,
+  isAbsent,
+  namedVolumes,
+  namesOf,
+  ownerLabel,
+} from './definition.ts';
+import { type ContainerBefore, earlierOf, replaces } from './diff.ts';
 import { hiddenIn, pullImage } from './registry.ts';
-import { engineChanged, isActive, isRunning, type SeenContainer, type SeenContainers } from './seen.ts';
+import { engineChanged, isActive, isRunning, isUp, type SeenContainer, type SeenContainers } from './seen.ts';
 
 /** Milliseconds after a start in which a container must not exit. */
 const settleMs = 500;
+
+/** Returns the id of storage without a container in a list of ids, commands, and names. Others made a container with another command. */
+export function idOfRemains(listing: string, name: string): string | null {
+  const lines = listing.split('\n').map((line) => line.trim().split(' '));
+  const [id = ''] =
+    lines.find(([, command, one, ...rest]) => command === 'storage' && one === name && rest.length === 0) ?? [];
+  return /^[0-9a-f]{64}$/.test(id) ? id : null;
+}
 
 /** Changes the containers of one resource. */
 class Change {
@@ -35,6 +52,33 @@ class Change {
 
   async remove(container: SeenContainer | null, name: string): Promise<void> {
     if (container !== null) await this.run(`remove the container ${name}`, ['rm', '--force', container.id]);
+  }
+
+  /** Creates the volumes that do not exist with a label, because others may create one in the meantime. */
+  async createVolumes(existing: readonly string[]): Promise<void> {
+    const { body } = this.#resource;
+    if (body.remove_volumes !== true) return;
+    for (const name of namedVolumes(body).filter((one) => !existing.includes(one)))
+      try {
+        await this.run(`create the volume ${name}`, ['volume', 'create', `--label=${ownerLabel}=${body.name}`, name]);
+      } catch (error) {
+        if (!(error instanceof HostFailure) || !error.message.includes('already exists')) throw error;
+      }
+  }
+
+  /** Returns the volumes that the agent created for this resource. */
+  async ownVolumes(names: readonly string[]): Promise<string[]> {
+    const found = await inspectObjects(engineOf(this.#resource), 'volume', names, this.#machine);
+    const own = found.map(inspectedVolume).filter(({ labels }) => labels[ownerLabel] === this.names.current);
+    return own.map(({ name }) => name);
+  }
+
+  /** Removes what a failed creation left, but no container of others. */
+  async removeUnfinished(): Promise<void> {
+    const { fresh } = this.names;
+    const found = await this.inspect(fresh);
+    if (found?.labels[ownerLabel] === this.names.current)
+      await this.run(`remove the container ${fresh}`, ['rm', '--force', found.id]);
   }
 
   async stop({ id, status }: SeenContainer): Promise<void> {
@@ -74,21 +118,27 @@ class Change {
   /** A killed Podman may leave the storage of a container that it does not list. @returns whether it was removed */
   async #removesRemains(error: unknown, name: string): Promise<boolean> {
     if (!(error instanceof HostFailure) || !error.message.includes('already in use')) return false;
-    if (engineOf(this.#resource) !== 'podman' || (await this.inspect(name)) !== null) return false;
-    await this.run(`remove the container ${name}`, ['rm', '--force', name]);
+    if (engineOf(this.#resource) !== 'podman') return false;
+    const listing = ['ps', '--all', '--external', '--no-trunc', '--format', '{{.ID}} {{.Command}} {{.Names}}'];
+    const id = idOfRemains(await this.run('list the containers', listing), name);
+    if (id === null) return false;
+    await this.run(`remove the container ${name}`, ['rm', '--force', id]);
     return true;
   }
 
-  /** @throws HostFailure if the container does not start, or exits immediately */
+  /** @throws HostFailure if the container does not start, or exits immediately, even if the engine starts it again */
   async start({ id }: { id: string }, action: 'start' | 'restart' = 'start'): Promise<void> {
     const doing = `${action} the container ${this.names.current}`;
     await this.run(doing, [action, id], { staysUp: true });
+    const first = await this.inspect(id);
     await new Promise<void>((resolve) => void this.#machine.clock.after(settleMs, resolve));
     const now = await this.inspect(id);
-    if (now !== null && isRunning(now)) return;
+    const isSame = first?.startedAt === now?.startedAt && first?.restarts === now?.restarts;
+    if (now !== null && isRunning(now) && isSame) return;
     const { name = this.names.current, exitCode = 0 } = now ?? {};
+    const fault = now !== null && isUp(now) ? 'and is restarted repeatedly' : `with ${exitCode}`;
     throw new HostFailure(
-      `cannot ${doing}: it exited immediately with ${exitCode}; see \`${engineOf(this.#resource)} logs ${name}\``,
+      `cannot ${doing}: it exited immediately ${fault}; see \`${engineOf(this.#resource)} logs ${name}\``,
     );
   }
 
@@ -106,7 +156,8 @@ class Change {
       await this.run(`restore the container ${current}`, ['update', `--restart=${restart}`, id]);
     const now = await this.inspect(id);
     if (now?.name !== current) await this.rename({ id }, current);
-    if (running) await this.run(`start the container ${current}`, ['start', id], { staysUp: true });
+    if (running && (now === null || !isRunning(now)))
+      await this.run(`start the container ${current}`, ['start', id], { staysUp: true });
   }
 }
 
@@ -127,12 +178,12 @@ export async function applyContainer(
   return {};
 }
 
-async function takeAway(change: Change, { current, fresh, old, kept }: SeenContainers): Promise<void> {
+async function takeAway(change: Change, { current, fresh, old }: SeenContainers): Promise<void> {
   const { names } = change;
   await change.remove(fresh, names.fresh);
   await change.remove(old, names.old);
   if (current === null) return;
-  if (current.isOurs || kept !== null) await change.remove(current, names.current);
+  if (current.isOurs) await change.remove(current, names.current);
   else await change.keep(current);
 }
 
@@ -146,10 +197,23 @@ async function changeState(
   if (body.state === 'stopped') await change.stop(current);
   else if (current.status === 'paused')
     await change.run(`continue the container ${change.names.current}`, ['unpause', current.id]);
-  else if (action === 'restart') await change.start(current, 'restart');
-  else if (!isRunning(current)) await change.start(current);
+  else if (action === 'restart' || current.status === 'restarting') await change.start(current, 'restart');
+  else if (!isRunning(current)) await startNext(change, current, old);
   await change.remove(fresh, change.names.fresh);
   await change.remove(old, change.names.old);
+}
+
+/** Starts a container whose first start the agent may not have reached. If it fails, the former one returns. */
+async function startNext(change: Change, current: SeenContainer, old: SeenContainer | null): Promise<void> {
+  try {
+    await change.start(current);
+  } catch (error) {
+    if (old === null) throw error;
+    throw await undone(error, async () => {
+      await change.remove(current, change.names.current);
+      await giveBack(change, { container: old, isKept: false, wasRunning: true });
+    });
+  }
 }
 
 /**
@@ -159,19 +223,22 @@ async function changeState(
 async function replace(change: Change, resource: Declared, seen: SeenContainers, machine: Machine): Promise<void> {
   const { names } = change;
   const { image, remoteImage } = seen;
+  const wantsUp = resource.body.state !== 'stopped';
   if (image === null ? resource.body.pull !== 'never' : remoteImage !== null && remoteImage !== image)
     await pullImage(resource, machine);
   await change.remove(seen.fresh, names.fresh);
   let fresh: { id: string };
   try {
+    await change.createVolumes(seen.volumes);
     fresh = await change.create();
   } catch (error) {
-    throw await undone(error, () => removeByName(change, names.fresh));
+    throw await undone(error, () => change.removeUnfinished());
   }
-  const former = await makeWay(change, seen);
+  const former = formerOf(seen, wantsUp);
   try {
+    if (former !== null) await makeWay(change, former, seen);
     await change.rename(fresh, names.current);
-    if (resource.body.state !== 'stopped') await change.start(fresh);
+    if (wantsUp) await change.start(fresh);
   } catch (error) {
     throw await undone(error, async () => {
       await change.run(`remove the container ${names.current}`, ['rm', '--force', fresh.id]);
@@ -192,65 +259,61 @@ async function undone(error: unknown, undo: () => Promise<void>): Promise<unknow
   }
 }
 
-async function removeByName(change: Change, name: string): Promise<void> {
-  const found = await change.inspect(name);
-  if (found !== null) await change.run(`remove the container ${name}`, ['rm', '--force', found.id]);
-}
-
-/** A container that made way for the next one, and returns if that one fails. */
+/** A container that makes way for the next one, and returns if that one fails. */
 interface Former {
   container: SeenContainer;
   isKept: boolean;
   wasRunning: boolean;
 }
 
-/** Frees the name. */
-async function makeWay(change: Change, { current, old, kept }: SeenContainers): Promise<Former | null> {
-  const { names } = change;
-  // If there is no current container, the agent was killed after it had renamed the former one.
-  if (current === null) return old !== null ? { container: old, isKept: false, wasRunning: true } : null;
-  await change.remove(old, names.old);
-  const wasRunning = isRunning(current);
-  if (current.isOurs) {
-    await change.stop(current);
-    await change.rename(current, names.old);
-    return { container: current, isKept: false, wasRunning };
-  }
-  if (kept !== null) {
-    await change.remove(current, names.current);
-    return null;
-  }
-  await change.keep(current);
-  return { container: current, isKept: true, wasRunning };
+/**
+ * Returns the container that returns if the next one fails: the current one, or the former one if the agent was killed
+ * before it had started the current one.
+ */
+function formerOf({ current, fresh, old }: SeenContainers, wantsUp: boolean): Former | null {
+  if (old !== null && (current === null || (current.isOurs && !isRunning(current))))
+    return { container: old, isKept: false, wasRunning: wantsUp };
+  if (current === null) return null;
+  // If the next one exists already, the agent may have stopped the current one.
+  const wasRunning = isUp(current) || (current.isOurs && fresh !== null && wantsUp);
+  return { container: current, isKept: !current.isOurs, wasRunning };
 }
 
-async function giveBack(change: Change, { container, isKept, wasRunning }: Former): Promise<void> {
-  if (isKept) return change.restore(container.id, { running: wasRunning, restart: container.restart });
-  await change.rename(container, change.names.current);
-  if (wasRunning)
-    await change.run(`start the container ${change.names.current}`, ['start', container.id], { staysUp: true });
+/** Frees the name. */
+async function makeWay(change: Change, former: Former, { current, old }: SeenContainers): Promise<void> {
+  const { names } = change;
+  if (former.container === old) return change.remove(current, names.current);
+  await change.remove(old, names.old);
+  if (former.isKept) return change.keep(former.container);
+  await change.stop(former.container);
+  await change.rename(former.container, names.old);
 }
+
+const giveBack = (change: Change, { container, isKept, wasRunning }: Former): Promise<void> =>
+  change.restore(container.id, { running: wasRunning, restart: isKept ? container.restart : 'no' });
 
 /** Removes the containers of the resource, and restores the earlier one. */
 export async function removeContainer(
   resource: Declared,
   before: ContainerBefore,
-  { current, fresh, old, kept }: SeenContainers,
+  seen: SeenContainers,
   machine: Machine,
 ): Promise<Outcome> {
   const change = new Change(resource, machine);
   const { names } = change;
+  const { current, fresh, old } = seen;
   const former = typeof before.was === 'object' ? before.was : null;
   const isBack = former !== null && current?.id === former.id;
   try {
     await change.remove(fresh, names.fresh);
     await change.remove(old, names.old);
-    if (current?.isOurs === true || (former !== null && kept !== null && !isBack))
-      await change.remove(current, names.current);
-    const id = isBack ? former.id : kept?.id;
+    if (current?.isOurs === true) await change.remove(current, names.current);
+    const id = isBack ? former.id : earlierOf(before, seen)?.id;
     if (former !== null && id !== undefined) await change.restore(id, former);
     const stays = [
-      ...(resource.body.remove_volumes === true ? await removeEach(change, 'volume', before.volumes) : []),
+      ...(resource.body.remove_volumes === true
+        ? await removeEach(change, 'volume', await change.ownVolumes(before.volumes))
+        : []),
       ...(resource.body.remove_image === true ? await removeEach(change, 'image', before.images) : []),
     ];
     return stays.length === 0 ? {} : { message: `still in use, so it stays: ${stays.join(', ')}` };

@@ -1,8 +1,9 @@
 import type { ResourceBodies } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { messageOf, withoutHidden } from '../../host/containers/engine.ts';
-import { inspectedContainer, inspectedImage } from '../../host/containers/inspected.ts';
+import { isAbsence, messageOf, withoutHidden } from '../../host/containers/engine.ts';
+import { containersByName, inspectedContainer, inspectedImage } from '../../host/containers/inspected.ts';
+import { HostFailure } from '../../host/failure.ts';
 import type { Machine } from '../provider/provider.ts';
 import { container } from './container.ts';
 import {
@@ -16,7 +17,7 @@ import {
   parseDefinition,
 } from './definition.ts';
 import { type ContainerBefore, diffContainer, diffContainerRemoval } from './diff.ts';
-import { authenticationFile, manifestOf } from './registry.ts';
+import { authenticationFile, manifestOf, memberFor } from './registry.ts';
 import { type SeenContainer, type SeenContainers, seenContainer } from './seen.ts';
 
 type Body = ResourceBodies['container'];
@@ -44,7 +45,7 @@ const running = (body: Partial<Body> = {}, more: Partial<SeenContainer> = {}): S
 });
 const seen = (current: SeenContainer | null, more: Partial<SeenContainers> = {}): SeenContainers => ({
   ...{ missing: null, current, fresh: null, old: null, kept: null, image: imageId, remoteImage: null },
-  ...{ isSkopeoMissing: false, missingNetworks: [], volumes: [], ...more },
+  ...{ isSkopeoMissing: false, missingNetworks: [], volumes: [], taken: [], ...more },
 });
 const fieldsOf = (resource: Declared, state: SeenContainers, circumstances: typeof apply | typeof drift = apply) =>
   diffContainer(resource, state, circumstances).changes.map(({ field }) => field);
@@ -157,10 +158,27 @@ describe('difference', () => {
     expect(() => diffContainer(declare(), seen(others), apply)).toThrow('`force: true` replaces it');
     expect(fieldsOf(declare({ force: true }), seen(others))).toEqual(['created_by']);
     expect(fieldsOf(declare(), seen(others, { image: null }), drift)).toEqual(['created_by', 'image']);
+    expect(() => diffContainer(declare({ force: true }), seen(others, { kept: others }), apply)).toThrow(
+      'already keeps an earlier one as web-muster-before',
+    );
+    expect(() => diffContainer(declare({ ensure: 'absent' }), seen(others, { kept: others }), apply)).toThrow(
+      'already keeps',
+    );
+    const taken = { taken: ['web-muster-new'] };
+    expect(() => diffContainer(declare({ user: '1' }), seen(running(), taken), apply)).toThrow(
+      'needs the name web-muster-new',
+    );
+    expect(diffContainer(declare(), seen(running(), taken), drift).action).toBe('none');
     const atBoot = { ...others, restart: 'always' };
     expect(() => diffContainer(declare({ force: true }), seen(atBoot), apply)).toThrow('starts at every boot');
     expect(() => diffContainer(declare({ ensure: 'absent' }), seen(atBoot), apply)).toThrow('starts at every boot');
     expect(diffContainer(declare({ engine: 'docker', force: true }), seen(atBoot), apply).action).toBe('update');
+  });
+
+  test('does not count a container that is restarted repeatedly as running', () => {
+    const loops = running({}, { status: 'restarting' });
+    expect(fieldsOf(declare(), seen(loops), drift)).toEqual(['state']);
+    expect(fieldsOf(declare({ state: 'stopped' }), seen(loops))).toEqual(['state']);
   });
 
   test('restarts a running container after a trigger, and removes what an interrupted apply left', () => {
@@ -212,6 +230,24 @@ describe('removal', () => {
     expect(await remember(seen(running(), { volumes: ['a', 'b'] }))).toEqual(before('absent'));
   });
 
+  test('records a container of others that a later change displaces', async () => {
+    const resource = declare({ force: true });
+    const remember = (state: SeenContainers, was: ContainerBefore['was']) =>
+      container.remember(resource, state, diffContainer(resource, seen(null), apply), before(was), {} as Machine);
+    expect((await remember(seen(others), 'absent')).was).toEqual({ id: others.id, running: true, restart: 'no' });
+    expect((await remember(seen(others), earlier)).was).toMatchObject({ id: others.id });
+    expect((await remember(seen({ ...others, id: earlier.id, status: 'exited' }), earlier)).was).toEqual(earlier);
+    expect((await remember(seen(running()), earlier)).was).toEqual(earlier);
+  });
+
+  test('fails without the engine, unless there is nothing to remove', () => {
+    const gone = seen(null, { missing: { kind: 'programs', message: 'podman is not installed' } });
+    for (const was of ['absent', earlier] as const)
+      expect(() => diffContainerRemoval(declare(), before(was), gone)).toThrow('neither removed nor restored');
+    expect(diffContainerRemoval(declare(), before('ours'), gone).action).toBe('none');
+    expect(diffContainerRemoval(declare({ ensure: 'absent' }), before('absent'), gone).action).toBe('none');
+  });
+
   test('leaves a container of the agent after a trial, and removes one that did not exist before it', () => {
     const record = (state: SeenContainers) => container.rememberForTrial?.(declare(), state) ?? before('absent');
     expect(diffContainerRemoval(declare(), record(seen(running())), seen(running())).action).toBe('none');
@@ -223,6 +259,12 @@ describe('removal', () => {
     const kept = running({}, { isOurs: false, id: earlier.id, status: 'exited' });
     expect(diffContainerRemoval(declare(), before(earlier), seen(running(), { kept })).action).toBe('remove');
     expect(() => diffContainerRemoval(declare(), before(earlier), seen(others, { kept }))).toThrow('did not create');
+    expect(() => diffContainerRemoval(declare({ force: true }), before(earlier), seen(others, { kept }))).toThrow(
+      'did not create',
+    );
+    expect(diffContainerRemoval(declare(), before(earlier), seen(running(), { kept: others })).message).toContain(
+      'does not exist anymore',
+    );
     expect(diffContainerRemoval(declare(), before(earlier), seen(running())).message).toContain(
       'does not exist anymore',
     );
@@ -312,6 +354,9 @@ describe('output of an engine', () => {
     expect(withoutHidden('invalid value secret-1 of secret', ['secret', 'secret-1', 'va'])).toBe(
       'invalid value … of …',
     );
+    const secret = 'pass"word\x1b-1';
+    expect(messageOf(`Error: refused ${'x'.repeat(780)} ${secret}`, [secret])).not.toContain('pass');
+    expect(messageOf(`Error: refused ${secret} and ${JSON.stringify(secret)}`, [secret])).toBe('refused … and "…"');
   });
 
   test('names the image of a manifest, or the members of a list', () => {
@@ -319,11 +364,59 @@ describe('output of an engine', () => {
     expect(manifestOf(JSON.stringify({ config: { digest } }), 'x')).toEqual({ config: imageId });
     expect(
       manifestOf(
-        JSON.stringify({ manifests: [{ digest, platform: { os: 'linux', architecture: 'arm64' } }, null] }),
+        JSON.stringify({
+          manifests: [{ digest, platform: { os: 'linux', architecture: 'arm64', variant: 'v8' } }, null],
+        }),
         'x',
       ),
     ).toEqual({
-      members: [{ digest, os: 'linux', architecture: 'arm64' }],
+      members: [{ digest, os: 'linux', architecture: 'arm64', variant: 'v8' }],
     });
+  });
+
+  test('names the image for the version of an ARM machine', () => {
+    const member = (architecture: string, variant: string) => ({ digest: variant, os: 'linux', architecture, variant });
+    const all = [member('arm64', 'v8'), member('arm', 'v5'), member('arm', 'v7'), member('arm', 'v6')];
+    expect(memberFor(all, 'arm', 7)?.digest).toBe('v7');
+    expect(memberFor(all, 'arm', 6)?.digest).toBe('v6');
+    expect(memberFor([member('arm', 'v7'), member('arm', '')], 'arm', 6)?.digest).toBe('');
+    expect(memberFor([member('arm', 'v7'), member('arm', 'else')], 'arm', 6)).toBeNull();
+    expect(memberFor(all, 'arm64', 7)?.digest).toBe('v8');
+    expect(memberFor(all, 'amd64', 7)).toBeNull();
+  });
+
+  test('counts as absence only if it names the queried object', () => {
+    for (const [type, line] of [
+      ['container', 'Error: no such container web'],
+      ['container', 'Error: inspecting object: no such container web'],
+      ['container', 'Error response from daemon: No such container: web'],
+      ['image', 'Error: inspecting object: docker.io/library/nginx:1.27: image not known'],
+      ['image', 'Error response from daemon: No such image: nginx:1.27'],
+      [
+        'network',
+        'error inspecting object: network web: unable to find network with name or ID web: network not found',
+      ],
+      ['network', 'Error response from daemon: network web not found'],
+      ['volume', 'Error response from daemon: get web: no such volume'],
+      [
+        'container',
+        'Error: looking up container "web": more than one result for container id web: container already exists',
+      ],
+    ] as const)
+      expect(isAbsence(line, type, ['other', type === 'image' ? image : 'web']), line).toBe(true);
+    for (const [name, line] of [
+      ['web', 'Error: default OCI runtime "crun" not found: invalid argument'],
+      ['crun', 'Error: default OCI runtime "crun" not found: invalid argument'],
+      ['web', 'Error: no such container web-2'],
+      ['web', 'Error: no such image web'],
+    ] as const)
+      expect(isAbsence(line, 'container', [name]), line).toBe(false);
+  });
+
+  test('fails only the resource whose container is not understood', () => {
+    const found = containersByName([{ ...described, Name: '/db', State: null }, described]);
+    expect(found.get('db')).toBeInstanceOf(HostFailure);
+    expect(found.get('web')).toMatchObject({ name: 'web' });
+    expect(() => containersByName([{}])).toThrow('not understood');
   });
 });

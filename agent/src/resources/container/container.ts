@@ -2,7 +2,7 @@ import { defineProvider } from '../provider/define-provider.ts';
 import { applyContainer, removeContainer } from './change.ts';
 import { checkDefinition, type Declared, isAbsent, namedVolumes } from './definition.ts';
 import { type ContainerBefore, diffContainer, diffContainerRemoval } from './diff.ts';
-import { isRunning, look, type SeenContainers } from './seen.ts';
+import { isUp, look, type SeenContainers } from './seen.ts';
 
 /**
  * A container of Podman or Docker. A label has its definition, and the engine describes what can change later. Values
@@ -47,7 +47,7 @@ export const container = defineProvider<'container', SeenContainers, ContainerBe
   diff: diffContainer,
 
   async remember(resource, seen, _difference, before) {
-    return withMade(resource, seen, before ?? { was: formerOf(seen), images: [], volumes: [] });
+    return withMade(resource, seen, withDisplaced(seen, before ?? { was: formerOf(seen), images: [], volumes: [] }));
   },
   rememberForTrial: (_resource, seen) => ({
     was: seen.current?.isOurs === true ? 'ours' : formerOf(seen),
@@ -73,8 +73,16 @@ export const container = defineProvider<'container', SeenContainers, ContainerBe
 function formerOf({ current, kept }: SeenContainers): Exclude<ContainerBefore['was'], 'ours'> {
   if (kept !== null) return { id: kept.id, running: false, restart: kept.restart };
   if (current === null || current.isOurs) return 'absent';
-  return { id: current.id, running: isRunning(current), restart: current.restart };
+  return { id: current.id, running: isUp(current), restart: current.restart };
 }
+
+/** Adds a container of others that is about to be displaced. */
+const withDisplaced = (seen: SeenContainers, before: ContainerBefore): ContainerBefore => {
+  const { current, kept } = seen;
+  if (current === null || current.isOurs || kept !== null || before.was === 'ours') return before;
+  const isKnown = before.was !== 'absent' && before.was.id === current.id;
+  return isKnown ? before : { ...before, was: formerOf(seen) };
+};
 
 /** Adds the images and volumes that do not exist yet. */
 function withMade(resource: Declared, { image, volumes }: SeenContainers, before: ContainerBefore): ContainerBefore {

@@ -8,10 +8,11 @@ import {
   differingFields,
   engineOf,
   isAbsent,
+  namesOf,
   nanoCpusOf,
   shownField,
 } from './definition.ts';
-import { isActive, isRunning, type SeenContainer, type SeenContainers } from './seen.ts';
+import { isActive, isRunning, isUp, type SeenContainer, type SeenContainers } from './seen.ts';
 
 /** The state before the agent's first change. */
 export type ContainerBefore = {
@@ -42,21 +43,24 @@ export function diffContainer(
     if (current === null)
       return leftovers.length === 0 ? nothing() : { action: 'remove', changes: leftovers, diff: null };
     if (isDrift) return presenceDrift();
-    if (!current.isOurs && seen.kept === null) expectKept(resource, current);
+    if (!current.isOurs) expectKept(resource, current, seen);
     return {
       action: 'remove',
       changes: [{ field: 'ensure', from: 'present', to: 'absent' }, ...leftovers],
       diff: null,
-      ...(current.isOurs || seen.kept !== null ? {} : { message: 'the container is stopped and kept for a removal' }),
+      ...(current.isOurs ? {} : { message: 'the container is stopped and kept for a removal' }),
     };
   }
+  const [taken] = seen.taken;
+  if (taken !== undefined && !isDrift)
+    throw new HostFailure(`the agent needs the name ${taken}, but Muster did not create that container: rename it`);
   if (current !== null && !current.isOurs) {
     if (!isDrift) {
       if (resource.body.force !== true)
         throw new HostFailure(
           `Muster did not create the container ${resource.body.name}: remove or rename it; \`force: true\` replaces it, and removal restores it`,
         );
-      expectKept(resource, current);
+      expectKept(resource, current, seen);
     }
     const changes = [{ field: 'created_by', from: 'others', to: 'muster' }, ...imageChanges(resource, seen)];
     return { action: 'update', changes, diff: null, ...awaited(resource, seen) };
@@ -73,11 +77,17 @@ export function diffContainer(
   return { action, changes, diff: null, ...(isDrift ? {} : awaited(resource, seen)) };
 }
 
-/** Podman starts containers at boot whose policy it cannot change. */
-function expectKept(resource: Declared, current: SeenContainer): void {
+/** @throws HostFailure if a container of others cannot be kept */
+function expectKept(resource: Declared, current: SeenContainer, { kept }: SeenContainers): void {
+  const { name } = resource.body;
+  if (kept !== null)
+    throw new HostFailure(
+      `Muster did not create the container ${name}, and already keeps an earlier one as ${namesOf(name).kept}: remove or rename one of them`,
+    );
+  // Podman starts containers at boot whose policy it cannot change.
   if (engineOf(resource) === 'podman' && current.restart === 'always')
     throw new HostFailure(
-      `the container ${resource.body.name} starts at every boot, so the agent cannot keep it stopped: remove or rename it`,
+      `the container ${name} starts at every boot, so the agent cannot keep it stopped: remove or rename it`,
     );
 }
 
@@ -161,25 +171,24 @@ function stateChange({ body }: Declared, current: SeenContainer | null): FieldCh
   return isAsDeclared ? null : { field: 'state', from: current.status, to };
 }
 
-/** Whether the agent may remove the container that has the name now. */
-const mayRemove = ({ body }: Declared, current: SeenContainer): boolean =>
-  current.isOurs || body.ensure === 'absent' || body.force === true;
-
 export function diffContainerRemoval(resource: Declared, before: ContainerBefore, seen: SeenContainers): Difference {
-  const { current, kept, missing } = seen;
+  const { current, missing } = seen;
   const { name } = resource.body;
-  if (missing !== null) return nothing('its engine does not exist anymore, so nothing is left to restore');
   if (before.was === 'ours') return nothing('the former container was replaced, so the current one stays');
+  if (missing !== null) {
+    if (before.was === 'absent' && isAbsent(resource)) return nothing('already removed');
+    throw new HostFailure(`the container ${name} can be neither removed nor restored: ${missing.message}`);
+  }
   const leftovers = leftoverChanges(seen);
   if (before.was !== 'absent' && current?.id === before.was.id) {
     // The agent was killed while it restored the container.
-    const state = before.was.running && !isRunning(current);
+    const state = before.was.running && !isUp(current);
     const changes = [...(state ? [{ field: 'state', from: current.status, to: 'running' }] : []), ...leftovers];
     return changes.length === 0
       ? nothing('already in its original state')
       : { action: 'remove', changes, diff: null, message: 'restores the earlier container' };
   }
-  if (before.was === 'absent' || kept === null) {
+  if (earlierOf(before, seen) === null) {
     const note = before.was === 'absent' ? undefined : 'the earlier container does not exist anymore';
     const removes = current?.isOurs === true;
     const changes = [...(removes ? [{ field: 'ensure', from: 'present', to: 'absent' }] : []), ...leftovers];
@@ -187,7 +196,7 @@ export function diffContainerRemoval(resource: Declared, before: ContainerBefore
       return nothing(current === null ? 'already removed' : 'another container has its name now, and stays');
     return { action: 'remove', changes, diff: null, ...(note === undefined ? {} : { message: note }) };
   }
-  if (current !== null && !mayRemove(resource, current))
+  if (current?.isOurs === false)
     throw new HostFailure(
       `Muster did not create the container ${name}, so the earlier one cannot get its name back: remove or rename it`,
     );
@@ -198,3 +207,7 @@ export function diffContainerRemoval(resource: Declared, before: ContainerBefore
     message: 'restores the earlier container',
   };
 }
+
+/** Returns the kept container if it is the one that the agent displaced. */
+export const earlierOf = ({ was }: ContainerBefore, { kept }: SeenContainers): SeenContainer | null =>
+  typeof was === 'object' && kept?.id === was.id ? kept : null;

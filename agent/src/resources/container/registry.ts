@@ -99,16 +99,34 @@ export async function registryImage(resource: Declared, machine: Machine): Promi
   if ('config' in first) return first.config;
   const { members } = first;
   const architecture = architectures[process.arch] ?? process.arch;
-  const member = members.find((one) => one.os === 'linux' && one.architecture === architecture);
-  if (member === undefined) throw new HostFailure(`${image} has no image for ${architecture}`);
+  const armVersion = Number((process.config.variables as { arm_version?: unknown }).arm_version ?? 7);
+  const member = memberFor(members, architecture, armVersion);
+  if (member === null) throw new HostFailure(`${image} has no image for ${architecture}`);
   const repository = (image ?? '').replace(/(:[^/:]*|@[^@]*)$/, '');
   const second = await ask(`${repository}@${member.digest}`);
   if (!('config' in second)) throw new HostFailure(`${image} is a list of lists of images`);
   return second.config;
 }
 
+interface Member {
+  digest: string;
+  os: string;
+  architecture: string;
+  /** Such as `v7`; empty if there is none. */
+  variant: string;
+}
+
 interface Members {
-  members: { digest: string; os: string; architecture: string }[];
+  members: Member[];
+}
+
+/** Returns the image for this machine. An ARM machine also runs images of earlier versions, of which it gets the latest. */
+export function memberFor(members: readonly Member[], architecture: string, armVersion: number): Member | null {
+  const suitable = members.filter((one) => one.os === 'linux' && one.architecture === architecture);
+  if (architecture !== 'arm') return suitable[0] ?? null;
+  const versionOf = ({ variant }: Member) => (variant === '' ? 0 : Number(variant.slice(1)));
+  const runs = suitable.filter((one) => versionOf(one) <= armVersion);
+  return runs.sort((one, other) => versionOf(other) - versionOf(one))[0] ?? null;
 }
 
 /** Parses a manifest, which the registry can choose freely. */
@@ -127,9 +145,16 @@ export function manifestOf(text: string, reference: string): { config: string } 
   if (!Array.isArray(manifests)) throw fault;
   return {
     members: manifests.flatMap(
-      (one: { digest?: unknown; platform?: { os?: unknown; architecture?: unknown } } | null) =>
+      (one: { digest?: unknown; platform?: Record<'os' | 'architecture' | 'variant', unknown> } | null) =>
         isDigest(one?.digest)
-          ? [{ digest: one.digest, os: String(one.platform?.os), architecture: String(one.platform?.architecture) }]
+          ? [
+              {
+                digest: one.digest,
+                os: String(one.platform?.os),
+                architecture: String(one.platform?.architecture),
+                variant: String(one.platform?.variant ?? ''),
+              },
+            ]
           : [],
     ),
   };

@@ -6,11 +6,12 @@ import {
   type NoEngine,
 } from '../../host/containers/engine.ts';
 import {
+  containersByName,
   type InspectedContainer,
-  inspectedContainer,
   inspectedImage,
   inspectedName,
 } from '../../host/containers/inspected.ts';
+import { HostFailure } from '../../host/failure.ts';
 import type { Circumstances, Database, Machine } from '../provider/provider.ts';
 import {
   type Declared,
@@ -51,6 +52,8 @@ export interface SeenContainers {
   fresh: SeenContainer | null;
   old: SeenContainer | null;
   kept: SeenContainer | null;
+  /** Names that the agent needs and that containers have that it did not create. */
+  taken: string[];
   /** Id of the declared image on this machine. */
   image: string | null;
   /** Id of the declared image in the registry; null if it was not asked. */
@@ -64,7 +67,7 @@ export interface SeenContainers {
 
 /** The objects of an engine that resources name. */
 interface Inventory {
-  containers: ReadonlyMap<string, InspectedContainer>;
+  containers: ReadonlyMap<string, InspectedContainer | HostFailure>;
   /** Ids by reference. */
   images: ReadonlyMap<string, string>;
   networks: ReadonlySet<string>;
@@ -80,12 +83,10 @@ const inventoryOf = (engine: Engine): Database<Inventory> => ({
     const present = resources.filter((resource) => !isAbsent(resource));
     const inspect = (type: Parameters<typeof inspectObjects>[1], names: readonly string[]) =>
       inspectObjects(engine, type, [...new Set(names)], machine);
-    const containers = (
-      await inspect(
-        'container',
-        resources.flatMap(({ body }) => Object.values(namesOf(body.name))),
-      )
-    ).map(inspectedContainer);
+    const containers = await inspect(
+      'container',
+      resources.flatMap(({ body }) => Object.values(namesOf(body.name))),
+    );
     const images = (
       await inspect(
         'image',
@@ -100,7 +101,7 @@ const inventoryOf = (engine: Engine): Database<Inventory> => ({
       return new Set(found.map(inspectedName).filter((name) => name !== null));
     };
     return {
-      containers: new Map(containers.map((container) => [container.name, container])),
+      containers: containersByName(containers),
       images: new Map(images.flatMap(({ id, names: references }) => references.map((name) => [name, id]))),
       networks: await names('network', namedNetworks),
       volumes: await names('volume', (body) => (body.remove_volumes === true ? namedVolumes(body) : [])),
@@ -122,7 +123,7 @@ const spellings = (reference: string): string[] => [
 
 const nothingSeen = {
   ...{ current: null, fresh: null, old: null, kept: null, image: null, remoteImage: null },
-  ...{ isSkopeoMissing: false, missingNetworks: [], volumes: [] },
+  ...{ isSkopeoMissing: false, missingNetworks: [], volumes: [], taken: [] },
 };
 
 export async function look(
@@ -143,7 +144,11 @@ export async function look(
     return { ...nothingSeen, missing: { kind: 'units', message: error.message } };
   }
   const names = namesOf(body.name);
-  const seen = (name: string) => seenContainer(resource, inventory.containers.get(name));
+  const seen = (name: string) => {
+    const found = inventory.containers.get(name);
+    if (found instanceof HostFailure) throw found;
+    return seenContainer(resource, found);
+  };
   const own = (name: string) => {
     const found = seen(name);
     return found?.isOurs === true ? found : null;
@@ -152,6 +157,7 @@ export async function look(
   const asks = body.pull === 'always' && !isAbsent(resource) && (purpose === 'plan' || purpose === 'apply');
   return {
     missing: null,
+    taken: [names.fresh, names.old].filter((name) => seen(name)?.isOurs === false),
     ...{ current: seen(names.current), fresh: own(names.fresh), old: own(names.old), kept: seen(names.kept) },
     image,
     remoteImage: asks && !isSkopeoMissing() ? await registryImage(resource, machine) : null,
@@ -174,9 +180,12 @@ export function seenContainer({ body }: Declared, found: InspectedContainer | un
   };
 }
 
-export const isRunning = ({ status }: Pick<SeenContainer, 'status'>): boolean =>
-  status === 'running' || status === 'restarting';
+export const isRunning = ({ status }: Pick<SeenContainer, 'status'>): boolean => status === 'running';
+
+/** Whether it runs, or the engine starts it again. */
+export const isUp = (container: Pick<SeenContainer, 'status'>): boolean =>
+  isRunning(container) || container.status === 'restarting';
 
 /** Whether stopping it changes anything. */
 export const isActive = (container: Pick<SeenContainer, 'status'>): boolean =>
-  isRunning(container) || container.status === 'paused';
+  isUp(container) || container.status === 'paused' || container.status === 'stopping';
