@@ -255,7 +255,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     expect((await listAudit(two.context, { event_type: 'system.restored' })).events).toHaveLength(1);
   });
 
-  test('stops waiting for the repair of a restored database when the process is told to stop', async () => {
+  test('stops waiting for the repair of a restored database when the process must stop', async () => {
     const { one, two } = await open();
     const value = JSON.stringify({ id: 'backup', created_at: '2026-01-01T00:00:00Z' });
     await one.db.write({ name: 'test/restored', statements: [statement(putSetting, { key: restoredKey, value })] });

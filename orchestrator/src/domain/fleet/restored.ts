@@ -30,7 +30,7 @@ const reason = 'the orchestrator was restored from a backup, so the outcome is u
  * Repairs the database if it was restored, or waits until another process has done so. Call this before agents are
  * admitted.
  * @param lease the maintenance lease
- * @param pause waits between two attempts to acquire the lease. Rejects if the process is told to stop, which ends the wait
+ * @param pause waits between two attempts to acquire the lease. Rejects if the process must stop, which ends the wait
  * @returns the restored backup if this process repaired the database; otherwise, null
  */
 export async function repairRestored(

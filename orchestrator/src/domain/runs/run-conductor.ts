@@ -100,11 +100,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
 
   const unsubscribe = context.bus.subscribe((hint) => {
     if (hint.type === 'operation_ended' && hint.run_id !== null) {
-      const state = states.get(hint.run_id);
-      if (state) {
-        state.track.ended(hint.node_id, hint.operation_id, hint.status);
-        state.moved = true;
-      }
+      states.operationEnded(hint.run_id, hint);
       queue.advanceLater(hint.run_id);
     } else if (hint.type === 'run_changed') {
       states.changed(hint.run_id);
@@ -141,11 +137,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
         await queue.exclusively(run_id, () => whileHeld(run_id, () => lookAfter(run_id).catch(ignoreFinished)));
       }
     },
-    async handOver() {
-      await shards
-        .settle()
-        .catch((error: unknown) => log.warn({ err: error }, 'failed to pass on runs to other processes'));
-    },
+    handOver: () => shards.handOver(),
     async stop() {
       unsubscribe();
       await queue.stop();

@@ -50,6 +50,13 @@ export class RunShards {
     await this.#leases.release(misplaced);
   }
 
+  /** Passes the shards on before this process stops. Never rejects: processes also take the shards of a closed one. */
+  async handOver(): Promise<void> {
+    await this.settle().catch((error: unknown) =>
+      this.#context.log.warn({ err: error }, 'failed to pass on runs to other processes'),
+    );
+  }
+
   /**
    * Releases all shards. Never rejects: if the database is unavailable, the leases end with this process, and stopping
    * must succeed.

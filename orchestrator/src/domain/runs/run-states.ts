@@ -1,3 +1,4 @@
+import type { Hint } from '../../bus/bus.ts';
 import { runBasis, runById, trackedResults } from '../../store/queries/runs.ts';
 import type { Placement } from '../replicas/placement.ts';
 import { type Context, seconds } from '../shared/context.ts';
@@ -69,8 +70,12 @@ export class RunStates {
     this.#changed.add(runId);
   }
 
-  get(runId: string): RunState | undefined {
-    return this.#states.get(runId);
+  /** Records the end of an operation of a run, if the run's state is in memory. */
+  operationEnded(runId: string, { node_id, operation_id, status }: Extract<Hint, { type: 'operation_ended' }>): void {
+    const state = this.#states.get(runId);
+    if (state === undefined) return;
+    state.track.ended(node_id, operation_id, status);
+    state.moved = true;
   }
 
   /**
