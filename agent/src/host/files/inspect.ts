@@ -302,6 +302,7 @@ export function listDirectory(walk: PathWalk, path: string, limit: number): stri
 export interface ListedEntry extends Ownership {
   name: string;
   type: 'file' | 'directory' | 'other';
+  device: number;
 }
 
 /**
@@ -323,9 +324,9 @@ export function statusesIn(
       const entries = names.flatMap((name): ListedEntry[] => {
         const stats = lstatSync(directory.child(name), { throwIfNoEntry: false });
         if (stats === undefined) return [];
-        const { uid, gid, mode } = stats;
+        const { uid, gid, mode, dev: device } = stats;
         const type = stats.isDirectory() ? 'directory' : stats.isFile() ? 'file' : 'other';
-        return [{ name, type, uid, gid, mode: mode & 0o7777 }];
+        return [{ name, type, device, uid, gid, mode: mode & 0o7777 }];
       });
       return { device: lstatSync(`${directory.self}/.`).dev, entries };
     } finally {

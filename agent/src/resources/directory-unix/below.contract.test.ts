@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -85,6 +86,28 @@ describe('a directory with everything below', () => {
     symlinkSync(at('outside/f'), at('d/file-link'));
     await apply(tree({ ...own, mode: '0700', file_mode: '0600' }));
     expect([stateOf('outside'), stateOf('outside/f')]).toEqual(['0:0 755', '0:0 644']);
+  });
+
+  test('leaves what is mounted below: a file system, a directory, and a file', () => {
+    layDirectory('d');
+    layDirectory('outside');
+    for (const name of ['d/other system', 'd/directory', 'd/same']) layDirectory(name);
+    for (const name of ['outside/f', 'f', 'd/file', 'd/same/f']) lay(name);
+    const mounts = `mount -t tmpfs tmpfs "$1/d/other system" && touch "$1/d/other system/f" &&
+      mount --bind "$1/outside" "$1/d/directory" && mount --bind "$1/f" "$1/d/file" && shift && exec "$@"`;
+    const program = `
+      import { entriesBelow } from '${import.meta.dirname}/below.ts';
+      import { readAccounts } from '${import.meta.dirname}/../../host/accounts/accounts.ts';
+      import { PathWalk } from '${import.meta.dirname}/../../host/files/path-walk.ts';
+      const machine = {
+        ...{ walk: new PathWalk(), accounts: readAccounts(), warn() {} },
+        ...{ manages: () => false, declaredDirectory: () => false, resourcesOf: () => [] },
+      };
+      const below = entriesBelow(${JSON.stringify(tree(own))}, machine);
+      console.log(JSON.stringify(below.map(({ path }) => path)));`;
+    const node = [process.execPath, '--input-type=module', '-e', program];
+    const listed = execFileSync('unshare', ['-m', 'sh', '-c', mounts, 'sh', h.root, ...node], { encoding: 'utf8' });
+    expect(JSON.parse(listed)).toEqual([at('d/same'), at('d/same/f')]);
   });
 
   test('clears set-ID bits of files that change their owner', async () => {

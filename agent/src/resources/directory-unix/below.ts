@@ -3,6 +3,7 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
 import { type Inspected, inodeOf, inspect, statusesIn } from '../../host/files/inspect.ts';
+import { readMountPoints } from '../../host/files/mount-points.ts';
 import { agentName } from '../../host/trees/tree-names.ts';
 import { applyFile, rememberFile } from '../file-unix/apply.ts';
 import { diffFile } from '../file-unix/diff.ts';
@@ -107,6 +108,7 @@ export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[]
   // The accounts may be created by an earlier resource, after which the directory is observed again.
   if (wanted.wantedUid === null || wanted.wantedGid === null) return [];
   const foreign = ownTrees(root, machine);
+  const mounted = readMountPoints();
   const entries: BelowEntry[] = [];
   let visited = 0;
   const visit = (directory: string, depth: number, device: number | null): void => {
@@ -114,12 +116,14 @@ export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[]
     const listed = statusesIn(machine.walk, directory, maxEntries - visited);
     if (listed === null) throw new HostFailure(`${root} has more than ${maxEntries} entries`);
     visited += listed.entries.length;
-    // In an overlay, only directories have the device number of the file system.
+    // Mounted since the directory was compared.
     if (device !== null && listed.device !== device) return;
     for (const { name, type, ...standing } of listed.entries) {
       const path = `${directory}/${name}`;
-      if (agentName.test(name) || foreign.has(path)) continue;
+      if (agentName.test(name) || foreign.has(path) || mounted.has(path)) continue;
       if (type === 'directory') {
+        // In an overlay, only directories have the device number of the file system.
+        if (standing.device !== listed.device) continue;
         if (!machine.declaredDirectory(path)) addDirectory(path, of.directory, machine, entries);
         visit(path, depth + 1, listed.device);
       } else if (type === 'file' && !machine.manages(path) && differs(standing, of.file, wanted))
