@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   unlinkSync,
@@ -215,4 +216,23 @@ describe('the removal of a directory with everything below', () => {
     expect((await apply()).finished.status).toBe('succeeded');
     expect([stateOf('d'), stateOf('d/renamed')]).toEqual(['0:0 755', `${user}:${user} 644`]);
   });
+
+  test('has no records of removed entries, and counts changes that exceed the number of records', async () => {
+    layDirectory('d');
+    const fill = (prefix: string, count: number): void => {
+      for (let i = 0; i < count; i++) writeFileSync(at(`d/${prefix}${i}`), '');
+    };
+    const counted = async () => (await run('plan')).results[0]?.message;
+    const grouped = tree({ group: String(user) });
+    fill('a', 4999);
+    await apply(grouped);
+    rmSync(at('d'), { recursive: true });
+    layDirectory('d');
+    fill('b', 4999);
+    expect((await apply(grouped)).finished.status).toBe('succeeded');
+    expect(await counted()).not.toContain('not restored');
+    fill('c', 3);
+    expect((await apply(grouped)).finished.status).toBe('succeeded');
+    expect(await counted()).toContain('2 changes below are not restored');
+  }, 60_000);
 });

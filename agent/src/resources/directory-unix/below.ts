@@ -1,6 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { HostFailure } from '../../host/failure.ts';
+import { HostFailure, NotADirectory } from '../../host/failure.ts';
 import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
 import { type Inspected, inodeOf, inspect, statusesIn } from '../../host/files/inspect.ts';
 import { readMountPoints } from '../../host/files/mount-points.ts';
@@ -31,19 +31,26 @@ import { isSystemDirectory } from './purge.ts';
  */
 
 type Declared = ResolvedResource<'directory-unix'>;
+type FoundFile = Extract<Inspected, { type: 'file' }>;
 type FoundDirectory = Extract<Inspected, { type: 'directory' }>;
 
 /** An entry that differs from the declaration. Directories come before their entries. */
 export type BelowEntry = { path: string; fields: OwnershipFields; changes: FieldChange[] } & (
-  | { is: 'file'; seen: SeenFile }
+  | { is: 'file'; seen: SeenFile & { found: FoundFile } }
   | { is: 'directory'; found: FoundDirectory; ownership: SeenOwnership }
 );
 
 /** The first recorded state of a changed entry. */
 export type BelowBefore = { path: string } & (
-  | { is: 'file'; before: FileBefore }
+  | { is: 'file'; inode: string; before: FileBefore }
   | { is: 'directory'; inode: string; before: OwnershipBefore }
 );
+
+export interface RememberedEntries {
+  below?: BelowBefore[];
+  /** Number of changes whose former state is not recorded, because there were too many. */
+  unrecorded?: number;
+}
 
 export interface RestorableEntries {
   paths: string[];
@@ -172,7 +179,7 @@ function addFile(path: string, fields: OwnershipFields, machine: Machine, entrie
   const seen = look(asFile(path, fields), machine, false, []) as SeenFile;
   if (seen.found.type !== 'file') return;
   const { changes } = diffFile(asFile(path, fields), seen, { purpose: 'drift' });
-  if (changes.length > 0) entries.push({ path, fields, changes, is: 'file', seen });
+  if (changes.length > 0) entries.push({ path, fields, changes, is: 'file', seen: { ...seen, found: seen.found } });
 }
 
 /**
@@ -208,41 +215,60 @@ function refuseExposure(entry: BelowEntry): void {
   if (exposes(entry.found, target, 'directory')) throw exposure(path, entry.ownership.ownerName, target);
 }
 
-/** Records the first state of each entry. @throws HostFailure if a file cannot be read */
+/**
+ * Records the first state of each entry, of at most `maxChanges`. Drops the records of entries that no longer exist,
+ * such as rotated logs.
+ * @throws HostFailure if a file cannot be read
+ */
 export async function rememberBelow(
   entries: readonly BelowEntry[],
-  earlier: readonly BelowBefore[],
+  earlier: RememberedEntries,
   machine: Machine,
-): Promise<BelowBefore[]> {
-  const records = new Map(earlier.map((record) => [record.path, record]));
+): Promise<RememberedEntries> {
+  const kept = (earlier.below ?? []).filter((record) => isStillThere(record, machine));
+  const records = new Map(kept.map((record) => [record.path, record]));
+  let { unrecorded = 0 } = earlier;
   for (const entry of entries) {
-    const { path, fields, changes } = entry;
-    const known = records.get(path);
-    const changing = new Set(changes.map(({ field }) => field));
-    if (entry.is === 'file') {
-      const before = known?.is === 'file' ? known.before : null;
-      const difference = { action: 'update', changes, diff: null } as const;
-      const record = await rememberFile(asFile(path, fields), entry.seen, { ...difference, changes }, before, machine);
-      records.set(path, { path, is: 'file', before: record });
-      continue;
-    }
-    const { found, ownership } = entry;
-    const inode = inodeOf(found);
-    // Another directory at the path has no earlier state.
-    const isSame = known?.is === 'directory' && known.inode === inode;
-    const { uid, gid, mode } = found;
-    const names = { ownerName: ownership.ownerName ?? String(uid), groupName: ownership.groupName ?? String(gid) };
-    const before = isSame ? known.before : { uid, gid, mode, ...names, touched: [] };
-    records.set(path, {
-      path,
-      is: 'directory',
-      inode,
-      before: touchOwnership(before, changing, false, found, ownership),
-    });
+    const inode = inodeOf(entry.is === 'file' ? entry.seen.found : entry.found);
+    const known = records.get(entry.path);
+    // Another file or directory at the path has no earlier state.
+    const same = known?.is === entry.is && known.inode === inode ? known : null;
+    if (known === undefined && records.size >= maxChanges) unrecorded++;
+    else records.set(entry.path, await recordOf(entry, same, inode, machine));
   }
-  if (records.size > maxChanges)
-    throw new HostFailure(`the agent records the former state of at most ${maxChanges} entries: change some by hand`);
-  return [...records.values()];
+  return { below: [...records.values()], ...(unrecorded === 0 ? {} : { unrecorded }) };
+}
+
+async function recordOf(
+  entry: BelowEntry,
+  known: BelowBefore | null,
+  inode: string,
+  machine: Machine,
+): Promise<BelowBefore> {
+  const { path, fields, changes } = entry;
+  if (entry.is === 'file') {
+    const before = known?.is === 'file' ? known.before : null;
+    const difference = { action: 'update', changes: [...changes], diff: null } as const;
+    const record = await rememberFile(asFile(path, fields), entry.seen, difference, before, machine);
+    return { path, is: 'file', inode, before: record };
+  }
+  const { found, ownership } = entry;
+  const { uid, gid, mode } = found;
+  const names = { ownerName: ownership.ownerName ?? String(uid), groupName: ownership.groupName ?? String(gid) };
+  const before = known?.is === 'directory' ? known.before : { uid, gid, mode, ...names, touched: [] };
+  const changing = new Set(changes.map(({ field }) => field));
+  return { path, is: 'directory', inode, before: touchOwnership(before, changing, false, found, ownership) };
+}
+
+function isStillThere({ path, is, inode }: BelowBefore, machine: Machine): boolean {
+  try {
+    const found = inspect(machine.walk, path, false);
+    return found.type === is && inodeOf(found) === inode;
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    // A file with a second name still exists; a path that leads through a file or a user's link does not.
+    return !(error instanceof NotADirectory);
+  }
 }
 
 /**
