@@ -162,7 +162,12 @@ export async function withFile<T>(
   action: (fd: number) => Promise<T>,
 ): Promise<T> {
   const result = walk.within(path, 'null', async (parent, name) => {
-    const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    let fd: number;
+    try {
+      fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    } catch (error) {
+      throw hostFailure(error, `read ${path}`);
+    }
     try {
       // Checks the open file, because the path may already lead to a different one.
       if (seen.type !== 'file' || stampOf(fstatSync(fd)) !== seen.stamp)

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   linkSync,
@@ -13,14 +14,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { directory, file, operation } from '../../converge/test/desired.ts';
 import { useAgent } from '../../converge/test/harness.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 import { readAccounts } from '../../host/accounts/accounts.ts';
 import { PathWalk } from '../../host/files/path-walk.ts';
 import type { Machine } from '../provider/provider.ts';
-import { entriesBelow, setBelow } from './below.ts';
+import { entriesBelow, rememberBelow, setBelow } from './below.ts';
+import { directoryUnix } from './directory-unix.ts';
 
 type Declared = ResolvedResource<'directory-unix'>;
 
@@ -166,31 +168,84 @@ describe('trees that a user can change', () => {
     expect(stateOf('passwd')).toBe('0:0 644');
   });
 
-  test('changes the innermost entries first, and none that was replaced since it was observed', async () => {
-    layDirectory('d', user);
-    layDirectory('d/sub', user);
-    lay('d/sub/f', other);
-    const walk = new PathWalk();
+  /** A machine without an engine, so that the tree can change between the steps of an apply. */
+  const bareMachine = (warnings: string[] = []) => {
     const machine = {
-      ...{ walk, accounts: readAccounts(), changedDirectory() {}, warn() {} },
+      ...{ walk: new PathWalk(), accounts: readAccounts(), changedDirectory() {} },
       ...{ manages: () => false, declaredDirectory: () => false, resourcesOf: () => [] },
       ...{ freshDirectories: new Set(), ourDirectories: new Set() },
-    } as unknown as Machine;
+      warn: (message: string) => warnings.push(message),
+    };
+    onTestFinished(() => machine.walk.close());
+    return machine as unknown as Machine;
+  };
+
+  test('changes the innermost entries first, and the directory itself last', async () => {
+    layDirectory('d');
+    layDirectory('d/sub');
+    for (const name of ['d/sub/f', 'd/f']) lay(name);
+    const declared = tree(own) as Declared;
+    const changed: string[] = [];
+    const names = ['d', 'd/sub', 'd/sub/f', 'd/f'];
+    // Each change opens its parent directory.
+    const note = () =>
+      changed.push(...names.filter((name) => statSync(at(name)).uid === user && !changed.includes(name)));
+    class NotedWalk extends PathWalk {
+      override open(path: string, missing: 'make' | 'null') {
+        note();
+        return super.open(path, missing as 'null') as never;
+      }
+    }
+    const walk = new NotedWalk();
+    onTestFinished(() => walk.close());
+    const machine = { ...bareMachine(), walk, declared: () => false } as Machine;
+    const seen = await directoryUnix.observe(declared, {} as never, machine);
+    await directoryUnix.apply(declared, seen, {} as never, machine);
+    note();
+    expect(changed).toEqual(['d/sub/f', 'd/sub', 'd/f', 'd']);
+  });
+
+  test('leaves entries that were replaced since they were observed, and changes the others', async () => {
+    layDirectory('d', user);
+    layDirectory('d/sub', user);
+    for (const name of ['d/sub/f', 'd/gone', 'd/kept']) lay(name, other);
+    const warnings: string[] = [];
+    const machine = bareMachine(warnings);
+    const { walk } = machine;
     const below = entriesBelow(tree({ owner: String(user), mode: '0700' }) as Declared, machine);
-    expect(below.map(({ path }) => path)).toEqual([at('d/sub'), at('d/sub/f')]);
+    expect(below.map(({ path }) => path)).toEqual(['d/gone', 'd/kept', 'd/sub', 'd/sub/f'].map(at));
     walk.forget();
     renameSync(at('d/sub'), at('d/moved'));
     symlinkSync(h.root, at('d/sub'));
     lay('f', other);
-    await expect(setBelow(below, machine)).rejects.toThrow('it is not followed');
+    unlinkSync(at('d/gone'));
+    expect(await setBelow(below, machine)).toBe(2);
+    expect(warnings.join()).toContain('it is not followed');
+    expect(stateOf('d/kept')).toBe(`${user}:${other} 644`);
     unlinkSync(at('d/sub'));
     layDirectory('d/sub', user);
     lay('d/sub/f', other);
     walk.forget();
-    await expect(setBelow(below, machine)).rejects.toThrow('was replaced during the apply');
+    expect(await setBelow(below, machine)).toBe(3);
     expect(stateOf('d/sub')).toBe(`${user}:${user} 755`);
-    walk.close();
     expect([stateOf('f'), stateOf('d/moved/f'), stateOf('d/sub/f')]).toEqual(Array(3).fill(`${other}:${other} 644`));
+  });
+
+  test('records files that change or vanish before they are read, without a hash', async () => {
+    layDirectory('d');
+    for (const name of ['d/log', 'd/gone', 'd/same']) lay(name);
+    const warnings: string[] = [];
+    const machine = bareMachine(warnings);
+    const below = entriesBelow(tree(own) as Declared, machine);
+    appendFileSync(at('d/log'), 'more\n');
+    unlinkSync(at('d/gone'));
+    const { below: records = [] } = await rememberBelow(below, {}, machine);
+    expect(warnings).toEqual([expect.stringContaining('2 files changed while they were read')]);
+    expect(records.map((each) => (each.is === 'file' && each.before.was === 'file' ? each.before.states : null))).toEqual(
+      [[], [], [expect.objectContaining({ size: 7 })]],
+    );
+    expect(await setBelow(below, machine)).toBe(0);
+    expect([stateOf('d/log'), stateOf('d/same')]).toEqual(Array(2).fill(`${user}:${user} 644`));
   });
 });
 

@@ -2,7 +2,7 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure, NotADirectory } from '../../host/failure.ts';
 import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
-import { type Inspected, inodeOf, inspect, statusesIn } from '../../host/files/inspect.ts';
+import { hashLarge, type Inspected, inodeOf, inspect, statusesIn } from '../../host/files/inspect.ts';
 import { readMountPoints } from '../../host/files/mount-points.ts';
 import { agentName } from '../../host/trees/tree-names.ts';
 import { applyFile, rememberFile } from '../file-unix/apply.ts';
@@ -21,7 +21,7 @@ import {
   targetOwnership,
   touchOwnership,
 } from '../provider/ownership.ts';
-import type { Circumstances, Machine } from '../provider/provider.ts';
+import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
 import { createdMode, make, object } from './place.ts';
 import { isSystemDirectory } from './purge.ts';
 
@@ -46,11 +46,11 @@ export type BelowBefore = { path: string } & (
   | { is: 'directory'; inode: string; before: OwnershipBefore }
 );
 
-export interface RememberedEntries {
+export type RememberedEntries = {
   below?: BelowBefore[];
   /** Number of changes whose former state is not recorded, because there were too many. */
   unrecorded?: number;
-}
+};
 
 export interface RestorableEntries {
   paths: string[];
@@ -62,6 +62,8 @@ export interface RestorableEntries {
 const maxEntries = 100_000;
 /** Maximum number of entries to change, because the journal holds the former state of each. */
 const maxChanges = 5_000;
+/** Maximum total size of the files to hash, in bytes. */
+const maxHashed = 1024 * 1024 * 1024;
 /** Maximum depth below the directory, because the path to each entry is opened one component at a time. */
 const maxDepth = 64;
 const maxShown = 200;
@@ -89,6 +91,10 @@ const fileFields = ({ owner, group, file_mode }: ResourceBodies['directory-unix'
     ...(group == null ? {} : { group }),
     ...(file_mode == null ? {} : { mode: file_mode }),
   });
+
+const updateOf = (changes: readonly FieldChange[]): Difference => ({
+  ...{ action: 'update', changes: [...changes], diff: null },
+});
 
 /** Returns an entry as a separate resource, so that it is changed and restored like a declared file. */
 const asFile = (path: string, fields: OwnershipFields): ResolvedResource<'file-unix'> => ({
@@ -218,7 +224,6 @@ function refuseExposure(entry: BelowEntry): void {
 /**
  * Records the first state of each entry, of at most `maxChanges`. Drops the records of entries that no longer exist,
  * such as rotated logs.
- * @throws HostFailure if a file cannot be read
  */
 export async function rememberBelow(
   entries: readonly BelowEntry[],
@@ -228,14 +233,30 @@ export async function rememberBelow(
   const kept = (earlier.below ?? []).filter((record) => isStillThere(record, machine));
   const records = new Map(kept.map((record) => [record.path, record]));
   let { unrecorded = 0 } = earlier;
+  let unhashed = 0;
+  let bytes = 0;
+  // Programs may append to files, such as logs, at any time. A record without a hash does not restore the owner.
+  const hashFile: typeof hashLarge = async (walk, path, seen, size) => {
+    let sha256: string | null = null;
+    try {
+      if (bytes + size <= maxHashed) sha256 = await hashLarge(walk, path, seen, size);
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+    }
+    if (sha256 === null) unhashed++;
+    else bytes += size;
+    return sha256;
+  };
   for (const entry of entries) {
     const inode = inodeOf(entry.is === 'file' ? entry.seen.found : entry.found);
     const known = records.get(entry.path);
     // Another file or directory at the path has no earlier state.
     const same = known?.is === entry.is && known.inode === inode ? known : null;
     if (known === undefined && records.size >= maxChanges) unrecorded++;
-    else records.set(entry.path, await recordOf(entry, same, inode, machine));
+    else records.set(entry.path, await recordOf(entry, same, inode, machine, hashFile));
   }
+  if (unhashed > 0)
+    machine.warn(`${unhashed} files changed while they were read, or are too large: their owner will not be restored`);
   return { below: [...records.values()], ...(unrecorded === 0 ? {} : { unrecorded }) };
 }
 
@@ -244,12 +265,12 @@ async function recordOf(
   known: BelowBefore | null,
   inode: string,
   machine: Machine,
+  hashFile: typeof hashLarge,
 ): Promise<BelowBefore> {
   const { path, fields, changes } = entry;
   if (entry.is === 'file') {
     const before = known?.is === 'file' ? known.before : null;
-    const difference = { action: 'update', changes: [...changes], diff: null } as const;
-    const record = await rememberFile(asFile(path, fields), entry.seen, difference, before, machine);
+    const record = await rememberFile(asFile(path, fields), entry.seen, updateOf(changes), before, machine, hashFile);
     return { path, is: 'file', inode, before: record };
   }
   const { found, ownership } = entry;
@@ -273,20 +294,41 @@ function isStillThere({ path, is, inode }: BelowBefore, machine: Machine): boole
 
 /**
  * Changes the entries, from the innermost to the outermost, so that no user who becomes the owner of a directory can
- * rename entries that are changed later.
- * @throws HostFailure if an entry was replaced since it was observed
+ * rename entries that are changed later. Leaves entries that were replaced since they were observed.
+ * @returns the number of these entries
  */
-export async function setBelow(entries: readonly BelowEntry[], machine: Machine): Promise<void> {
+export async function setBelow(entries: readonly BelowEntry[], machine: Machine): Promise<number> {
+  let left = 0;
   for (const entry of [...entries].reverse()) {
-    const { path, fields } = entry;
-    if (entry.is === 'file') {
-      if (inspect(machine.walk, path, false).type === 'absent') continue;
-      const difference = { action: 'update', changes: entry.changes, diff: null } as const;
-      await applyFile(asFile(path, fields), entry.seen, { ...difference, changes: [...entry.changes] }, machine);
-      continue;
+    try {
+      await setEntry(entry, machine);
+    } catch (error) {
+      // Users could otherwise prevent every change of the others.
+      if (!(error instanceof HostFailure) || isAsObserved(entry, machine)) throw error;
+      machine.warn(`${entry.path} is not changed: ${error.message}`);
+      left++;
     }
-    if (inspect(machine.walk, path, false).type === 'absent') continue;
-    await make(path, entry.found, targetOwnership(fields, entry.found, entry.ownership, object, createdMode), machine);
+  }
+  return left;
+}
+
+async function setEntry(entry: BelowEntry, machine: Machine): Promise<void> {
+  const { path, fields } = entry;
+  if (inspect(machine.walk, path, false).type === 'absent') return;
+  if (entry.is === 'file')
+    return void (await applyFile(asFile(path, fields), entry.seen, updateOf(entry.changes), machine));
+  await make(path, entry.found, targetOwnership(fields, entry.found, entry.ownership, object, createdMode), machine);
+}
+
+function isAsObserved(entry: BelowEntry, machine: Machine): boolean {
+  const seen = entry.is === 'file' ? entry.seen.found : entry.found;
+  try {
+    const now = inspect(machine.walk, entry.path, false);
+    if (now.type !== seen.type || inodeOf(now) !== inodeOf(seen)) return false;
+    return now.uid === seen.uid && now.gid === seen.gid && now.mode === seen.mode;
+  } catch (error) {
+    if (error instanceof HostFailure) return false;
+    throw error;
   }
 }
 

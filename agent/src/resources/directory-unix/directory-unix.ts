@@ -200,10 +200,11 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       return {};
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
-    await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
     removeEntries(seen.foreign ?? [], machine);
-    await setBelow(seen.below ?? [], machine);
-    return {};
+    const left = await setBelow(seen.below ?? [], machine);
+    // The last change, so that the new owner cannot rename entries that are changed later.
+    await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
+    return left === 0 ? {} : { message: `${countOf(left)} changed during the apply and stay as they are; apply again` };
   },
 
   async observeForRemoval(resource, before, machine) {

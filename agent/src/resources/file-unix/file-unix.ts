@@ -73,7 +73,8 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   diff: (resource, seen, circumstances) => diffFile(asFound(resource, seen), seen, circumstances),
   inBrief: (seen) => JSON.parse(JSON.stringify(fileInBrief(seen))),
   weight: fileWeight,
-  remember: (resource, seen, ...rest) => rememberFile(asFound(resource, seen), seen, ...rest),
+  remember: (resource, seen, difference, before, machine) =>
+    rememberFile(asFound(resource, seen), seen, difference, before, machine),
   apply: (resource, seen, ...rest) => applyFile(asFound(resource, seen), seen, ...rest),
   observeForRemoval: observeFileForRemoval,
   diffRemoval: (resource, before, seen, _circumstances, copies) => diffFileRemoval(resource, before, seen, copies),
