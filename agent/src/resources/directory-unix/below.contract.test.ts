@@ -21,7 +21,7 @@ import { snapshotTree } from '../../converge/test/tree.ts';
 import { readAccounts } from '../../host/accounts/accounts.ts';
 import { PathWalk } from '../../host/files/path-walk.ts';
 import type { Machine } from '../provider/provider.ts';
-import { entriesBelow, rememberBelow, setBelow } from './below.ts';
+import { belowChange, entriesBelow, rememberBelow, setBelow } from './below.ts';
 import { directoryUnix } from './directory-unix.ts';
 
 type Declared = ResolvedResource<'directory-unix'>;
@@ -229,6 +229,19 @@ describe('trees that a user can change', () => {
     expect(await setBelow(below, machine)).toBe(3);
     expect(stateOf('d/sub')).toBe(`${user}:${user} 755`);
     expect([stateOf('f'), stateOf('d/moved/f'), stateOf('d/sub/f')]).toEqual(Array(3).fill(`${other}:${other} 644`));
+  });
+
+  test('warns about names that are not UTF-8, and escapes control characters', () => {
+    layDirectory('d', user);
+    writeFileSync(Buffer.concat([Buffer.from(at('d/x')), Buffer.from([0xff])]), '');
+    lay('d/a\u001b[2J\nb');
+    const warnings: string[] = [];
+    const machine = bareMachine(warnings);
+    const below = entriesBelow(tree({ owner: String(user) }) as Declared, machine);
+    expect(warnings).toEqual([expect.stringContaining('its name is not UTF-8')]);
+    expect(belowChange(below, [], { purpose: 'drift' }).diff).toBe(
+      ` ${at('d/a\\x1b[2J\\nb')}: owner root → ${user}\n`,
+    );
   });
 
   test('records files that change or vanish before they are read, without a hash', async () => {

@@ -1,4 +1,4 @@
-import type { FieldChange } from '@muster/protocol';
+import { type FieldChange, visibleLine } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure, NotADirectory } from '../../host/failure.ts';
 import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
@@ -126,7 +126,7 @@ export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[]
   let visited = 0;
   const visit = (directory: string, depth: number, device: number | null): void => {
     if (depth > maxDepth) throw new HostFailure(`${root} has directories that are nested more than ${maxDepth} deep`);
-    const listed = statusesIn(machine.walk, directory, maxEntries - visited);
+    const listed = listedIn(directory, directory === root, maxEntries - visited, machine);
     if (listed === null) throw new HostFailure(`${root} has more than ${maxEntries} entries`);
     visited += listed.entries.length;
     // Mounted since the directory was compared.
@@ -149,6 +149,20 @@ export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[]
   };
   visit(root, 0, null);
   return entries;
+}
+
+/** @throws HostFailure if the root cannot be listed. Others may be a FUSE mount, or have been replaced by a user. */
+function listedIn(directory: string, isRoot: boolean, limit: number, machine: Machine): ReturnType<typeof statusesIn> {
+  try {
+    const listed = statusesIn(machine.walk, directory, limit);
+    for (const name of listed?.unknown ?? [])
+      machine.warn(`${visibleLine(`${directory}/${name}`)} is not compared: its name is not UTF-8, or it cannot be read`);
+    return listed;
+  } catch (error) {
+    if (isRoot || !(error instanceof HostFailure)) throw error;
+    machine.warn(`${visibleLine(directory)} is not compared: ${error.message}`);
+    return { device: 0, entries: [], unknown: [] };
+  }
 }
 
 /** Returns the directories below whose entries belong to another resource. */
@@ -204,7 +218,7 @@ export function belowChange(
   if (purpose !== 'drift') for (const entry of entries) refuseExposure(entry);
   const lines = entries.slice(0, maxShown).map(({ path, changes }) => {
     const shown = changes.map(({ field, from, to }) => `${field} ${from} → ${to}`).join(', ');
-    return ` ${path}: ${shown}\n`;
+    return ` ${visibleLine(path)}: ${shown}\n`;
   });
   const more = entries.length > maxShown ? `\\ ${entries.length - maxShown} more\n` : '';
   const from = `${entries.length} different ${entries.length === 1 ? 'entry' : 'entries'} below`;
@@ -305,7 +319,7 @@ export async function setBelow(entries: readonly BelowEntry[], machine: Machine)
     } catch (error) {
       // Users could otherwise prevent every change of the others.
       if (!(error instanceof HostFailure) || isAsObserved(entry, machine)) throw error;
-      machine.warn(`${entry.path} is not changed: ${error.message}`);
+      machine.warn(`${visibleLine(entry.path)} is not changed: ${error.message}`);
       left++;
     }
   }
