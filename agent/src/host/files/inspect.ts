@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 import {
   closeSync,
@@ -162,7 +163,12 @@ export async function withFile<T>(
   action: (fd: number) => Promise<T>,
 ): Promise<T> {
   const result = walk.within(path, 'null', async (parent, name) => {
-    const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    let fd: number;
+    try {
+      fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    } catch (error) {
+      throw hostFailure(error, `read ${path}`);
+    }
     try {
       // Checks the open file, because the path may already lead to a different one.
       if (seen.type !== 'file' || stampOf(fstatSync(fd)) !== seen.stamp)
@@ -269,8 +275,8 @@ function kindOf(stats: Stats): string {
 }
 
 /** Returns the names in an open directory; null if there are more than `limit`. Another user may add names endlessly. */
-export function namesUpTo(directory: { readSync(): { name: string } | null }, limit: number): string[] | null {
-  const names: string[] = [];
+export function namesUpTo<N = string>(directory: { readSync(): { name: N } | null }, limit: number): N[] | null {
+  const names: N[] = [];
   for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
     if (names.length === limit) return null;
     names.push(entry.name);
@@ -302,32 +308,40 @@ export function listDirectory(walk: PathWalk, path: string, limit: number): stri
 export interface ListedEntry extends Ownership {
   name: string;
   type: 'file' | 'directory' | 'other';
+  device: number;
 }
 
 /**
  * Lists the entries of a directory with their status, sorted by name. Does not follow links.
- * @returns the entries, and the device of the directory; null if there are more than `limit`
+ * @returns the entries, the device of the directory, and the names without a status, because they are not UTF-8 or the
+ *   file system refuses it even to root (FUSE); null if there are more than `limit`
  */
 export function statusesIn(
   walk: PathWalk,
   path: string,
   limit: number,
-): { device: number; entries: ListedEntry[] } | null {
+): { device: number; entries: ListedEntry[]; unknown: string[] } | null {
   const directory = walk.open(path, 'null');
-  if (directory === null) return { device: 0, entries: [] };
+  if (directory === null) return { device: 0, entries: [], unknown: [] };
   try {
-    const open = opendirSync(directory.self);
+    // Names in UTF-16 would not lead to a file whose name is not UTF-8.
+    const open = opendirSync(directory.self, { encoding: 'buffer' as BufferEncoding });
     try {
-      const names = namesUpTo(open, limit)?.sort() ?? null;
+      const names = namesUpTo<Buffer>(open as unknown as { readSync(): { name: Buffer } | null }, limit);
       if (names === null) return null;
-      const entries = names.flatMap((name): ListedEntry[] => {
-        const stats = lstatSync(directory.child(name), { throwIfNoEntry: false });
-        if (stats === undefined) return [];
-        const { uid, gid, mode } = stats;
-        const type = stats.isDirectory() ? 'directory' : stats.isFile() ? 'file' : 'other';
-        return [{ name, type, uid, gid, mode: mode & 0o7777 }];
-      });
-      return { device: lstatSync(`${directory.self}/.`).dev, entries };
+      const unknown: string[] = [];
+      const entries = names
+        .map((bytes) => ({ name: bytes.toString(), isText: isUtf8(bytes) }))
+        .sort((one, other) => (one.name < other.name ? -1 : 1))
+        .flatMap(({ name, isText }): ListedEntry[] => {
+          const stats = isText ? statusIn(directory, name) : 'unknown';
+          if (stats === 'unknown') unknown.push(name);
+          if (stats === undefined || stats === 'unknown') return [];
+          const { uid, gid, mode, dev: device } = stats;
+          const type = stats.isDirectory() ? 'directory' : stats.isFile() ? 'file' : 'other';
+          return [{ name, type, device, uid, gid, mode: mode & 0o7777 }];
+        });
+      return { device: lstatSync(`${directory.self}/.`).dev, entries, unknown };
     } finally {
       open.closeSync();
     }
@@ -335,6 +349,15 @@ export function statusesIn(
     throw hostFailure(error, `list ${path}`);
   } finally {
     walk.release(directory);
+  }
+}
+
+function statusIn(directory: OpenDirectory, name: string): Stats | 'unknown' | undefined {
+  try {
+    return lstatSync(directory.child(name), { throwIfNoEntry: false });
+  } catch (error) {
+    if (errnoOf(error) === 'EACCES' || errnoOf(error) === 'ENOTCONN') return 'unknown';
+    throw error;
   }
 }
 

@@ -1,24 +1,28 @@
+import { execFileSync } from 'node:child_process';
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   linkSync,
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { directory, file, operation } from '../../converge/test/desired.ts';
 import { useAgent } from '../../converge/test/harness.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 import { readAccounts } from '../../host/accounts/accounts.ts';
 import { PathWalk } from '../../host/files/path-walk.ts';
 import type { Machine } from '../provider/provider.ts';
-import { entriesBelow, setBelow } from './below.ts';
+import { belowChange, entriesBelow, rememberBelow, setBelow } from './below.ts';
+import { directoryUnix } from './directory-unix.ts';
 
 type Declared = ResolvedResource<'directory-unix'>;
 
@@ -87,6 +91,28 @@ describe('a directory with everything below', () => {
     expect([stateOf('outside'), stateOf('outside/f')]).toEqual(['0:0 755', '0:0 644']);
   });
 
+  test('leaves what is mounted below: a file system, a directory, and a file', () => {
+    layDirectory('d');
+    layDirectory('outside');
+    for (const name of ['d/other system', 'd/directory', 'd/same']) layDirectory(name);
+    for (const name of ['outside/f', 'f', 'd/file', 'd/same/f']) lay(name);
+    const mounts = `mount -t tmpfs tmpfs "$1/d/other system" && touch "$1/d/other system/f" &&
+      mount --bind "$1/outside" "$1/d/directory" && mount --bind "$1/f" "$1/d/file" && shift && exec "$@"`;
+    const program = `
+      import { entriesBelow } from '${import.meta.dirname}/below.ts';
+      import { readAccounts } from '${import.meta.dirname}/../../host/accounts/accounts.ts';
+      import { PathWalk } from '${import.meta.dirname}/../../host/files/path-walk.ts';
+      const machine = {
+        ...{ walk: new PathWalk(), accounts: readAccounts(), warn() {} },
+        ...{ manages: () => false, declaredDirectory: () => false, resourcesOf: () => [] },
+      };
+      const below = entriesBelow(${JSON.stringify(tree(own))}, machine);
+      console.log(JSON.stringify(below.map(({ path }) => path)));`;
+    const node = [process.execPath, '--input-type=module', '-e', program];
+    const listed = execFileSync('unshare', ['-m', 'sh', '-c', mounts, 'sh', h.root, ...node], { encoding: 'utf8' });
+    expect(JSON.parse(listed)).toEqual([at('d/same'), at('d/same/f')]);
+  });
+
   test('clears set-ID bits of files that change their owner', async () => {
     layDirectory('d');
     lay('d/f', other, 0o4755);
@@ -142,31 +168,97 @@ describe('trees that a user can change', () => {
     expect(stateOf('passwd')).toBe('0:0 644');
   });
 
-  test('changes the innermost entries first, and none that was replaced since it was observed', async () => {
-    layDirectory('d', user);
-    layDirectory('d/sub', user);
-    lay('d/sub/f', other);
-    const walk = new PathWalk();
+  /** A machine without an engine, so that the tree can change between the steps of an apply. */
+  const bareMachine = (warnings: string[] = []) => {
     const machine = {
-      ...{ walk, accounts: readAccounts(), changedDirectory() {}, warn() {} },
+      ...{ walk: new PathWalk(), accounts: readAccounts(), changedDirectory() {} },
       ...{ manages: () => false, declaredDirectory: () => false, resourcesOf: () => [] },
       ...{ freshDirectories: new Set(), ourDirectories: new Set() },
-    } as unknown as Machine;
+      warn: (message: string) => warnings.push(message),
+    };
+    onTestFinished(() => machine.walk.close());
+    return machine as unknown as Machine;
+  };
+
+  test('changes the innermost entries first, and the directory itself last', async () => {
+    layDirectory('d');
+    layDirectory('d/sub');
+    for (const name of ['d/sub/f', 'd/f']) lay(name);
+    const declared = tree(own) as Declared;
+    const changed: string[] = [];
+    const names = ['d', 'd/sub', 'd/sub/f', 'd/f'];
+    // Each change opens its parent directory.
+    const note = () =>
+      changed.push(...names.filter((name) => statSync(at(name)).uid === user && !changed.includes(name)));
+    class NotedWalk extends PathWalk {
+      override open(path: string, missing: 'make' | 'null') {
+        note();
+        return super.open(path, missing as 'null') as never;
+      }
+    }
+    const walk = new NotedWalk();
+    onTestFinished(() => walk.close());
+    const machine = { ...bareMachine(), walk, declared: () => false } as Machine;
+    const seen = await directoryUnix.observe(declared, {} as never, machine);
+    await directoryUnix.apply(declared, seen, {} as never, machine);
+    note();
+    expect(changed).toEqual(['d/sub/f', 'd/sub', 'd/f', 'd']);
+  });
+
+  test('leaves entries that were replaced since they were observed, and changes the others', async () => {
+    layDirectory('d', user);
+    layDirectory('d/sub', user);
+    for (const name of ['d/sub/f', 'd/gone', 'd/kept']) lay(name, other);
+    const warnings: string[] = [];
+    const machine = bareMachine(warnings);
+    const { walk } = machine;
     const below = entriesBelow(tree({ owner: String(user), mode: '0700' }) as Declared, machine);
-    expect(below.map(({ path }) => path)).toEqual([at('d/sub'), at('d/sub/f')]);
+    expect(below.map(({ path }) => path)).toEqual(['d/gone', 'd/kept', 'd/sub', 'd/sub/f'].map(at));
     walk.forget();
     renameSync(at('d/sub'), at('d/moved'));
     symlinkSync(h.root, at('d/sub'));
     lay('f', other);
-    await expect(setBelow(below, machine)).rejects.toThrow('it is not followed');
+    unlinkSync(at('d/gone'));
+    expect(await setBelow(below, machine)).toBe(2);
+    expect(warnings.join()).toContain('it is not followed');
+    expect(stateOf('d/kept')).toBe(`${user}:${other} 644`);
     unlinkSync(at('d/sub'));
     layDirectory('d/sub', user);
     lay('d/sub/f', other);
     walk.forget();
-    await expect(setBelow(below, machine)).rejects.toThrow('was replaced during the apply');
+    expect(await setBelow(below, machine)).toBe(3);
     expect(stateOf('d/sub')).toBe(`${user}:${user} 755`);
-    walk.close();
     expect([stateOf('f'), stateOf('d/moved/f'), stateOf('d/sub/f')]).toEqual(Array(3).fill(`${other}:${other} 644`));
+  });
+
+  test('warns about names that are not UTF-8, and escapes control characters', () => {
+    layDirectory('d', user);
+    writeFileSync(Buffer.concat([Buffer.from(at('d/x')), Buffer.from([0xff])]), '');
+    lay('d/a\u001b[2J\nb');
+    const warnings: string[] = [];
+    const machine = bareMachine(warnings);
+    const below = entriesBelow(tree({ owner: String(user) }) as Declared, machine);
+    expect(warnings).toEqual([expect.stringContaining('its name is not UTF-8')]);
+    expect(belowChange(below, [], { purpose: 'drift' }).diff).toBe(
+      ` ${at('d/a\\x1b[2J\\nb')}: owner root → ${user}\n`,
+    );
+  });
+
+  test('records files that change or vanish before they are read, without a hash', async () => {
+    layDirectory('d');
+    for (const name of ['d/log', 'd/gone', 'd/same']) lay(name);
+    const warnings: string[] = [];
+    const machine = bareMachine(warnings);
+    const below = entriesBelow(tree(own) as Declared, machine);
+    appendFileSync(at('d/log'), 'more\n');
+    unlinkSync(at('d/gone'));
+    const { below: records = [] } = await rememberBelow(below, {}, machine);
+    expect(warnings).toEqual([expect.stringContaining('2 files changed while they were read')]);
+    expect(records.map((each) => (each.is === 'file' && each.before.was === 'file' ? each.before.states : null))).toEqual(
+      [[], [], [expect.objectContaining({ size: 7 })]],
+    );
+    expect(await setBelow(below, machine)).toBe(0);
+    expect([stateOf('d/log'), stateOf('d/same')]).toEqual(Array(2).fill(`${user}:${user} 644`));
   });
 });
 
@@ -192,4 +284,23 @@ describe('the removal of a directory with everything below', () => {
     expect((await apply()).finished.status).toBe('succeeded');
     expect([stateOf('d'), stateOf('d/renamed')]).toEqual(['0:0 755', `${user}:${user} 644`]);
   });
+
+  test('has no records of removed entries, and counts changes that exceed the number of records', async () => {
+    layDirectory('d');
+    const fill = (prefix: string, count: number): void => {
+      for (let i = 0; i < count; i++) writeFileSync(at(`d/${prefix}${i}`), '');
+    };
+    const counted = async () => (await run('plan')).results[0]?.message;
+    const grouped = tree({ group: String(user) });
+    fill('a', 4999);
+    await apply(grouped);
+    rmSync(at('d'), { recursive: true });
+    layDirectory('d');
+    fill('b', 4999);
+    expect((await apply(grouped)).finished.status).toBe('succeeded');
+    expect(await counted()).not.toContain('not restored');
+    fill('c', 3);
+    expect((await apply(grouped)).finished.status).toBe('succeeded');
+    expect(await counted()).toContain('2 changes below are not restored');
+  }, 60_000);
 });

@@ -1,8 +1,9 @@
-import type { FieldChange } from '@muster/protocol';
+import { type FieldChange, visibleLine } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
-import { HostFailure } from '../../host/failure.ts';
+import { HostFailure, NotADirectory } from '../../host/failure.ts';
 import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
-import { type Inspected, inodeOf, inspect, statusesIn } from '../../host/files/inspect.ts';
+import { hashLarge, type Inspected, inodeOf, inspect, statusesIn } from '../../host/files/inspect.ts';
+import { readMountPoints } from '../../host/files/mount-points.ts';
 import { agentName } from '../../host/trees/tree-names.ts';
 import { applyFile, rememberFile } from '../file-unix/apply.ts';
 import { diffFile } from '../file-unix/diff.ts';
@@ -20,7 +21,7 @@ import {
   targetOwnership,
   touchOwnership,
 } from '../provider/ownership.ts';
-import type { Circumstances, Machine } from '../provider/provider.ts';
+import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
 import { createdMode, make, object } from './place.ts';
 import { isSystemDirectory } from './purge.ts';
 
@@ -30,19 +31,26 @@ import { isSystemDirectory } from './purge.ts';
  */
 
 type Declared = ResolvedResource<'directory-unix'>;
+type FoundFile = Extract<Inspected, { type: 'file' }>;
 type FoundDirectory = Extract<Inspected, { type: 'directory' }>;
 
 /** An entry that differs from the declaration. Directories come before their entries. */
 export type BelowEntry = { path: string; fields: OwnershipFields; changes: FieldChange[] } & (
-  | { is: 'file'; seen: SeenFile }
+  | { is: 'file'; seen: SeenFile & { found: FoundFile } }
   | { is: 'directory'; found: FoundDirectory; ownership: SeenOwnership }
 );
 
 /** The first recorded state of a changed entry. */
 export type BelowBefore = { path: string } & (
-  | { is: 'file'; before: FileBefore }
+  | { is: 'file'; inode: string; before: FileBefore }
   | { is: 'directory'; inode: string; before: OwnershipBefore }
 );
+
+export type RememberedEntries = {
+  below?: BelowBefore[];
+  /** Number of changes whose former state is not recorded, because there were too many. */
+  unrecorded?: number;
+};
 
 export interface RestorableEntries {
   paths: string[];
@@ -54,6 +62,8 @@ export interface RestorableEntries {
 const maxEntries = 100_000;
 /** Maximum number of entries to change, because the journal holds the former state of each. */
 const maxChanges = 5_000;
+/** Maximum total size of the files to hash, in bytes. */
+const maxHashed = 1024 * 1024 * 1024;
 /** Maximum depth below the directory, because the path to each entry is opened one component at a time. */
 const maxDepth = 64;
 const maxShown = 200;
@@ -82,6 +92,10 @@ const fileFields = ({ owner, group, file_mode }: ResourceBodies['directory-unix'
     ...(file_mode == null ? {} : { mode: file_mode }),
   });
 
+const updateOf = (changes: readonly FieldChange[]): Difference => ({
+  ...{ action: 'update', changes: [...changes], diff: null },
+});
+
 /** Returns an entry as a separate resource, so that it is changed and restored like a declared file. */
 const asFile = (path: string, fields: OwnershipFields): ResolvedResource<'file-unix'> => ({
   ...{ key: `path:${path}`, module: '', id: null, name: null, type: 'file-unix', identity: path },
@@ -107,19 +121,22 @@ export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[]
   // The accounts may be created by an earlier resource, after which the directory is observed again.
   if (wanted.wantedUid === null || wanted.wantedGid === null) return [];
   const foreign = ownTrees(root, machine);
+  const mounted = readMountPoints();
   const entries: BelowEntry[] = [];
   let visited = 0;
   const visit = (directory: string, depth: number, device: number | null): void => {
     if (depth > maxDepth) throw new HostFailure(`${root} has directories that are nested more than ${maxDepth} deep`);
-    const listed = statusesIn(machine.walk, directory, maxEntries - visited);
+    const listed = listedIn(directory, directory === root, maxEntries - visited, machine);
     if (listed === null) throw new HostFailure(`${root} has more than ${maxEntries} entries`);
     visited += listed.entries.length;
-    // In an overlay, only directories have the device number of the file system.
+    // Mounted since the directory was compared.
     if (device !== null && listed.device !== device) return;
     for (const { name, type, ...standing } of listed.entries) {
       const path = `${directory}/${name}`;
-      if (agentName.test(name) || foreign.has(path)) continue;
+      if (agentName.test(name) || foreign.has(path) || mounted.has(path)) continue;
       if (type === 'directory') {
+        // In an overlay, only directories have the device number of the file system.
+        if (standing.device !== listed.device) continue;
         if (!machine.declaredDirectory(path)) addDirectory(path, of.directory, machine, entries);
         visit(path, depth + 1, listed.device);
       } else if (type === 'file' && !machine.manages(path) && differs(standing, of.file, wanted))
@@ -132,6 +149,20 @@ export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[]
   };
   visit(root, 0, null);
   return entries;
+}
+
+/** @throws HostFailure if the root cannot be listed. Others may be a FUSE mount, or have been replaced by a user. */
+function listedIn(directory: string, isRoot: boolean, limit: number, machine: Machine): ReturnType<typeof statusesIn> {
+  try {
+    const listed = statusesIn(machine.walk, directory, limit);
+    for (const name of listed?.unknown ?? [])
+      machine.warn(`${visibleLine(`${directory}/${name}`)} is not compared: its name is not UTF-8, or it cannot be read`);
+    return listed;
+  } catch (error) {
+    if (isRoot || !(error instanceof HostFailure)) throw error;
+    machine.warn(`${visibleLine(directory)} is not compared: ${error.message}`);
+    return { device: 0, entries: [], unknown: [] };
+  }
 }
 
 /** Returns the directories below whose entries belong to another resource. */
@@ -168,7 +199,7 @@ function addFile(path: string, fields: OwnershipFields, machine: Machine, entrie
   const seen = look(asFile(path, fields), machine, false, []) as SeenFile;
   if (seen.found.type !== 'file') return;
   const { changes } = diffFile(asFile(path, fields), seen, { purpose: 'drift' });
-  if (changes.length > 0) entries.push({ path, fields, changes, is: 'file', seen });
+  if (changes.length > 0) entries.push({ path, fields, changes, is: 'file', seen: { ...seen, found: seen.found } });
 }
 
 /**
@@ -187,7 +218,7 @@ export function belowChange(
   if (purpose !== 'drift') for (const entry of entries) refuseExposure(entry);
   const lines = entries.slice(0, maxShown).map(({ path, changes }) => {
     const shown = changes.map(({ field, from, to }) => `${field} ${from} → ${to}`).join(', ');
-    return ` ${path}: ${shown}\n`;
+    return ` ${visibleLine(path)}: ${shown}\n`;
   });
   const more = entries.length > maxShown ? `\\ ${entries.length - maxShown} more\n` : '';
   const from = `${entries.length} different ${entries.length === 1 ? 'entry' : 'entries'} below`;
@@ -204,59 +235,114 @@ function refuseExposure(entry: BelowEntry): void {
   if (exposes(entry.found, target, 'directory')) throw exposure(path, entry.ownership.ownerName, target);
 }
 
-/** Records the first state of each entry. @throws HostFailure if a file cannot be read */
+/**
+ * Records the first state of each entry, of at most `maxChanges`. Drops the records of entries that no longer exist,
+ * such as rotated logs.
+ */
 export async function rememberBelow(
   entries: readonly BelowEntry[],
-  earlier: readonly BelowBefore[],
+  earlier: RememberedEntries,
   machine: Machine,
-): Promise<BelowBefore[]> {
-  const records = new Map(earlier.map((record) => [record.path, record]));
-  for (const entry of entries) {
-    const { path, fields, changes } = entry;
-    const known = records.get(path);
-    const changing = new Set(changes.map(({ field }) => field));
-    if (entry.is === 'file') {
-      const before = known?.is === 'file' ? known.before : null;
-      const difference = { action: 'update', changes, diff: null } as const;
-      const record = await rememberFile(asFile(path, fields), entry.seen, { ...difference, changes }, before, machine);
-      records.set(path, { path, is: 'file', before: record });
-      continue;
+): Promise<RememberedEntries> {
+  const kept = (earlier.below ?? []).filter((record) => isStillThere(record, machine));
+  const records = new Map(kept.map((record) => [record.path, record]));
+  let { unrecorded = 0 } = earlier;
+  let unhashed = 0;
+  let bytes = 0;
+  // Programs may append to files, such as logs, at any time. A record without a hash does not restore the owner.
+  const hashFile: typeof hashLarge = async (walk, path, seen, size) => {
+    let sha256: string | null = null;
+    try {
+      if (bytes + size <= maxHashed) sha256 = await hashLarge(walk, path, seen, size);
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
     }
-    const { found, ownership } = entry;
-    const inode = inodeOf(found);
-    // Another directory at the path has no earlier state.
-    const isSame = known?.is === 'directory' && known.inode === inode;
-    const { uid, gid, mode } = found;
-    const names = { ownerName: ownership.ownerName ?? String(uid), groupName: ownership.groupName ?? String(gid) };
-    const before = isSame ? known.before : { uid, gid, mode, ...names, touched: [] };
-    records.set(path, {
-      path,
-      is: 'directory',
-      inode,
-      before: touchOwnership(before, changing, false, found, ownership),
-    });
+    if (sha256 === null) unhashed++;
+    else bytes += size;
+    return sha256;
+  };
+  for (const entry of entries) {
+    const inode = inodeOf(entry.is === 'file' ? entry.seen.found : entry.found);
+    const known = records.get(entry.path);
+    // Another file or directory at the path has no earlier state.
+    const same = known?.is === entry.is && known.inode === inode ? known : null;
+    if (known === undefined && records.size >= maxChanges) unrecorded++;
+    else records.set(entry.path, await recordOf(entry, same, inode, machine, hashFile));
   }
-  if (records.size > maxChanges)
-    throw new HostFailure(`the agent records the former state of at most ${maxChanges} entries: change some by hand`);
-  return [...records.values()];
+  if (unhashed > 0)
+    machine.warn(`${unhashed} files changed while they were read, or are too large: their owner will not be restored`);
+  return { below: [...records.values()], ...(unrecorded === 0 ? {} : { unrecorded }) };
+}
+
+async function recordOf(
+  entry: BelowEntry,
+  known: BelowBefore | null,
+  inode: string,
+  machine: Machine,
+  hashFile: typeof hashLarge,
+): Promise<BelowBefore> {
+  const { path, fields, changes } = entry;
+  if (entry.is === 'file') {
+    const before = known?.is === 'file' ? known.before : null;
+    const record = await rememberFile(asFile(path, fields), entry.seen, updateOf(changes), before, machine, hashFile);
+    return { path, is: 'file', inode, before: record };
+  }
+  const { found, ownership } = entry;
+  const { uid, gid, mode } = found;
+  const names = { ownerName: ownership.ownerName ?? String(uid), groupName: ownership.groupName ?? String(gid) };
+  const before = known?.is === 'directory' ? known.before : { uid, gid, mode, ...names, touched: [] };
+  const changing = new Set(changes.map(({ field }) => field));
+  return { path, is: 'directory', inode, before: touchOwnership(before, changing, false, found, ownership) };
+}
+
+function isStillThere({ path, is, inode }: BelowBefore, machine: Machine): boolean {
+  try {
+    const found = inspect(machine.walk, path, false);
+    return found.type === is && inodeOf(found) === inode;
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    // A file with a second name still exists; a path that leads through a file or a user's link does not.
+    return !(error instanceof NotADirectory);
+  }
 }
 
 /**
  * Changes the entries, from the innermost to the outermost, so that no user who becomes the owner of a directory can
- * rename entries that are changed later.
- * @throws HostFailure if an entry was replaced since it was observed
+ * rename entries that are changed later. Leaves entries that were replaced since they were observed.
+ * @returns the number of these entries
  */
-export async function setBelow(entries: readonly BelowEntry[], machine: Machine): Promise<void> {
+export async function setBelow(entries: readonly BelowEntry[], machine: Machine): Promise<number> {
+  let left = 0;
   for (const entry of [...entries].reverse()) {
-    const { path, fields } = entry;
-    if (entry.is === 'file') {
-      if (inspect(machine.walk, path, false).type === 'absent') continue;
-      const difference = { action: 'update', changes: entry.changes, diff: null } as const;
-      await applyFile(asFile(path, fields), entry.seen, { ...difference, changes: [...entry.changes] }, machine);
-      continue;
+    try {
+      await setEntry(entry, machine);
+    } catch (error) {
+      // Users could otherwise prevent every change of the others.
+      if (!(error instanceof HostFailure) || isAsObserved(entry, machine)) throw error;
+      machine.warn(`${visibleLine(entry.path)} is not changed: ${error.message}`);
+      left++;
     }
-    if (inspect(machine.walk, path, false).type === 'absent') continue;
-    await make(path, entry.found, targetOwnership(fields, entry.found, entry.ownership, object, createdMode), machine);
+  }
+  return left;
+}
+
+async function setEntry(entry: BelowEntry, machine: Machine): Promise<void> {
+  const { path, fields } = entry;
+  if (inspect(machine.walk, path, false).type === 'absent') return;
+  if (entry.is === 'file')
+    return void (await applyFile(asFile(path, fields), entry.seen, updateOf(entry.changes), machine));
+  await make(path, entry.found, targetOwnership(fields, entry.found, entry.ownership, object, createdMode), machine);
+}
+
+function isAsObserved(entry: BelowEntry, machine: Machine): boolean {
+  const seen = entry.is === 'file' ? entry.seen.found : entry.found;
+  try {
+    const now = inspect(machine.walk, entry.path, false);
+    if (now.type !== seen.type || inodeOf(now) !== inodeOf(seen)) return false;
+    return now.uid === seen.uid && now.gid === seen.gid && now.mode === seen.mode;
+  } catch (error) {
+    if (error instanceof HostFailure) return false;
+    throw error;
   }
 }
 

@@ -28,12 +28,12 @@ import {
 } from '../provider/ownership.ts';
 import { type Machine, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import {
-  type BelowBefore,
   type BelowEntry,
   belowChange,
   checkRecursive,
   entriesBelow,
   entriesToRestore,
+  type RememberedEntries,
   type RestorableEntries,
   rememberBelow,
   restoreBelow,
@@ -77,7 +77,8 @@ export interface SeenDirectory {
 export type DirectoryBefore =
   | { was: 'absent' }
   /** `inode` identifies the directory that had this owner. It is absent in records from release 0.1 or earlier. */
-  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[]; below?: BelowBefore[] } & OwnershipBefore);
+  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[] } & RememberedEntries &
+      OwnershipBefore);
 
 type Declared = ResolvedResource<'directory-unix'>;
 const pathOf = (resource: Declared): string => resource.body.path;
@@ -176,7 +177,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const { foreign = [] } = seen;
     const purged = foreign.length > 0 ? { purged: await rememberEntries(foreign, record.purged ?? [], machine) } : {};
     const entries = seen.below ?? [];
-    const below = entries.length > 0 ? { below: await rememberBelow(entries, record.below ?? [], machine) } : {};
+    const below = entries.length > 0 ? await rememberBelow(entries, record, machine) : {};
     const owned = { ...record, ...purged, ...below };
     const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
     const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
@@ -199,10 +200,11 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       return {};
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
-    await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
     removeEntries(seen.foreign ?? [], machine);
-    await setBelow(seen.below ?? [], machine);
-    return {};
+    const left = await setBelow(seen.below ?? [], machine);
+    // The last change, so that the new owner cannot rename entries that are changed later.
+    await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
+    return left === 0 ? {} : { message: `${countOf(left)} changed during the apply and stay as they are; apply again` };
   },
 
   async observeForRemoval(resource, before, machine) {
@@ -260,7 +262,13 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const below: FieldChange[] =
       paths.length === 0 ? [] : [{ field: 'recursive', from: null, to: `${countOf(paths.length)} as before` }];
     const changes = [...ownershipChanges(found, target, names), ...restored, ...below];
-    const left = kept === 0 ? [] : [`${countOf(kept)} stay as they are, because their content has changed`];
+    const { unrecorded = 0 } = before;
+    const left = [
+      ...(kept === 0 ? [] : [`${countOf(kept)} stay as they are, because their content has changed`]),
+      ...(unrecorded === 0
+        ? []
+        : [`${unrecorded} changes below are not restored, because the agent had recorded too many entries`]),
+    ];
     if (changes.length === 0) return nothing(['already in its original state', ...left].join('; '));
     if (inodeOf(found) !== before.inode) refuseExposure(path, seen, target);
     const message = ['restores the original state', ...left].join('; ');

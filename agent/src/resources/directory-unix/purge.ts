@@ -1,4 +1,4 @@
-import type { FieldChange } from '@muster/protocol';
+import { type FieldChange, visibleLine } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import { writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
 import { setIdBits } from '../../host/files/decide-ownership.ts';
@@ -97,7 +97,7 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
 export function purgeChange(entries: readonly ForeignEntry[]): { changes: FieldChange[]; diff: string | null } {
   if (entries.length === 0) return { changes: [], diff: null };
   const from = `${entries.length} undeclared ${entries.length === 1 ? 'entry' : 'entries'}`;
-  const lines = entries.slice(0, maxShown).map(({ path }) => `-${path}\n`);
+  const lines = entries.slice(0, maxShown).map(({ path }) => `-${visibleLine(path)}\n`);
   const more = entries.length > maxShown ? `\\ ${entries.length - maxShown} more\n` : '';
   return { changes: [{ field: 'purge', from, to: null }], diff: `${lines.join('')}${more}` };
 }

@@ -21,13 +21,17 @@ import {
   wrongType,
 } from './seen.ts';
 
-/** Records file fields that are about to change for the first time, with a copy of the content. */
+/**
+ * Records file fields that are about to change for the first time, with a copy of the content.
+ * @param hashFile returns null if the record needs no hash
+ */
 export async function rememberFile(
   resource: ResolvedResource,
   seen: SeenFile,
   difference: Difference,
   before: FileBefore | null,
   machine: Machine,
+  hashFile: typeof hashLarge = hashLarge,
 ): Promise<FileBefore> {
   const { found, ownership } = seen;
   if (before !== null && before.was !== 'file') return before;
@@ -63,7 +67,7 @@ export async function rememberFile(
   }
   const touched = touchOwnership(record, changing, goes, found, ownership);
   if (touched.touched.length > record.touched.length) {
-    const state = await stateOf(resource, found, changing, machine);
+    const state = await stateOf(resource, found, changing, machine, hashFile);
     touched.states = [...statesOf(record), ...(state === null ? [] : [state])];
   }
   return touched;
@@ -78,11 +82,12 @@ async function stateOf(
   found: Extract<Inspected, { type: 'file' }>,
   changing: ReadonlySet<string>,
   machine: Machine,
+  hashFile: typeof hashLarge,
 ): Promise<FileState | null> {
   const { uid, gid, mode, content, size, movable } = found;
   const matters = changing.has('content') || changing.has('owner') || (mode & setIdBits) !== 0 || movable !== undefined;
   if (!matters || size > maxRecorded) return null;
-  const sha256 = content?.sha256 ?? (await hashLarge(machine.walk, pathOf(resource), found, size));
+  const sha256 = content?.sha256 ?? (await hashFile(machine.walk, pathOf(resource), found, size));
   return sha256 === null ? null : { uid, gid, mode, sha256, size, ...(movable === undefined ? {} : { movable }) };
 }
 

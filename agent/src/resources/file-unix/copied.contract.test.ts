@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -127,6 +128,28 @@ describe('copies of other files', () => {
     const sent = JSON.stringify([...results]);
     expect(sent).not.toContain('1234');
     expect(sent).not.toContain('ddcf82b1ead8');
+  });
+
+  test('grants no permission that the original lacks, unless it declares a mode', async () => {
+    const modes = async (original: number, body: Parameters<typeof file>[1] = {}): Promise<string> => {
+      chmodSync(at('original'), original);
+      await apply(copy(body));
+      expect((await apply(copy(body))).results).toMatchObject([{ status: 'unchanged' }]);
+      return (statSync(at('copy')).mode & 0o7777).toString(8);
+    };
+    writeFileSync(at('original'), 'secret\n');
+    expect(await modes(0o640)).toBe('640');
+    expect(await modes(0o600)).toBe('600');
+    expect(await modes(0o644)).toBe('600');
+    expect(await modes(0o600, { mode: '0644' })).toBe('644');
+    writeFileSync(at('original'), 'another secret\n');
+    expect(await modes(0o600)).toBe('600');
+    rmSync(at('copy'));
+    expect(await modes(0o664)).toBe('644');
+    writeFileSync(at('copy'), 'theirs\n');
+    chownSync(at('copy'), user, user);
+    chmodSync(at('copy'), 0o4666);
+    expect(await modes(0o4664)).toBe('644');
   });
 
   test('hides the output of validate for a copy of a file with a secret', async () => {

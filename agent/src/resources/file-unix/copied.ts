@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { HostFailure } from '../../host/failure.ts';
-import { asCreated } from '../../host/files/decide-ownership.ts';
+import { asCreated, setIdBits, sharedWriteBits } from '../../host/files/decide-ownership.ts';
 import { hashLarge, type Inspected, inspect, inspectOpen, type Ownership } from '../../host/files/inspect.ts';
 import type { Machine } from '../provider/provider.ts';
 
@@ -68,6 +68,23 @@ function isPrivate(path: string, found: Copied['found'], walk: Machine['walk']):
     }
   }
   return false;
+}
+
+/**
+ * Returns the permissions of a copy without a declared `mode`, so that nobody can read more than the original allows.
+ * @param found the current file at the path of the copy
+ * @param createdMode permissions of a new file
+ * @returns null if its permissions, or those of a new file, are among those of the original
+ */
+export function narrowedMode(
+  found: Inspected,
+  { found: original }: Pick<Copied, 'found'>,
+  createdMode: number,
+): number | null {
+  const base = found.type === 'file' ? found.mode : createdMode;
+  if ((base & ~original.mode) === 0) return null;
+  const isOthers = found.type === 'file' && found.uid !== asCreated(0).uid;
+  return base & original.mode & ~(setIdBits | (isOthers ? sharedWriteBits : 0));
 }
 
 /**

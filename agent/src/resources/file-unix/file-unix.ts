@@ -4,14 +4,16 @@ import { hashLarge } from '../../host/files/inspect.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import { defineProvider } from '../provider/define-provider.ts';
+import { formatMode } from '../provider/ownership.ts';
 import type { Machine } from '../provider/provider.ts';
 import { applyFile, rememberFile } from './apply.ts';
 import { broughtBy } from './brought.ts';
-import { lookAtCopied } from './copied.ts';
+import { lookAtCopied, narrowedMode } from './copied.ts';
 import { diffFile, sameContent } from './diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './removal.ts';
 import {
   bodyOf,
+  createdMode,
   type DeclaredContent,
   declaredContent,
   type FileBefore,
@@ -73,16 +75,21 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   diff: (resource, seen, circumstances) => diffFile(asFound(resource, seen), seen, circumstances),
   inBrief: (seen) => JSON.parse(JSON.stringify(fileInBrief(seen))),
   weight: fileWeight,
-  remember: (resource, seen, ...rest) => rememberFile(asFound(resource, seen), seen, ...rest),
+  remember: (resource, seen, difference, before, machine) =>
+    rememberFile(asFound(resource, seen), seen, difference, before, machine),
   apply: (resource, seen, ...rest) => applyFile(asFound(resource, seen), seen, ...rest),
   observeForRemoval: observeFileForRemoval,
   diffRemoval: (resource, before, seen, _circumstances, copies) => diffFileRemoval(resource, before, seen, copies),
   remove: removeOrRestoreFile,
 });
 
-/** Returns the resource without its content if the existing file keeps its content. */
-function asFound(resource: ResolvedResource<'file-unix'>, { found }: SeenFile): ResolvedResource<'file-unix'> {
-  if (resource.body.if_exists !== 'keep' || found.type === 'absent') return resource;
+/** Returns the resource without its content if the existing file keeps its content, and the permissions of a copy. */
+function asFound(resource: ResolvedResource<'file-unix'>, seen: SeenFile): ResolvedResource<'file-unix'> {
+  const { found, copied } = seen;
+  if (resource.body.if_exists !== 'keep' || found.type === 'absent') {
+    const mode = copied == null || resource.body.mode != null ? null : narrowedMode(found, copied, createdMode);
+    return mode === null ? resource : { ...resource, body: { ...resource.body, mode: formatMode(mode) } };
+  }
   const { content: _content, content_base64: _base64, source: _source, copy_of: _copy, ...rest } = resource.body;
   const { validate: _validate, ...body } = rest;
   return { ...resource, body };
