@@ -106,7 +106,7 @@ describe('a directory with everything below', () => {
         ...{ walk: new PathWalk(), accounts: readAccounts(), warn() {} },
         ...{ manages: () => false, declaredDirectory: () => false, resourcesOf: () => [] },
       };
-      const below = entriesBelow(${JSON.stringify(tree(own))}, machine);
+      const { entries: below } = entriesBelow(${JSON.stringify(tree(own))}, machine);
       console.log(JSON.stringify(below.map(({ path }) => path)));`;
     const node = [process.execPath, '--input-type=module', '-e', program];
     const listed = execFileSync('unshare', ['-m', 'sh', '-c', mounts, 'sh', h.root, ...node], { encoding: 'utf8' });
@@ -129,6 +129,25 @@ describe('a directory with everything below', () => {
       expect.stringContaining('must not set a set-ID bit'),
       expect.stringContaining('is a system directory'),
       expect.stringContaining('requires owner, group, mode, or file_mode'),
+    ]);
+  });
+
+  test('leaves the owner of a directory that is declared without recursion, but not that of its entries', async () => {
+    layDirectory('d');
+    layDirectory('d/inner');
+    lay('d/inner/f');
+    const resources = [tree(own), directory(at('d/inner'), { owner: String(other) })];
+    await apply(...resources);
+    expect([stateOf('d/inner'), stateOf('d/inner/f')]).toEqual([`${other}:0 755`, `${user}:${user} 644`]);
+    expect((await apply(...resources)).results.map(({ status }) => status)).toEqual(['unchanged', 'unchanged']);
+  });
+
+  test('reports the drift of a tree with too many entries to change', async () => {
+    layDirectory('d');
+    await apply(tree(own));
+    for (let i = 0; i <= 5000; i++) writeFileSync(at(`d/${i}`), '');
+    expect((await h.agent.run(operation('drift'))).results).toMatchObject([
+      { changes: [{ field: 'recursive', from: 'at least 5001 different entries below', to: 'as declared' }] },
     ]);
   });
 
@@ -212,7 +231,7 @@ describe('trees that a user can change', () => {
     const warnings: string[] = [];
     const machine = bareMachine(warnings);
     const { walk } = machine;
-    const below = entriesBelow(tree({ owner: String(user), mode: '0700' }) as Declared, machine);
+    const { entries: below } = entriesBelow(tree({ owner: String(user), mode: '0700' }) as Declared, machine);
     expect(below.map(({ path }) => path)).toEqual(['d/gone', 'd/kept', 'd/sub', 'd/sub/f'].map(at));
     walk.forget();
     renameSync(at('d/sub'), at('d/moved'));
@@ -239,9 +258,16 @@ describe('trees that a user can change', () => {
     const machine = bareMachine(warnings);
     const below = entriesBelow(tree({ owner: String(user) }) as Declared, machine);
     expect(warnings).toEqual([expect.stringContaining('its name is not UTF-8')]);
-    expect(belowChange(below, [], { purpose: 'drift' }).diff).toBe(
-      ` ${at('d/a\\x1b[2J\\nb')}: owner root → ${user}\n`,
-    );
+    expect(belowChange(below, [], { purpose: 'drift' }).diff).toBe(` ${at('d/a\\x1b[2J\\nb')}: owner root → ${user}\n`);
+  });
+
+  test('says in a plan that the entries are unknown until the owner exists', () => {
+    layDirectory('d');
+    lay('d/f');
+    const below = entriesBelow(tree({ owner: 'later-account' }) as Declared, bareMachine());
+    const to = 'unknown until the owner and group exist';
+    expect(belowChange(below, [], { purpose: 'plan' }).changes).toEqual([{ field: 'recursive', from: null, to }]);
+    expect(belowChange(below, [], { purpose: 'drift' }).changes).toEqual([]);
   });
 
   test('records files that change or vanish before they are read, without a hash', async () => {
@@ -249,14 +275,14 @@ describe('trees that a user can change', () => {
     for (const name of ['d/log', 'd/gone', 'd/same']) lay(name);
     const warnings: string[] = [];
     const machine = bareMachine(warnings);
-    const below = entriesBelow(tree(own) as Declared, machine);
+    const { entries: below } = entriesBelow(tree(own) as Declared, machine);
     appendFileSync(at('d/log'), 'more\n');
     unlinkSync(at('d/gone'));
     const { below: records = [] } = await rememberBelow(below, {}, machine);
     expect(warnings).toEqual([expect.stringContaining('2 files changed while they were read')]);
-    expect(records.map((each) => (each.is === 'file' && each.before.was === 'file' ? each.before.states : null))).toEqual(
-      [[], [], [expect.objectContaining({ size: 7 })]],
-    );
+    expect(
+      records.map((each) => (each.is === 'file' && each.before.was === 'file' ? each.before.states : null)),
+    ).toEqual([[], [], [expect.objectContaining({ size: 7 })]]);
     expect(await setBelow(below, machine)).toBe(0);
     expect([stateOf('d/log'), stateOf('d/same')]).toEqual(Array(2).fill(`${user}:${user} 644`));
   });

@@ -40,6 +40,17 @@ export type BelowEntry = { path: string; fields: OwnershipFields; changes: Field
   | { is: 'directory'; found: FoundDirectory; ownership: SeenOwnership }
 );
 
+export interface Below {
+  entries: BelowEntry[];
+  /** Why the entries cannot be changed, after some of them were compared: there are too many. */
+  refusal: string | null;
+  /** Whether the entries are not compared, because the declared owner or group does not exist yet. */
+  isUnknown: boolean;
+}
+
+/** The tree exceeds a limit. */
+class TooLarge extends HostFailure {}
+
 /** The first recorded state of a changed entry. */
 export type BelowBefore = { path: string } & (
   | { is: 'file'; inode: string; before: FileBefore }
@@ -106,12 +117,12 @@ const asFile = (path: string, fields: OwnershipFields): ResolvedResource<'file-u
 /**
  * Returns the entries below a directory that differ from the declaration. Skips links, devices, sockets, other file
  * systems, and everything that other resources declare.
- * @throws HostFailure if there are too many entries, or a link leads to the directory
+ * @throws HostFailure if a link leads to the directory
  */
-export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[] {
+export function entriesBelow({ body }: Declared, machine: Machine): Below {
   const root = body.path;
   const open = machine.walk.open(root, 'null');
-  if (open === null) return [];
+  if (open === null) return { entries: [], refusal: null, isUnknown: false };
   const realPath = open.path;
   machine.walk.release(open);
   if (realPath !== root)
@@ -119,15 +130,15 @@ export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[]
   const of = { file: fileFields(body), directory: directoryFields(body) };
   const wanted = lookUpOwnership(of.directory, null, machine.accounts);
   // The accounts may be created by an earlier resource, after which the directory is observed again.
-  if (wanted.wantedUid === null || wanted.wantedGid === null) return [];
+  if (wanted.wantedUid === null || wanted.wantedGid === null) return { entries: [], refusal: null, isUnknown: true };
   const foreign = ownTrees(root, machine);
   const mounted = readMountPoints();
   const entries: BelowEntry[] = [];
   let visited = 0;
   const visit = (directory: string, depth: number, device: number | null): void => {
-    if (depth > maxDepth) throw new HostFailure(`${root} has directories that are nested more than ${maxDepth} deep`);
+    if (depth > maxDepth) throw new TooLarge(`${root} has directories that are nested more than ${maxDepth} deep`);
     const listed = listedIn(directory, directory === root, maxEntries - visited, machine);
-    if (listed === null) throw new HostFailure(`${root} has more than ${maxEntries} entries`);
+    if (listed === null) throw new TooLarge(`${root} has more than ${maxEntries} entries`);
     visited += listed.entries.length;
     // Mounted since the directory was compared.
     if (device !== null && listed.device !== device) return;
@@ -142,13 +153,18 @@ export function entriesBelow({ body }: Declared, machine: Machine): BelowEntry[]
       } else if (type === 'file' && !machine.manages(path) && differs(standing, of.file, wanted))
         addFile(path, of.file, machine, entries);
       if (entries.length > maxChanges)
-        throw new HostFailure(
+        throw new TooLarge(
           `${root} has more than ${maxChanges} entries to change, and the agent records the former state of each: change them by hand first`,
         );
     }
   };
-  visit(root, 0, null);
-  return entries;
+  try {
+    visit(root, 0, null);
+  } catch (error) {
+    if (!(error instanceof TooLarge)) throw error;
+    return { entries, refusal: error.message, isUnknown: false };
+  }
+  return { entries, refusal: null, isUnknown: false };
 }
 
 /** @throws HostFailure if the root cannot be listed. Others may be a FUSE mount, or have been replaced by a user. */
@@ -156,7 +172,9 @@ function listedIn(directory: string, isRoot: boolean, limit: number, machine: Ma
   try {
     const listed = statusesIn(machine.walk, directory, limit);
     for (const name of listed?.unknown ?? [])
-      machine.warn(`${visibleLine(`${directory}/${name}`)} is not compared: its name is not UTF-8, or it cannot be read`);
+      machine.warn(
+        `${visibleLine(`${directory}/${name}`)} is not compared: its name is not UTF-8, or it cannot be read`,
+      );
     return listed;
   } catch (error) {
     if (isRoot || !(error instanceof HostFailure)) throw error;
@@ -205,23 +223,30 @@ function addFile(path: string, fields: OwnershipFields, machine: Machine, entrie
 /**
  * Returns the planned change, or the drift, of the entries below.
  * @param purged entries that are removed instead
- * @throws HostFailure if a change would expose a file that only root can read, unless this is a drift check
+ * @throws HostFailure if there are too many entries, or a change would expose a file that only root can read, unless
+ *   this is a drift check
  */
 export function belowChange(
-  all: readonly BelowEntry[],
+  { entries: all, refusal, isUnknown }: Below,
   purged: readonly { path: string }[],
   { purpose }: Pick<Circumstances, 'purpose'>,
 ): { changes: FieldChange[]; diff: string | null } {
   const gone = new Set(purged.map(({ path }) => path));
   const entries = all.filter(({ path }) => !gone.has(path));
-  if (entries.length === 0) return { changes: [], diff: null };
+  if (purpose !== 'drift' && refusal !== null) throw new HostFailure(refusal);
+  // The missing account is drift of the directory itself.
+  if (purpose !== 'drift' && isUnknown) {
+    const to = 'unknown until the owner and group exist';
+    return { changes: [{ field: 'recursive', from: null, to }], diff: null };
+  }
+  if (entries.length === 0 && refusal === null) return { changes: [], diff: null };
   if (purpose !== 'drift') for (const entry of entries) refuseExposure(entry);
   const lines = entries.slice(0, maxShown).map(({ path, changes }) => {
     const shown = changes.map(({ field, from, to }) => `${field} ${from} → ${to}`).join(', ');
     return ` ${visibleLine(path)}: ${shown}\n`;
   });
   const more = entries.length > maxShown ? `\\ ${entries.length - maxShown} more\n` : '';
-  const from = `${entries.length} different ${entries.length === 1 ? 'entry' : 'entries'} below`;
+  const from = `${refusal === null ? '' : 'at least '}${entries.length} different ${entries.length === 1 ? 'entry' : 'entries'} below`;
   return { changes: [{ field: 'recursive', from, to: 'as declared' }], diff: `${lines.join('')}${more}` };
 }
 

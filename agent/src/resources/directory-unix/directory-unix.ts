@@ -28,7 +28,7 @@ import {
 } from '../provider/ownership.ts';
 import { type Machine, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import {
-  type BelowEntry,
+  type Below,
   belowChange,
   checkRecursive,
   entriesBelow,
@@ -66,7 +66,7 @@ export interface SeenDirectory {
   /** The purged entries that a removal restores. */
   missing?: PurgedEntry[];
   /** The entries below whose owner or permissions change; listed only if the resource is recursive. */
-  below?: BelowEntry[];
+  below?: Below;
   /** The entries below that a removal restores. */
   restorable?: RestorableEntries;
   /** Whether the directory is empty; checked only if a user may have moved it to this path. */
@@ -77,8 +77,7 @@ export interface SeenDirectory {
 export type DirectoryBefore =
   | { was: 'absent' }
   /** `inode` identifies the directory that had this owner. It is absent in records from release 0.1 or earlier. */
-  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[] } & RememberedEntries &
-      OwnershipBefore);
+  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[] } & RememberedEntries & OwnershipBefore);
 
 type Declared = ResolvedResource<'directory-unix'>;
 const pathOf = (resource: Declared): string => resource.body.path;
@@ -152,7 +151,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const purge = purgeChange(seen.foreign ?? []);
     changes.push(...purge.changes);
     // Entries that are purged need no owner.
-    const below = belowChange(seen.below ?? [], seen.foreign ?? [], circumstances);
+    const none = { changes: [], diff: null };
+    const below = seen.below === undefined ? none : belowChange(seen.below, seen.foreign ?? [], circumstances);
     changes.push(...below.changes);
     if (changes.length === 0) return nothing();
     if (circumstances.purpose !== 'drift') checkEntries(found, seen.foreign ?? []);
@@ -176,7 +176,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const changing = new Set(difference.changes.map(({ field }) => field));
     const { foreign = [] } = seen;
     const purged = foreign.length > 0 ? { purged: await rememberEntries(foreign, record.purged ?? [], machine) } : {};
-    const entries = seen.below ?? [];
+    const entries = seen.below?.entries ?? [];
     const below = entries.length > 0 ? await rememberBelow(entries, record, machine) : {};
     const owned = { ...record, ...purged, ...below };
     const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
@@ -201,7 +201,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
     removeEntries(seen.foreign ?? [], machine);
-    const left = await setBelow(seen.below ?? [], machine);
+    const left = await setBelow(seen.below?.entries ?? [], machine);
     // The last change, so that the new owner cannot rename entries that are changed later.
     await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
     return left === 0 ? {} : { message: `${countOf(left)} changed during the apply and stay as they are; apply again` };
