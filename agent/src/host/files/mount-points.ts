@@ -4,12 +4,11 @@ import { readFileSync } from 'node:fs';
  * Returns the paths at which something is mounted: a file system, a directory, or a single file. Device numbers do not
  * show a bind mount from the same file system, and the status of a mount may be refused to root (FUSE).
  */
-export const readMountPoints = (): ReadonlySet<string> =>
-  parseMountPoints(readFileSync('/proc/self/mountinfo', 'utf8'));
-
-/** @param text content of /proc/self/mountinfo, proc_pid_mountinfo(5) */
-export const parseMountPoints = (text: string): ReadonlySet<string> =>
-  new Set(text.split('\n').flatMap((line) => line.split(' ')[4]?.replace(/\\([0-7]{3})/g, unescaped) ?? []));
+export function readMountPoints(): ReadonlySet<string> {
+  // The fifth field of each line is the mount point, proc_pid_mountinfo(5).
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+  return new Set(lines.flatMap((line) => line.split(' ')[4]?.replace(/\\([0-7]{3})/g, unescaped) ?? []));
+}
 
 /** Decodes the octal escapes of spaces, tabs, newlines, and backslashes. */
 const unescaped = (_: string, octal: string): string => String.fromCharCode(Number.parseInt(octal, 8));

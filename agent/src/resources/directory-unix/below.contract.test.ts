@@ -91,7 +91,7 @@ describe('a directory with everything below', () => {
     expect([stateOf('outside'), stateOf('outside/f')]).toEqual(['0:0 755', '0:0 644']);
   });
 
-  test('leaves what is mounted below: a file system, a directory, and a file', () => {
+  test('leaves file systems, directories, and files that are mounted below', () => {
     layDirectory('d');
     layDirectory('outside');
     for (const name of ['d/other system', 'd/directory', 'd/same']) layDirectory(name);
@@ -311,7 +311,7 @@ describe('the removal of a directory with everything below', () => {
     expect([stateOf('d'), stateOf('d/renamed')]).toEqual(['0:0 755', `${user}:${user} 644`]);
   });
 
-  test('has no records of removed entries, and counts changes that exceed the number of records', async () => {
+  test('drops the records of removed entries, and counts changes that exceed the number of records', async () => {
     layDirectory('d');
     const fill = (prefix: string, count: number): void => {
       for (let i = 0; i < count; i++) writeFileSync(at(`d/${prefix}${i}`), '');

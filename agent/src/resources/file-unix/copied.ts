@@ -71,7 +71,7 @@ function isPrivate(path: string, found: Copied['found'], walk: Machine['walk']):
 }
 
 /**
- * Returns the permissions of a copy without a declared `mode`, so that nobody can read more than the original allows.
+ * Returns the permissions of a copy without a declared `mode`, so that the copy grants no more than the original.
  * @param found the current file at the path of the copy
  * @param createdMode permissions of a new file
  * @returns null if its permissions, or those of a new file, are among those of the original
