@@ -1,4 +1,4 @@
-import { append, create, type Edit, insert, substitute } from './edit.ts';
+import { append, capital, create, type Edit, insert, substitute } from './edit.ts';
 import type { Names } from './noun-names.ts';
 
 /**
@@ -301,6 +301,10 @@ const consoleListEdits = ({ name, oneName, pascal, one, camel, words, oneWords, 
   const api = `console/src/api/${name}.ts`;
   return [
     insert('console/src/api/live/outdated-keys.ts', [',window,audit', `,${oneSnake}`]),
+    insert('console/src/pages/notifications/event-labels.ts', [
+      '};\n\n/** Labels for several events',
+      ['created', 'removed'].map((change) => `  '${oneSnake}.${change}': '${capital(oneWords)} ${change}',\n`).join(''),
+    ]),
     substitute(api, [
       `import { get${one}, list${pascal} }`,
       `import { create${one}, get${one}, list${pascal}, remove${one} }`,

@@ -423,7 +423,7 @@ export function ${pascal}Page() {
   return (
     <ListPage
       title="${title}"
-      subtitle=${`{${quoted(`${capital(about)}.`)}}`}
+      description=${`{${quoted(`${capital(about)}.`)}}`}
       query={query}
       rows={query.data}
       filters={filters}
