@@ -285,25 +285,38 @@ export function namesUpTo<N = string>(directory: { readSync(): { name: N } | nul
 }
 
 /**
- * Lists the names in a directory, sorted.
- * @returns null if there are more than `limit`
+ * Opens a directory, and returns the result of `read`.
+ * @returns `absent` if the directory does not exist
+ * @throws HostFailure
  */
-export function listDirectory(walk: PathWalk, path: string, limit: number): string[] | null {
+function inDirectory<T>(walk: PathWalk, path: string, absent: T, read: (directory: OpenDirectory) => T): T {
   const directory = walk.open(path, 'null');
-  if (directory === null) return [];
+  if (directory === null) return absent;
   try {
-    const open = opendirSync(directory.self);
-    try {
-      return namesUpTo(open, limit)?.sort() ?? null;
-    } finally {
-      open.closeSync();
-    }
+    return read(directory);
   } catch (error) {
     throw hostFailure(error, `list ${path}`);
   } finally {
     walk.release(directory);
   }
 }
+
+/** Returns the names in a directory as bytes, because some may not be UTF-8; null if there are more than `limit`. */
+function namesIn(directory: OpenDirectory, limit: number): Buffer[] | null {
+  const open = opendirSync(directory.self, { encoding: 'buffer' as BufferEncoding });
+  try {
+    return namesUpTo<Buffer>(open as unknown as { readSync(): { name: Buffer } | null }, limit);
+  } finally {
+    open.closeSync();
+  }
+}
+
+/**
+ * Lists the names in a directory, sorted.
+ * @returns null if there are more than `limit`
+ */
+export const listDirectory = (walk: PathWalk, path: string, limit: number): string[] | null =>
+  inDirectory(walk, path, [], (directory) => namesIn(directory, limit)?.map(String).sort() ?? null);
 
 export interface ListedEntry extends Ownership {
   name: string;
@@ -321,35 +334,24 @@ export function statusesIn(
   path: string,
   limit: number,
 ): { device: number; entries: ListedEntry[]; unknown: string[] } | null {
-  const directory = walk.open(path, 'null');
-  if (directory === null) return { device: 0, entries: [], unknown: [] };
-  try {
-    // Names in UTF-16 would not lead to a file whose name is not UTF-8.
-    const open = opendirSync(directory.self, { encoding: 'buffer' as BufferEncoding });
-    try {
-      const names = namesUpTo<Buffer>(open as unknown as { readSync(): { name: Buffer } | null }, limit);
-      if (names === null) return null;
-      const unknown: string[] = [];
-      const entries = names
-        .map((bytes) => ({ name: bytes.toString(), isText: isUtf8(bytes) }))
-        .sort((one, other) => (one.name < other.name ? -1 : 1))
-        .flatMap(({ name, isText }): ListedEntry[] => {
-          const stats = isText ? statusIn(directory, name) : 'unknown';
-          if (stats === 'unknown') unknown.push(name);
-          if (stats === undefined || stats === 'unknown') return [];
-          const { uid, gid, mode, dev: device } = stats;
-          const type = stats.isDirectory() ? 'directory' : stats.isFile() ? 'file' : 'other';
-          return [{ name, type, device, uid, gid, mode: mode & 0o7777 }];
-        });
-      return { device: lstatSync(`${directory.self}/.`).dev, entries, unknown };
-    } finally {
-      open.closeSync();
-    }
-  } catch (error) {
-    throw hostFailure(error, `list ${path}`);
-  } finally {
-    walk.release(directory);
-  }
+  const absent = { device: 0, entries: [], unknown: [] };
+  return inDirectory<ReturnType<typeof statusesIn>>(walk, path, absent, (directory) => {
+    const names = namesIn(directory, limit);
+    if (names === null) return null;
+    const unknown: string[] = [];
+    const entries = names
+      .map((bytes) => ({ name: bytes.toString(), isText: isUtf8(bytes) }))
+      .sort((one, other) => (one.name < other.name ? -1 : 1))
+      .flatMap(({ name, isText }): ListedEntry[] => {
+        const stats = isText ? statusIn(directory, name) : 'unknown';
+        if (stats === 'unknown') unknown.push(name);
+        if (stats === undefined || stats === 'unknown') return [];
+        const { uid, gid, mode, dev: device } = stats;
+        const type = stats.isDirectory() ? 'directory' : stats.isFile() ? 'file' : 'other';
+        return [{ name, type, device, uid, gid, mode: mode & 0o7777 }];
+      });
+    return { device: lstatSync(`${directory.self}/.`).dev, entries, unknown };
+  });
 }
 
 function statusIn(directory: OpenDirectory, name: string): Stats | 'unknown' | undefined {
@@ -367,23 +369,11 @@ export function isEmptyDirectory(
   path: string,
   seen: Extract<Inspected, { type: 'directory' }>,
 ): boolean {
-  const directory = walk.open(path, 'null');
-  if (directory === null) return false;
-  try {
-    return inspectOpen(directory).stamp === seen.stamp && isEmpty(directory);
-  } catch (error) {
-    throw hostFailure(error, `list ${path}`);
-  } finally {
-    walk.release(directory);
-  }
-}
-
-/** Reads one name only, because a user may have added many. */
-function isEmpty(directory: OpenDirectory): boolean {
-  const open = opendirSync(directory.self);
-  try {
-    return open.readSync() === null;
-  } finally {
-    open.closeSync();
-  }
+  return inDirectory(
+    walk,
+    path,
+    false,
+    // Reads one name only, because a user may have added many.
+    (directory) => inspectOpen(directory).stamp === seen.stamp && namesIn(directory, 0) !== null,
+  );
 }

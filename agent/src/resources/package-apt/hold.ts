@@ -33,7 +33,7 @@ const namesOf = (items: readonly PackageItem[]): string[] => items.map(({ resour
 export const release = (items: readonly PackageItem[], machine: Machine): Promise<void> =>
   mark('unhold', namesOf(items.filter(mustBeReleased)), machine);
 
-/** Puts packages on hold after their change. Changes the outcomes of those that cannot be held. */
+/** Puts packages on hold after their change. Records a failure for each package that cannot be held. */
 export async function hold(
   items: readonly PackageItem[],
   outcomes: Map<PackageItem, Outcome>,
