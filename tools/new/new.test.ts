@@ -55,7 +55,9 @@ async function complaints(files: readonly string[], base: string, name: string):
 async function failures(files: readonly string[], environment: 'node' | 'happy-dom', names = '.*'): Promise<string> {
   const config = join(copy, `vitest.${environment}.config.mjs`);
   const setupFiles = environment === 'node' ? [] : [join(copy, 'console/test/setup.ts')];
-  writeFileSync(config, `export default ${JSON.stringify({ test: { include: files, environment, setupFiles } })};`);
+  // As in vitest.config.ts, the limit only ends tests that hang.
+  const test = { include: files, environment, setupFiles, testTimeout: 900_000, hookTimeout: 900_000 };
+  writeFileSync(config, `export default ${JSON.stringify({ test })};`);
   const args = [
     join(root, 'node_modules/vitest/vitest.mjs'),
     'run',
