@@ -32,6 +32,17 @@ test('defines a remedy for every error in the table', () => {
   for (const code of Object.keys(errorKinds)) expect(explain(answer(code)).remedy, code).toBeTruthy();
 });
 
+test.each([
+  [
+    'module "m": the parameter "p" has neither value nor default: set it in the assignment',
+    /assignments create --help/,
+  ],
+  ['the secret "s" does not exist', /muster secrets list/],
+  ['module "m": the agent reports no attribute "x"', /muster agents show/],
+])('names what to look at if a module does not resolve: %s', (detail, remedy) => {
+  expect(explain(answer('module_unresolved', { detail })).remedy).toMatch(remedy);
+});
+
 test('prints what happened and what to do, and the code only with --verbose', () => {
   const explanation = explain(answer('agent_not_rejected', { detail: 'web-1 is approved' }));
   expect(renderExplanation(explanation, colorsFor(false), false)).toBe(

@@ -49,6 +49,8 @@ const remedies: Readonly<Record<string, string>> = {
 function remedyFor(code: string, detail: string): string | undefined {
   if (code === 'module_unresolved' && detail.startsWith('the secret '))
     return 'List the secrets and the agents that may use them: muster secrets list';
+  if (code === 'module_unresolved' && detail.includes(' has neither value nor default: '))
+    return 'Assignments give parameters their values: muster assignments create --help';
   return Object.hasOwn(remedies, code) ? remedies[code] : undefined;
 }
 
