@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
+import { groups } from '../../tools/suite/alternating-files.ts';
 import { root } from '../../tools/suite/cli.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
  * Runs all cases, instead of a sample, of the tests that kill a program, apply random modules, check the pages of the
- * console, or run benches. Also runs the test with a link that carries 38,000 results, and the test with agents that fetch
+ * console, or run benches, and all files that alternate in `npm test`. Also runs the test with a link that carries 38,000 results, and the test with agents that fetch
  * 200 MiB. `--smoke` only lists the tests.
  *
  * npm run soak -- kill-steps
@@ -15,22 +16,21 @@ const files = [
   'agent/src/converge/crash.contract.test.ts',
   'agent/src/converge/condition.contract.test.ts',
   'agent/src/resources/provider/provider.contract.test.ts',
+  ...['e2e/providers-1.test.ts', 'e2e/providers-2.test.ts', 'e2e/locale.test.ts', 'e2e/files-beside-modules.test.ts'],
   ...[
-    'e2e/providers-1.test.ts',
-    'e2e/providers-2.test.ts',
-    'e2e/package-apt.test.ts',
-    'e2e/package-dnf.test.ts',
-    'e2e/package-safety.test.ts',
-    'e2e/language-packages.test.ts',
-    'e2e/locale.test.ts',
-    'e2e/databases.test.ts',
+    'e2e/browser/',
+    'e2e/sshd.test.ts',
+    'e2e/service-triggers.test.ts',
+    'e2e/secrets.test.ts',
+    'e2e/terminal.test.ts',
   ],
-  ...['e2e/busy-agent.test.ts', 'e2e/kill.test.ts', 'e2e/files-beside-modules.test.ts', 'e2e/benches/'],
-  ...['e2e/browser/', 'e2e/small-heap.test.ts', 'e2e/sshd.test.ts', 'e2e/service-triggers.test.ts'],
-  ...['e2e/interrupted-packages.test.ts', 'e2e/key-rotation.test.ts', 'e2e/secrets.test.ts', 'e2e/terminal.test.ts'],
-  ...['bench/src/fuzz/fuzz.test.ts', 'tools/new/new.test.ts', 'agent/src/converge/report/live-output.test.ts'],
-  ...['e2e/backup.test.ts', 'e2e/completion.test.ts', 'orchestrator/src/store/transfer/transfer.contract.test.ts'],
-  ...['e2e/hosts/sites.test.ts', 'e2e/hosts/recipes.test.ts', 'e2e/hosts/documentation.test.ts'],
+  ...[
+    'e2e/completion.test.ts',
+    'orchestrator/src/store/transfer/transfer.contract.test.ts',
+    'bench/src/fuzz/fuzz.test.ts',
+  ],
+  ...['tools/new/new.test.ts', 'agent/src/converge/report/live-output.test.ts'],
+  ...groups.flat(),
   // Their suites use one database in `npm test`.
   ...['orchestrator/src/domain/', 'orchestrator/src/http/'],
 ];

@@ -6,8 +6,19 @@ import { createHash } from 'node:crypto';
  */
 export const groups: readonly (readonly string[])[] = [
   ['e2e/browser/apply.test.ts', 'e2e/browser/drafts.test.ts', 'e2e/browser/lazy-pages.test.ts'],
+  ['e2e/browser/console-sessions.test.ts', 'e2e/browser/session.test.ts'],
+  ['e2e/browser/accessible.test.ts', 'e2e/browser/pictures.test.ts'],
   ['e2e/hosts/recipes.test.ts', 'e2e/hosts/sites.test.ts'],
   ['e2e/hosts/documentation.test.ts', 'e2e/hosts/roles.test.ts'],
+  ['e2e/hosts/executable.test.ts', 'e2e/hosts/getting-started.test.ts', 'e2e/hosts/installation.test.ts'],
+  ['e2e/containers.test.ts', 'e2e/databases.test.ts', 'e2e/language-packages.test.ts', 'e2e/package-dnf.test.ts'],
+  ['e2e/interrupted-packages.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-safety.test.ts'],
+  ['e2e/bound-and-interrupted.test.ts', 'e2e/kill.test.ts', 'e2e/restarts-in-a-row.test.ts', 'e2e/run-kill.test.ts'],
+  ['e2e/busy-agent.test.ts', 'e2e/busy-link.test.ts', 'e2e/small-heap.test.ts'],
+  ['e2e/hostile-agent.test.ts', 'e2e/hostile-hosts.test.ts', 'e2e/hostile-network.test.ts'],
+  ['e2e/backup.test.ts', 'e2e/key-rotation.test.ts', 'e2e/move.test.ts'],
+  ['e2e/benches/smoke-1.test.ts', 'e2e/benches/smoke-2.test.ts', 'e2e/benches/smoke-3.test.ts'],
+  ['e2e/hosts/terminals.test.ts', 'e2e/terminal-cli.test.ts', 'e2e/terminal-tmux.test.ts'],
 ];
 
 /**
