@@ -64,7 +64,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'script:m',
   ],
   'line-unix': [
-    'path: /etc/login.defs, match: "^UMASK\\\\s", line: UMASK 027, backrefs: true, before: "^x", validate: "true %", ensure: present',
+    'path: /etc/login.defs, match: "^UMASK\\\\s", line: UMASK 027, backrefs: true, replaces: every_line, before: "^x", validate: "true %", ensure: present',
     'line-unix:/etc/login.defs#^UMASK\\s',
   ],
   'ini-unix': [
@@ -412,6 +412,7 @@ describe('kinds', () => {
     ['line-unix', 'path: /a, line: "a\\nb"', 'must be one line'],
     ['line-unix', 'path: /a, line: b, before: c, after: d', 'cannot be combined with before; keep only one'],
     ['line-unix', 'path: /a, line: b, backrefs: true', 'requires match: add it'],
+    ['line-unix', 'path: /a, line: b, replaces: every_line', 'requires match: add it'],
     ['line-unix', 'path: /a, line: b, after: "("', 'is not a regular expression'],
     ['block-unix', 'path: /a, marker: "a b"', 'must be one word'],
     ['block-unix', 'path: /a, marker: b, before: "("', 'is not a regular expression'],

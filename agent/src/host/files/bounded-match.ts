@@ -47,6 +47,43 @@ export interface Captures {
   names: Record<string, string | undefined>;
 }
 
+/** A match with its position in the text, in UTF-16 code units. */
+export interface PlacedCaptures extends Captures {
+  index: number;
+}
+
+/** Maximum number of matches in all texts together. */
+const maxMatches = 100_000;
+
+/**
+ * Matches each text and captures groups.
+ * @param matches whether to find all matches of a text, from left to right, or only the first
+ * @returns the matches of each text
+ * @throws HostFailure as `matching` does, or if there are more than 100,000 matches
+ */
+export function capturesOf(pattern: string, texts: readonly string[], matches: 'all' | 'first'): PlacedCaptures[][] {
+  let count = 0;
+  const found = matchBounded(
+    pattern,
+    texts,
+    (expression, text) => {
+      const all: PlacedCaptures[] = [];
+      const repeated = new RegExp(expression.source, 'gu');
+      for (const one of text.matchAll(repeated)) {
+        if (++count > maxMatches) break;
+        all.push({ index: one.index, groups: [...one], names: { ...one.groups } });
+        if (matches === 'first') break;
+      }
+      return all;
+    },
+    maxCpuMs,
+    'match',
+  );
+  if (count > maxMatches)
+    throw new HostFailure(`its \`match\` matches more than ${maxMatches} times; write a narrower \`match\``);
+  return found;
+}
+
 /**
  * Matches a regular expression against strings. Aborts an expression that backtracks excessively, so that it cannot
  * block the agent. The limit is CPU time, so that the result does not depend on the machine's load, because a plan and

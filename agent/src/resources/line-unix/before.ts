@@ -1,7 +1,17 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { findPosition, insertLines, isAt, type Position, removeLines, type TextLine } from '../text-edit/lines.ts';
+import {
+  findPosition,
+  insertLines,
+  isAt,
+  type Position,
+  positionOf,
+  removeLines,
+  type TextLine,
+} from '../text-edit/lines.ts';
 import { isAbsent } from '../text-edit/text-file.ts';
-import { expectedLine, type Hit, hitsIn, lineOf, type SeenLine } from './seen.ts';
+import { expectedLine, hitsIn, isTemplate, lineOf, maxLost, replacesEvery } from './declared.ts';
+import { neighborsOf, placesOf, rankOf, sameLine } from './places.ts';
+import type { Hit, SeenLine } from './seen.ts';
 
 /** Record of the lines that the agent replaced, removed, or added for a line resource. */
 export type LineBefore = {
@@ -20,34 +30,66 @@ export type Lost = {
   above: string | null;
   below: string | null;
   ending: Position['ending'];
+  /** The agent's line in this position, if the resource replaces every line. */
+  by?: string;
 };
-
-/**
- * Maximum number of recorded lines. Limited because another program may repeatedly add lines that the agent removes.
- */
-const maxLost = 256;
 
 /** Records the lines that are about to change for the first time, except lines that the agent wrote. */
 export function rememberLine(resource: ResolvedResource, seen: SeenLine, before: LineBefore | null): LineBefore {
   const lost = (before?.lost ?? []).map((entry) => ({ ...entry }));
   const lastWritten = before?.put ?? null;
+  if (replacesEvery(resource)) return rememberEvery(resource, seen, lost, lastWritten);
   const isPresent = lastWritten !== null && seen.hits.some(({ text }) => text === lastWritten);
   // If the agent's line was edited by hand, the edited line counts as the agent's.
   const isOwn = ({ text }: Hit): boolean =>
-    lost.some(({ stands }) => stands) && (isPresent ? text === lastWritten : lastWritten !== null);
+    lost.some(({ stands, by }) => stands && by === text) ||
+    (lost.some(({ stands, by }) => stands && by === undefined) &&
+      (isPresent ? text === lastWritten : lastWritten !== null));
   const keep = ({ text, end, index, above, below, ending }: Hit, stands: boolean): void => {
     if (lost.length < maxLost) lost.push({ text, end, stands, index, above, below, ending });
   };
   if (isAbsent(resource)) {
     for (const hit of seen.hits) if (!isOwn(hit)) keep(hit, false);
     const left = lost.filter(({ stands, text }) => !stands || text !== null);
-    return { put: null, lost: left.map((entry) => ({ ...entry, stands: false })) };
+    return { put: null, lost: left.map(({ by: _by, ...entry }) => ({ ...entry, stands: false })) };
   }
   const last = seen.hits.at(-1);
   if (last === undefined) {
     if (!lost.some(({ stands }) => stands)) lost.push({ text: null, end: '', stands: true, ...seen.end });
   } else if (!isOwn(last)) keep(last, true);
-  return { put: expectedLine(resource, last?.text ?? null) ?? lineOf(resource), lost };
+  const put = expectedLine(resource, last?.text ?? null) ?? lineOf(resource);
+  const entry = lost.findLast(({ stands, by }) => stands && by === last?.text);
+  if (entry?.by !== undefined) entry.by = put;
+  return { put, lost };
+}
+
+/** Records every line that is about to change. A line of the agent that others edited keeps its first record. */
+function rememberEvery(
+  resource: ResolvedResource,
+  seen: SeenLine,
+  lost: Lost[],
+  lastWritten: string | null,
+): LineBefore {
+  for (const entry of lost) if (entry.stands && lastWritten !== null) entry.by ??= lastWritten;
+  const standing = lost.filter(({ stands, by }) => stands && by !== undefined);
+  const neighbors = neighborsOf(standing);
+  const used = new Set<Lost>();
+  for (const { text, end, to, ...position } of seen.hits) {
+    const left = standing.filter((entry) => !used.has(entry));
+    const isHere = (entry: Lost): boolean => rankOf(entry, position, neighbors) >= sameLine;
+    const own = left.filter(({ by }) => by === text);
+    const entry = own.find(isHere) ?? own[0] ?? left.find((one) => one.text !== null && isHere(one));
+    if (entry === undefined) {
+      if (lost.length < maxLost) lost.push({ text, end, stands: true, ...position, by: to as string });
+    } else {
+      used.add(entry);
+      entry.by = to as string;
+    }
+  }
+  const put = lineOf(resource);
+  if (seen.managed === 0 && !isTemplate(resource) && standing.length === 0)
+    lost.push({ text: null, end: '', stands: true, ...seen.end, by: put });
+  return { put, lost };
 }
 
 /**
@@ -61,16 +103,24 @@ export function restored(
   lines: readonly TextLine[],
 ): { lines: TextLine[]; from: string | null; to: string | null } | null {
   if (before.lost.length === 0) return null;
-  const standing = before.lost.filter(({ stands }) => stands).sort((a, b) => a.index - b.index);
-  const own = ourLines(resource, before, lines, standing.length);
+  const every = before.lost.filter(({ stands, by }) => stands && by !== undefined);
+  const matching = new Set(every.length === 0 ? [] : hitsIn(resource, null, lines));
+  const pairs = new Map<number, Lost>(placesOf(every, lines, matching));
+  const standing = before.lost.filter(({ stands, by }) => stands && by === undefined).sort((a, b) => a.index - b.index);
+  const single = ourLines(resource, before, lines, standing.length).filter((index) => !pairs.has(index));
+  const own = [...single, ...pairs.keys()].sort((a, b) => a - b);
   // Pairs from the end, because the agent adds lines at the end.
-  const pairs = new Map<number, Lost>();
-  for (let i = 1; i <= Math.min(own.length, standing.length); i++)
-    pairs.set(own.at(-i) as number, standing.at(-i) as Lost);
+  for (let i = 1; i <= Math.min(single.length, standing.length); i++)
+    pairs.set(single.at(-i) as number, standing.at(-i) as Lost);
+  const neighbors = neighborsOf(every);
+  const isPlaced = (index: number, entry: Lost): boolean =>
+    (entry.by === undefined
+      ? isAt(lines, index, 1, entry)
+      : rankOf(entry, positionOf(lines, index, 1), neighbors) > 0) || findPosition(lines, entry) === null;
   const inPlace = new Set<Lost>();
   const replaced = lines.map((line, index): TextLine => {
     const entry = pairs.get(index);
-    if (entry?.text == null || !(isAt(lines, index, 1, entry) || findPosition(lines, entry) === null)) return line;
+    if (entry?.text == null || !isPlaced(index, entry)) return line;
     inPlace.add(entry);
     return { text: entry.text, end: line.end };
   });

@@ -13,7 +13,9 @@ import {
   shown,
 } from '../text-edit/text-file.ts';
 import type { LineBefore } from './before.ts';
-import { bodyOf, expectedLine, type SeenLine } from './seen.ts';
+import { bodyOf, expectedLine, isTemplate, replacesEvery } from './declared.ts';
+import { replacements } from './every.ts';
+import type { SeenLine } from './seen.ts';
 
 export function diffLine(
   resource: ResolvedResource,
@@ -30,20 +32,31 @@ export function diffLine(
     ...bitsLost(seen),
   ];
   const after = (hits: readonly number[]): string | null =>
-    changedLines(resource, seen, edited(resource, linesOf(seen), hits));
+    seen.content === null ? null : changedLines(resource, seen, edited(resource, linesOf(seen), hits));
   if (absent) {
     if (seen.hits.length === 0) return nothing();
     const from = seen.hits.map(({ text }) => readable(text)).join('\n');
     return { action: 'remove', changes: changes(from, null), diff: after(seen.hits.map(({ index }) => index)) };
   }
+  const isMissing = (seen.managed ?? seen.hits.length) === 0;
+  if (isMissing && seen.type === 'file' && isTemplate(resource))
+    return nothing(
+      `no line matches, and with \`${bodyOf(resource).backrefs === true ? 'backrefs' : 'replaces: every_part'}\` no line is added`,
+    );
+  const { awaits = [] } = awaitsFile(resource, seen, circumstances);
+  awaits.push(...awaitsProgram(resource, seen, circumstances));
+  const prerequisites = awaits.length === 0 ? {} : { awaits };
+  if (replacesEvery(resource) && !isMissing) {
+    if (seen.hits.length === 0) return nothing();
+    const from = seen.hits.map(({ text }) => readable(text)).join('\n');
+    const to = seen.hits.map((hit) => readable(hit.to as string)).join('\n');
+    const diff = after(seen.hits.map(({ index }) => index));
+    return { action: 'update', changes: changes(from, to), diff, ...prerequisites };
+  }
   const last = seen.hits.at(-1);
-  if (last === undefined && seen.type === 'file' && bodyOf(resource).backrefs === true)
-    return nothing('no line matches, and with `backrefs` no line is added');
   const among = circumstances.purpose === 'drift' ? 1 : seen.hits.length;
   const expected = expectedLine(resource, last?.text ?? null, among);
   if (last !== undefined && last.text === expected) return nothing();
-  const { awaits = [] } = awaitsFile(resource, seen, circumstances);
-  awaits.push(...awaitsProgram(resource, seen, circumstances));
   return {
     action: last === undefined ? 'create' : 'update',
     changes: changes(
@@ -51,8 +64,21 @@ export function diffLine(
       expected === null ? bodyOf(resource).line : readable(expected),
     ),
     diff: after(last === undefined ? [] : [last.index]),
-    ...(awaits.length === 0 ? {} : { awaits }),
+    ...prerequisites,
   };
+}
+
+/**
+ * Reports whether the file is as declared.
+ * @param hits positions of the lines to replace or remove
+ */
+export function isDone(resource: ResolvedResource, lines: readonly TextLine[], hits: readonly number[]): boolean {
+  if (isAbsent(resource)) return hits.length === 0;
+  if (hits.length === 0 && isTemplate(resource)) return true;
+  if (replacesEvery(resource) && hits.length > 0) return replacements(resource, hits, lines).size === 0;
+  const text = lines[hits[0] ?? -1]?.text ?? null;
+  const expected = expectedLine(resource, text);
+  return expected === null || text === expected;
 }
 
 /**
@@ -61,7 +87,12 @@ export function diffLine(
  */
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], hits: readonly number[]): TextLine[] {
   if (isAbsent(resource)) return removeLines(lines, new Set(hits));
+  if (replacesEvery(resource) && hits.length > 0) {
+    const changes = replacements(resource, hits, lines);
+    return lines.map((line, index) => ({ ...line, text: changes.get(index) ?? line.text }));
+  }
   const [at] = hits;
+  if (at === undefined && isTemplate(resource)) return [...lines];
   const text = expectedLine(resource, at === undefined ? null : (lines[at]?.text ?? null));
   if (text === null) return [...lines];
   if (at === undefined) return insertLines(lines, insertionIndex(bodyOf(resource), lines), [text]);

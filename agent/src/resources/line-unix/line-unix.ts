@@ -5,8 +5,9 @@ import { defineProvider } from '../provider/define-provider.ts';
 import { inBytes, positionOf } from '../text-edit/lines.ts';
 import { changedLines, isAbsent, linesOf, lookAtText, pathOf, rewrite } from '../text-edit/text-file.ts';
 import { type LineBefore, rememberLine, restored } from './before.ts';
-import { diffLine, diffLineRemoval, edited } from './diff.ts';
-import { bodyOf, expectedLine, linesToChange, look, type SeenLine } from './seen.ts';
+import { bodyOf, linesToChange } from './declared.ts';
+import { diffLine, diffLineRemoval, edited, isDone } from './diff.ts';
+import { look, type SeenLine } from './seen.ts';
 
 /** A line in a file that the agent does not own. */
 export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
@@ -16,6 +17,7 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
     line: 'text',
     match: 'text?',
     backrefs: 'boolean?',
+    replaces: 'text?',
     before: 'text?',
     after: 'text?',
     validate: 'text?',
@@ -26,10 +28,12 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
 
   check(resource) {
     checkPath(pathOf(resource));
-    const { line, match, backrefs, before, after } = bodyOf(resource);
+    const { line, match, backrefs, replaces, before, after } = bodyOf(resource);
     if (/[\n\r\0]/.test(line)) throw new HostFailure('`line` must be one line, without line breaks');
     if (backrefs === true && match == null)
       throw new HostFailure('`backrefs` requires `match`, whose groups it inserts');
+    if (replaces != null && match == null)
+      throw new HostFailure('`replaces` requires `match`, the expression of the lines to replace');
     if (before != null && after != null)
       throw new HostFailure('`before` and `after` cannot be combined; declare only one');
   },
@@ -52,10 +56,7 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
       (seen) => {
         const lines = linesOf(seen);
         const hits = linesToChange(resource, previous, lines);
-        const text = lines[hits[0] ?? -1]?.text ?? null;
-        const expected = isAbsent(resource) ? null : expectedLine(resource, text);
-        const done = isAbsent(resource) ? hits.length === 0 : expected === null || text === expected;
-        return done ? null : edited(resource, lines, hits);
+        return isDone(resource, lines, hits) ? null : edited(resource, lines, hits);
       },
       bodyOf(resource).validate ?? null,
     );

@@ -333,6 +333,22 @@ const subjects: Subject[] = [
     moved: ['line'],
   },
   {
+    name: 'line-unix, in place of every line',
+    prepare: (root) => writeFileSync(`${root}/f`, 'Port 22\nx\r\nPort 23\nPort 24'),
+    desired: (root) => line(`${root}/f`, 'Port 2222', { match: '^Port ', replaces: 'every_line' }),
+    changed: (root) => line(`${root}/f`, 'Port 2223', { match: '^Port ', replaces: 'every_line' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'Port 1\nx\r\nPort 2222\nPort 2222'),
+    moved: ['line'],
+  },
+  {
+    name: 'line-unix, in place of every part',
+    prepare: (root) => writeFileSync(`${root}/f`, 'a=1 a=2\nb=1\na=3\n'),
+    desired: (root) => line(`${root}/f`, 'a=8', { match: 'a=\\d', replaces: 'every_part' }),
+    changed: (root) => line(`${root}/f`, 'a=9', { match: 'a=\\d', replaces: 'every_part' }),
+    tamper: (root) => writeFileSync(`${root}/f`, 'a=8 a=8\nb=1\na=4\n'),
+    moved: ['line'],
+  },
+  {
     name: 'line-unix, added to a file without a last line break, then lost',
     prepare: (root) => writeFileSync(`${root}/f`, 'first\nlast'),
     desired: (root) => line(`${root}/f`, 'Port 22', { match: '^#Port' }),

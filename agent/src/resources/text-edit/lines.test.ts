@@ -4,8 +4,10 @@ import { block, line } from '../../converge/test/desired.ts';
 import { edited as editedBlock, restored as restoredBlock } from '../block-unix/edit.ts';
 import { findBlock } from '../block-unix/seen.ts';
 import { rememberLine, restored } from '../line-unix/before.ts';
-import { edited } from '../line-unix/diff.ts';
-import { linesToChange, type SeenLine } from '../line-unix/seen.ts';
+import { linesToChange } from '../line-unix/declared.ts';
+import { edited, isDone } from '../line-unix/diff.ts';
+import { replacements } from '../line-unix/every.ts';
+import type { SeenLine } from '../line-unix/seen.ts';
 import { joinLines, positionOf, splitLines, type TextLine } from './lines.ts';
 
 /** Generates text with repeated lines, all kinds of line endings, and bytes that are not UTF-8. */
@@ -50,6 +52,15 @@ function seenIn(resource: Parameters<typeof linesToChange>[0], lines: readonly T
   };
 }
 
+function everySeenIn(resource: Parameters<typeof linesToChange>[0], lines: readonly TextLine[]): SeenLine {
+  const managed = linesToChange(resource, null, lines);
+  const hits = [...replacements(resource, managed, lines)].map(([index, to]) => {
+    const { text, end } = lines[index] as TextLine;
+    return { text, end, to, ...positionOf(lines, index, 1) };
+  });
+  return { ...seenIn(resource, lines), hits, managed: managed.length };
+}
+
 describe('a text', () => {
   test('splitting and joining lines preserves every byte', () => {
     fc.assert(
@@ -88,6 +99,35 @@ describe('a line', () => {
       { numRuns: 500 },
     );
     expect(changed).toBeGreaterThan(50);
+  });
+
+  test('replaces every match idempotently, and restores the text byte for byte', () => {
+    const everyResources = fc.constantFrom(
+      line('/f', 'a', { match: '^a', replaces: 'every_line' }),
+      line('/f', 'new', { match: '^(a|b)', replaces: 'every_line' }),
+      line('/f', 'c\\1', { match: '^a(.*)', replaces: 'every_line', backrefs: true }),
+      line('/f', 'x', { match: '[a1]', replaces: 'every_part' }),
+      line('/f', '<\\1', { match: 'a( ?)', replaces: 'every_part', backrefs: true }),
+    );
+    let changed = 0;
+    fc.assert(
+      fc.property(texts, everyResources, fc.boolean(), (text, resource, isShifted) => {
+        fc.pre(!text.toString('latin1').includes('\xe9'));
+        const lines = splitLines(text);
+        const seen = everySeenIn(resource, lines);
+        if (isDone(resource, lines, linesToChange(resource, null, lines))) return;
+        changed++;
+        const after = splitLines(joinLines(edited(resource, lines, linesToChange(resource, null, lines))));
+        expect(isDone(resource, after, linesToChange(resource, null, after))).toBe(true);
+        // After a shift, lines that equal the agent's are ambiguous.
+        const isClear = seen.managed === seen.hits.length;
+        const shift: TextLine[] = isShifted && isClear ? [{ text: 'more', end: '\n' }] : [];
+        const back = restored(resource, rememberLine(resource, seen, null), [...shift, ...after]);
+        expect(joinLines(back?.lines ?? [...shift, ...after])).toEqual(Buffer.concat([joinLines(shift), text]));
+      }),
+      { numRuns: 1000 },
+    );
+    expect(changed).toBeGreaterThan(100);
   });
 
   test('restores a line to its position after others changed the file', () => {

@@ -192,6 +192,107 @@ describe('captures', () => {
   });
 });
 
+describe('every match', () => {
+  const every = (text: string, match: string, body: Parameters<typeof line>[2] = {}) =>
+    line(path(), text, { match, replaces: 'every_line', ...body });
+
+  test('replaces every matching line, and restores all of them', async () => {
+    const original = 'root 1\nroot 2\r\nother\nroot 3';
+    write(original);
+    const declared = every('root none', '^root ');
+    expect(await plan(declared)).toMatchObject([
+      { changes: [{ field: 'line', from: 'root 1\nroot 2\nroot 3', to: 'root none\nroot none\nroot none' }] },
+    ]);
+    await apply(declared);
+    expect(read()).toBe('root none\nroot none\r\nother\nroot none');
+    expect(await apply(declared)).toMatchObject([{ status: 'unchanged' }]);
+    await apply();
+    expect(read()).toBe(original);
+  });
+
+  test('adds the line once if none matches, and removes it again', async () => {
+    write('a\n');
+    await apply(every('b', '^b'));
+    expect(read()).toBe('a\nb\n');
+    expect(await apply(every('b', '^b'))).toMatchObject([{ status: 'unchanged' }]);
+    await apply();
+    expect(read()).toBe('a\n');
+  });
+
+  test('replaces every part, and keeps the rest of each line', async () => {
+    write('deb http://x http://y # c\nnone\nhttp://z\n');
+    const declared = every('https://\\g<host>', 'http://(?<host>\\w)', { replaces: 'every_part', backrefs: true });
+    await apply(declared);
+    expect(read()).toBe('deb https://x https://y # c\nnone\nhttps://z\n');
+    expect(await apply(declared)).toMatchObject([
+      { status: 'unchanged', message: expect.stringContaining('no line matches') },
+    ]);
+    await apply();
+    expect(read()).toBe('deb http://x http://y # c\nnone\nhttp://z\n');
+  });
+
+  test('takes `\\\\1` literally without `backrefs`', async () => {
+    write('a-a\n');
+    await apply(every('\\1', 'a', { replaces: 'every_part' }));
+    expect(read()).toBe('\\1-\\1\n');
+  });
+
+  test.each([
+    ['foobar', 'foo', 'every_part'],
+    ['y', 'x*', 'every_part'],
+    ['\\1x', '^(.*)$', 'every_line'],
+  ] as const)('refuses the line %s for the match %s in %s, and changes nothing', async (text, match, replaces) => {
+    write('foo\n');
+    const declared = every(text, match, { replaces, backrefs: true });
+    for (const results of [await plan(declared), await apply(declared)])
+      expect(results).toMatchObject([
+        { status: 'failed', message: expect.stringContaining('would change it again on each apply') },
+      ]);
+    expect(read()).toBe('foo\n');
+  });
+
+  test('refuses more lines than it can restore', async () => {
+    write('a\n'.repeat(257));
+    expect(await apply(every('b', '^a'))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('257 lines') },
+    ]);
+    expect(read()).toBe('a\n'.repeat(257));
+  });
+
+  test('restores the first lines after the declared line changed, and after edits by hand', async () => {
+    write('p 1\np 2\nq\np 3\n');
+    await apply(every('p A', '^p '));
+    await apply(every('p B', '^p '));
+    expect(read()).toBe('p B\np B\nq\np B\n');
+    write('new\np B\np hand\nq\np B\n');
+    expect(await plan(every('p B', '^p '))).toMatchObject([{ changes: [{ from: 'p hand', to: 'p B' }] }]);
+    await apply(every('p B', '^p '));
+    await apply();
+    expect(read()).toBe('new\np 1\np 2\nq\np 3\n');
+  });
+
+  test('restores a line that was edited by hand after the last apply', async () => {
+    write('a 1\nb\na 2\n');
+    await apply(every('x', '^a '));
+    write('x\nb\nhand\n');
+    await apply();
+    expect(read()).toBe('a 1\nb\na 2\n');
+  });
+
+  test('restores all lines after `replaces` changed, and after the line was declared absent', async () => {
+    write('p 1\np 2\nq\np 3\n');
+    await apply(every('p A', '^p '));
+    await apply(line(path(), 'p Z', { match: '^p ' }));
+    expect(read()).toBe('p A\np A\nq\np Z\n');
+    await apply(every('p Y', '^p '));
+    expect(read()).toBe('p Y\np Y\nq\np Y\n');
+    await apply(every('p Y', '^p ', { ensure: 'absent' }));
+    expect(read()).toBe('q\n');
+    await apply();
+    expect(read()).toBe('p 1\np 2\nq\np 3\n');
+  });
+});
+
 describe('validate', () => {
   test('validates the new content before it replaces the file', async () => {
     write('ok\n');

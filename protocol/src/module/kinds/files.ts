@@ -130,6 +130,11 @@ export const fileKinds = {
       backrefs: boolean(
         'Whether \\1 or \\g<name> in `line` is replaced with the groups of `match`; if no line matches, no line is added',
       ),
+      replaces: choice(
+        'What `line` replaces: the last or every line that `match` matches, or only every matched part of a line; with every_part, no line is added',
+        ['last_line', 'every_line', 'every_part'],
+        'last_line',
+      ),
       before: formatted(
         'Regular expression of the line above which a new line is inserted; BOF for the start of the file',
         pattern,
@@ -142,7 +147,7 @@ export const fileKinds = {
       ensure,
     },
     exclusive: [['before', 'after']],
-    needs: { backrefs: 'match' },
+    needs: { backrefs: 'match', replaces: 'match' },
     // `match` takes precedence, because two lines with the same `match` would replace each other on every apply.
     identifiedBy: (body) => ['path', body.match === undefined ? 'line' : 'match'],
     identity: (body) => joined(body.path, '#', body.match ?? body.line),
