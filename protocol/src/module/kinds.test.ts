@@ -29,7 +29,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   'file-windows': ["path: 'C:\\Data\\A.txt', content: x, ensure: present", 'path:c:\\data\\a.txt'],
   'directory-unix': [
-    'path: /srv/www/, source: www, purge: true, recursive: true, owner: www-data, group: www-data, mode: "2775", file_mode: "0664", ensure: present',
+    'path: /srv/www/, source: www, purge: true, recursive: true, only: ["*.key"], owner: www-data, group: www-data, mode: "2775", file_mode: "0664", ensure: present',
     'path:/srv/www',
   ],
   'directory-windows': ['path: "c:/Data", ensure: present', 'path:c:\\data'],
@@ -341,6 +341,13 @@ describe('kinds', () => {
     ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be combined with symlink; keep only one'],
     ['file-unix', 'path: /a, content: b, copy_of: /c', 'cannot be combined with content; keep only one'],
     ['directory-unix', 'path: /a, file_mode: "0644"', 'requires recursive: add it'],
+    ['directory-unix', 'path: /a, owner: root, only: ["*"]', 'requires recursive: add it'],
+    ['directory-unix', 'path: /a, owner: root, recursive: true, only: []', 'must be a list of at least 1'],
+    ...['', '/', 'a/', '../a', 'a//b', './a', '[ab]', '{a,b}', 'a/**', 'a\\b'].map((only): [string, string, string] => [
+      'directory-unix',
+      `path: /a, owner: root, recursive: true, only: ['${only}']`,
+      'must ',
+    ]),
     [
       'certificate-acme',
       'path: /a, domains: [a.example], directory: "https://a.example/d", agree_terms: true, webroot: /w, eab_key_id: k, eab_hmac_key: "a b"',

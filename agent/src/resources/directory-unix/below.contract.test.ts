@@ -81,6 +81,21 @@ describe('a directory with everything below', () => {
     expect((await apply(...resources)).results.map(({ status }) => status)).toEqual(Array(3).fill('unchanged'));
   });
 
+  test('changes only the files that match, and restores them', async () => {
+    layDirectory('d');
+    layDirectory('d/sub');
+    for (const name of ['a.key', 'a.crt', 'sub/b.key', 'sub/x']) lay(`d/${name}`);
+    const { results } = await apply(tree({ only: ['*.key', '/sub/?'], file_mode: '0600', group: own.group }));
+    expect(results[0]?.changes).toMatchObject([
+      { field: 'group' },
+      { field: 'recursive', from: '3 different entries below' },
+    ]);
+    expect(['d/a.key', 'd/sub/b.key', 'd/sub/x'].map(stateOf)).toEqual(Array(3).fill(`0:${user} 600`));
+    expect(['d/a.crt', 'd/sub'].map(stateOf)).toEqual(['0:0 644', '0:0 755']);
+    await apply();
+    expect(['d/a.key', 'd/sub/b.key', 'd/sub/x'].map(stateOf)).toEqual(Array(3).fill('0:0 644'));
+  });
+
   test('neither follows nor changes links', async () => {
     layDirectory('d');
     layDirectory('outside');
@@ -118,6 +133,14 @@ describe('a directory with everything below', () => {
     lay('d/f', other, 0o4755);
     await apply(tree({ owner: String(user) }));
     expect(stateOf('d/f')).toBe(`${user}:${other} 755`);
+  });
+
+  test('refuses `only` without a field that files get', async () => {
+    layDirectory('d');
+    const { results } = await apply(tree({ only: ['*'], mode: '0700' }));
+    expect(results).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('`only` requires owner, group, or file_mode') },
+    ]);
   });
 
   test('refuses set-ID bits for all files, system directories, and no owner', async () => {

@@ -22,6 +22,7 @@ import {
   touchOwnership,
 } from '../provider/ownership.ts';
 import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
+import { matchesAny } from './file-patterns.ts';
 import { createdMode, make, object } from './place.ts';
 import { isSystemDirectory } from './purge.ts';
 
@@ -88,6 +89,8 @@ export function checkRecursive({ body }: Declared): void {
     throw new HostFailure(`${body.path} is a system directory: declare recursive for a directory below it`);
   if ((body.owner ?? body.group ?? body.mode ?? body.file_mode) == null)
     throw new HostFailure('`recursive` requires owner, group, mode, or file_mode');
+  if (body.only != null && (body.owner ?? body.group ?? body.file_mode) == null)
+    throw new HostFailure('`only` requires owner, group, or file_mode, which the files get');
 }
 
 const directoryFields = ({ owner, group, mode }: ResourceBodies['directory-unix']): OwnershipFields => ({
@@ -135,6 +138,7 @@ export function entriesBelow({ body }: Declared, machine: Machine): Below {
   const mounted = readMountPoints();
   const entries: BelowEntry[] = [];
   let visited = 0;
+  const isMeant = (path: string): boolean => body.only == null || matchesAny(body.only, path.slice(root.length + 1));
   const visit = (directory: string, depth: number, device: number | null): void => {
     if (depth > maxDepth) throw new TooLarge(`${root} has directories that are nested more than ${maxDepth} deep`);
     const listed = listedIn(directory, directory === root, maxEntries - visited, machine);
@@ -148,9 +152,9 @@ export function entriesBelow({ body }: Declared, machine: Machine): Below {
       if (type === 'directory') {
         // In an overlay, only directories have the device number of the file system.
         if (standing.device !== listed.device) continue;
-        if (!machine.declaredDirectory(path)) addDirectory(path, of.directory, machine, entries);
+        if (body.only == null && !machine.declaredDirectory(path)) addDirectory(path, of.directory, machine, entries);
         visit(path, depth + 1, listed.device);
-      } else if (type === 'file' && !machine.manages(path) && differs(standing, of.file, wanted))
+      } else if (type === 'file' && isMeant(path) && !machine.manages(path) && differs(standing, of.file, wanted))
         addFile(path, of.file, machine, entries);
       if (entries.length > maxChanges)
         throw new TooLarge(

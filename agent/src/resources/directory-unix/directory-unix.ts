@@ -99,6 +99,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     source: 'text?',
     purge: 'boolean?',
     recursive: 'boolean?',
+    only: 'list?',
     file_mode: 'text?',
     owner: 'text?',
     group: 'text?',

@@ -272,6 +272,18 @@ const subjects: Subject[] = [
     moved: ['recursive'],
   },
   {
+    name: 'directory-unix, with some files below',
+    prepare(root) {
+      mkdirSync(`${root}/d/sub`, { recursive: true });
+      for (const name of ['a.key', 'sub/b.key', 'a.crt']) writeFileSync(`${root}/d/${name}`, 'theirs\n');
+    },
+    desired: (root) =>
+      directory(`${root}/d`, { recursive: true, only: ['*.key'], mode: '0750', file_mode: '0600', ...owner }),
+    changed: (root) => directory(`${root}/d`, { recursive: true, only: ['a.*'], file_mode: '0640' }),
+    tamper: (root) => chmodSync(`${root}/d/sub/b.key`, 0o644),
+    moved: ['recursive'],
+  },
+  {
     name: 'directory-unix, created',
     prepare: () => {},
     desired: (root) => directory(`${root}/new/deep/d`, { mode: '2750', ...owner }),

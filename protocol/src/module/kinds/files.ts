@@ -1,5 +1,5 @@
 import { filePathFault } from '../files/module-file.ts';
-import { boolean, choice, formatted, integer, line, map, text } from './field.ts';
+import { boolean, choice, formatted, integer, line, list, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
@@ -93,6 +93,11 @@ export const fileKinds = {
         ...mode,
         declared: mode.declared.meta({ description: 'Permissions of all files below, without set-ID bits' }),
       },
+      only: list(
+        'Names of the files below that owner, group, and file_mode apply to, with * and ?; a path that starts with / is relative to the directory; all other entries below stay',
+        formatted('A name, such as *.key', format.filePattern),
+        { atLeast: 1 },
+      ),
       purge: boolean('Whether everything that no resource declares is removed from the directory'),
       owner,
       group,
@@ -101,7 +106,7 @@ export const fileKinds = {
     },
     space: 'path',
     sourced: 'directory',
-    needs: { file_mode: 'recursive' },
+    needs: { file_mode: 'recursive', only: 'recursive' },
     canonical: format.withoutClosingSlash,
     normalise: (body) => {
       body.path = format.withoutClosingSlash(String(body.path));

@@ -93,6 +93,16 @@ export const withoutClosingSlash = (path: string): string =>
 /** The path of a file, which is never "/". */
 export const unixFile: Check = (path) => (path === '/' ? 'must be a file, not "/"' : unixPath(path));
 
+/** A name, or a path below a directory, in which `*` and `?` stand for characters of one component. */
+export const filePattern: Check = (pattern) => {
+  if (pattern.length > 1024 || /[\x00-\x1f\x7f[\]{}\\]/.test(pattern))
+    return 'must be at most 1024 characters, without brackets, "\\", and control characters; only * and ? are special';
+  if (pattern.includes('**')) return 'must not contain "**": a name without "/" matches at any depth';
+  const components = pattern.replace(/^\//, '').split('/');
+  const isPlain = components.every((one) => one !== '' && one !== '.' && one !== '..');
+  return isPlain ? undefined : 'must be a name, or a path below the directory, such as *.key or /tls/*.key';
+};
+
 export const shells: readonly string[] = ['sh', 'bash', 'pwsh', 'powershell', 'cmd'];
 
 /** A shell that agents find by its name, or the absolute path of any other interpreter. */
