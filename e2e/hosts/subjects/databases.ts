@@ -191,6 +191,25 @@ END`;
     },
     {
       ...mariadb,
+      name: 'mysql-user, root with its socket',
+      // With the first change of a user, the server rewrites its number of privileges, and adds its own version.
+      prepare: `${mariadbUp}${run("ALTER USER root@localhost IDENTIFIED VIA mysql_native_password USING 'invalid' OR unix_socket")}`,
+      desired: { 'mysql-user': { name: 'root', password: 'a' } },
+      changed: { 'mysql-user': { name: 'root', password: 'b' } },
+      tamper: run('ALTER USER root@localhost IDENTIFIED VIA unix_socket'),
+      moved: ['password'],
+    },
+    {
+      ...mariadb,
+      name: 'mysql-user, anonymous and absent',
+      prepare: `${mariadbUp}${run("CREATE USER ''@localhost; CREATE DATABASE shop; GRANT SELECT ON shop.* TO ''@localhost;")}`,
+      desired: { 'mysql-user': { name: '', ensure: 'absent' } },
+      changed: { 'mysql-user': { name: '', password: 'new' } },
+      tamper: run("CREATE USER ''@localhost"),
+      moved: ['ensure'],
+    },
+    {
+      ...mariadb,
       name: 'mysql-database, created',
       prepare: mariadbUp,
       desired: { 'mysql-database': { name: 'a`b\'c"; -- #$(e)', collation: 'utf8mb4_bin', force: true } },

@@ -3,7 +3,7 @@ import { identifier, literal, nativeHash } from '../../host/databases/mariadb.ts
 import { databaseStatement, diffDatabase, diffDatabaseRemoval } from './database.ts';
 import { diffGrant, diffGrantRemoval, grantStatements } from './grant.ts';
 import { parseRows } from './server.ts';
-import { diffUser, diffUserRemoval, userStatements } from './user.ts';
+import { diffUser, diffUserRemoval, mysqlUser, userStatements } from './user.ts';
 
 const apply = { purpose: 'apply' as const };
 const drift = { purpose: 'drift' as const };
@@ -18,13 +18,26 @@ test('reads rows as JSON, and only the hashes of native passwords', () => {
   const { users, databases, grants } = parseRows([
     `["user", "'a'@'b'", {"plugin": "mysql_native_password", "authentication_string": "*A", "account_locked": true}]`,
     `["user", "'c'@'d'", {"plugin": "mysql_native_password", "authentication_string": "*A", "auth_or": []}]`,
+    `["user", "'root'@'localhost'", {"plugin": "mysql_native_password", "authentication_string": "*R", "auth_or": [{"plugin": "unix_socket"}, {}]}]`,
     `["database", "x", {"character_set": "utf8mb4", "collation": "utf8mb4_bin"}]`,
     `["grant", {"account": "'a'@'b'", "database": null, "table": null, "privilege": "SELECT", "grantable": "YES"}]`,
   ]);
   expect(users.get("'a'@'b'")).toEqual({ hash: '*A', locked: true, max_user_connections: 0 });
   expect(users.get("'c'@'d'")?.hash).toBeNull();
+  expect(users.get("'root'@'localhost'")?.hash).toBe('*R');
   expect(databases.get('x')?.collation).toBe('utf8mb4_bin');
   expect(grants[0]?.grantable).toBe(true);
+});
+
+test('reads the password of root@localhost only if the agent can sign in through the socket as well', () => {
+  const hashOf = (priv: Record<string, unknown>) =>
+    parseRows([JSON.stringify(['user', "'root'@'localhost'", priv])]).users.get("'root'@'localhost'")?.hash;
+  const native = { plugin: 'mysql_native_password', authentication_string: '*R' };
+  expect(hashOf({ ...native, auth_or: [{}, { plugin: 'unix_socket' }] })).toBe('*R');
+  expect(hashOf({ plugin: 'unix_socket', auth_or: [{}, native] })).toBe('*R');
+  expect(hashOf(native)).toBeNull();
+  expect(hashOf({ plugin: 'unix_socket' })).toBeNull();
+  expect(hashOf({ ...native, auth_or: [{}, { plugin: 'unix_socket' }, { plugin: 'ed25519' }] })).toBeNull();
 });
 
 describe('users', () => {
@@ -43,6 +56,30 @@ describe('users', () => {
     expect(userStatements("'a'@'%'", user, { hash: user.hash, locked: false, max_user_connections: 2 })).toEqual([
       "ALTER USER 'a'@'%' WITH MAX_USER_CONNECTIONS 2",
     ]);
+  });
+
+  test('keeps the socket of root@localhost, and refuses what would lock out the agent', () => {
+    expect(userStatements("'root'@'localhost'", user, { hash: '*X' })).toEqual([
+      "ALTER USER 'root'@'localhost' IDENTIFIED VIA unix_socket OR mysql_native_password USING '*X'",
+    ]);
+    expect(() => diffUser({ body: { name: 'root', password: 'x' } }, { ...seen, user: null }, apply)).toThrow(
+      'would lock out the agent',
+    );
+    const checked = (body: object) => () => mysqlUser.check({ body: { name: 'root', ...body } } as never);
+    expect(checked({ password: 'x' })).not.toThrow();
+    for (const body of [{ ensure: 'absent' }, { locked: true }, { max_user_connections: 1 }])
+      expect(checked(body)).toThrow('only the password');
+  });
+
+  test('restores authentication methods that are no password', () => {
+    const socket = "CREATE USER `a`@`%` IDENTIFIED VIA unix_socket OR ed25519 USING 'x' ACCOUNT LOCK";
+    const before = { was: 'user' as const, touched: { hash: null }, statements: [socket], dropped: false };
+    const other = { ...user, hash: null };
+    const actionFor = (statement: string) =>
+      diffUserRemoval(before, { ...seen, user: other, statements: [statement] }).action;
+    expect(actionFor(socket.replace(' ACCOUNT LOCK', ''))).toBe('none');
+    expect(actionFor('CREATE USER `a`@`%` IDENTIFIED VIA unix_socket')).toBe('remove');
+    expect(diffUserRemoval(before, seen).action).toBe('remove');
   });
 
   test('reports a password without its value, and creates no user without one', () => {

@@ -11,7 +11,10 @@ export interface Server {
 }
 
 export type UserRecord = {
-  /** Password hash; null if the user authenticates by other means. */
+  /**
+   * Password hash; null if the user authenticates by other means. root@localhost must also be able to sign in through
+   * the socket.
+   */
   hash: string | null;
   locked: boolean;
   max_user_connections: number;
@@ -59,7 +62,7 @@ export function parseRows(lines: readonly string[]): Server {
   const found: Server = { users: new Map(), databases: new Map(), grants: [] };
   for (const line of lines) {
     const [type, ...rest] = JSON.parse(line) as [string, ...unknown[]];
-    if (type === 'user') found.users.set(String(rest[0]), userOf(rest[1]));
+    if (type === 'user') found.users.set(String(rest[0]), userOf(String(rest[0]), rest[1]));
     else if (type === 'database') found.databases.set(String(rest[0]), rest[1] as DatabaseRecord);
     else {
       const grant = rest[0] as Omit<GrantRecord, 'grantable'> & { grantable: string };
@@ -69,16 +72,35 @@ export function parseRows(lines: readonly string[]): Server {
   return found;
 }
 
+/** The account that the agent signs in as, through the socket. */
+export const isAgentAccount = (user: string, host: string | null | undefined): boolean =>
+  user === 'root' && (host ?? 'localhost') === 'localhost';
+
+type Method = { plugin?: unknown; authentication_string?: unknown };
+
 /** @param given the JSON from the table global_priv, which the server returns as an object or as text */
-function userOf(given: unknown): UserRecord {
+function userOf(account: string, given: unknown): UserRecord {
   const priv = (typeof given === 'string' ? JSON.parse(given) : given) as Record<string, unknown>;
-  const isNative = priv.plugin === 'mysql_native_password' && priv.auth_or === undefined;
+  // In the list of alternatives, an empty object stands for the method outside of it.
+  const methods = Array.isArray(priv.auth_or)
+    ? priv.auth_or.map((one: Method): Method => (one.plugin === undefined ? priv : one))
+    : [priv as Method];
   return {
-    hash: isNative && typeof priv.authentication_string === 'string' ? priv.authentication_string : null,
+    hash: hashOf(account === accountName('root', 'localhost') ? withoutSocket(methods) : methods),
     locked: priv.account_locked === true,
     max_user_connections: Number(priv.max_user_connections ?? 0),
   };
 }
+
+const withoutSocket = (methods: readonly Method[]): readonly Method[] => {
+  const left = methods.filter(({ plugin }) => plugin !== 'unix_socket');
+  return left.length === methods.length ? [] : left;
+};
+
+const hashOf = ([method, ...others]: readonly Method[]): string | null =>
+  method?.plugin === 'mysql_native_password' && others.length === 0 && typeof method.authentication_string === 'string'
+    ? method.authentication_string
+    : null;
 
 export const readServer = (machine: Machine) => machine.database(server);
 

@@ -6,7 +6,7 @@ import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/n
 import { HostFailure } from '../../host/failure.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
-import { accountName, accountSql, readServer, serverChanged, type UserRecord } from './server.ts';
+import { accountName, accountSql, isAgentAccount, readServer, serverChanged, type UserRecord } from './server.ts';
 
 export interface SeenUser {
   missing: NoServer | null;
@@ -43,8 +43,9 @@ export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
   brings: () => ['databases'],
 
   check({ body }) {
-    if (body.name === 'root' && (body.host ?? 'localhost') === 'localhost')
-      throw new HostFailure('the agent signs in as root@localhost, so this user cannot be declared');
+    if (!isAgentAccount(body.name, body.host)) return;
+    if (body.ensure === 'absent' || body.locked != null || body.max_user_connections != null)
+      throw new HostFailure('the agent signs in as root@localhost, so only the password of this user can be declared');
   },
 
   observe: (resource, _circumstances, machine) => look(resource, machine),
@@ -75,20 +76,22 @@ export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
 
   async observeForRemoval(resource, before, machine) {
     const seen = await look(resource, machine);
-    if (before.was === 'absent' || !before.dropped || seen.user === null) return seen;
+    if (before.was === 'absent' || seen.user === null) return seen;
+    // Only the server's statement shows another method than a password.
+    if (!before.dropped && before.touched.hash !== null) return seen;
     return { ...seen, statements: await creationOf(resource.body, machine) };
   },
   diffRemoval: (_resource, before, seen) => diffUserRemoval(before, seen),
 
-  async remove({ body }, before, { user }, _difference, machine) {
+  async remove({ body }, before, { user, statements }, _difference, machine) {
     const account = accountSql(body.name, body.host);
     if (before.was === 'absent') return change([`DROP USER ${account}`], machine);
     if (before.dropped || user === null)
       return change([...(user === null ? [] : [`DROP USER ${account}`]), ...before.statements], machine);
-    const { hash, ...rest } = before.touched;
+    const { hash: _hash, ...rest } = before.touched;
     // The first statement creates the user with its former authentication methods.
     const [creation = ''] = before.statements;
-    const signIn = hash === undefined || hash === user.hash ? [] : [creation.replace(/^CREATE USER/, 'ALTER USER')];
+    const signIn = signsInAsBefore(before, user, statements) ? [] : [creation.replace(/^CREATE USER/, 'ALTER USER')];
     return change([...signIn, ...userStatements(account, user, rest)], machine);
   },
 });
@@ -144,6 +147,8 @@ export function diffUser(
   const changes: FieldChange[] = user === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
   changes.push(...changesTo(wantedOf(body), user));
   if (changes.length === 0) return nothing();
+  if (user === null && isAgentAccount(body.name, body.host) && missing === null && purpose !== 'drift')
+    throw new HostFailure('root@localhost does not exist; created without privileges, it would lock out the agent');
   if (user === null && body.password == null && purpose !== 'drift')
     throw new HostFailure(`the user ${body.name} does not exist, and without \`password\` anyone could sign in as it`);
   return {
@@ -161,18 +166,43 @@ export function diffUserRemoval(before: UserBefore, { missing, user, statements 
   if (user === null && !before.dropped)
     return nothing('already removed, but not by the agent, so the agent does not create it again');
   const changes: FieldChange[] = user === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
-  if (user !== null && !before.dropped) changes.push(...changesTo(before.touched, user));
+  if (user !== null && !before.dropped) {
+    const { hash: _hash, ...rest } = before.touched;
+    changes.push(...changesTo(rest, user));
+    if (!signsInAsBefore(before, user, statements)) changes.unshift({ field: 'password', from: null, to: null });
+  }
   if (user !== null && before.dropped && !isDeepStrictEqual(statements, before.statements))
     changes.push({ field: 'user', from: 'another one', to: 'the original one' });
   if (changes.length === 0) return nothing('already in its original state');
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
+/** The agent must still be able to sign in as root@localhost through the socket. */
+const identifiedBy = (account: string, hash: string): string =>
+  account === accountSql('root', 'localhost')
+    ? `IDENTIFIED VIA unix_socket OR mysql_native_password USING ${literal(hash)}`
+    : `IDENTIFIED BY PASSWORD ${literal(hash)}`;
+
+/** Reports whether a user has its former password, or its other former authentication methods. */
+function signsInAsBefore(
+  { touched, statements: [creation] }: Extract<UserBefore, { was: 'user' }>,
+  user: UserRecord,
+  now: SeenUser['statements'],
+): boolean {
+  if (touched.hash === undefined) return true;
+  if (touched.hash !== null || user.hash !== null || now === null) return touched.hash === user.hash;
+  return methodsOf(now[0]) === methodsOf(creation);
+}
+
+/** Returns the authentication methods of the statement that creates a user. */
+const methodsOf = (creation: string | undefined): string =>
+  /IDENTIFIED .*?(?= (?:REQUIRE|WITH MAX_\w+|ACCOUNT|PASSWORD EXPIRE) |$)/.exec(creation ?? '')?.[0] ?? '';
+
 /** Returns the statements that give a user these attributes, or create it with them. */
 export function userStatements(account: string, user: UserRecord | null, wanted: Partial<UserRecord>): string[] {
   const { hash, locked, max_user_connections } = wanted;
   const options = [
-    ...(hash == null || hash === user?.hash ? [] : [`IDENTIFIED BY PASSWORD ${literal(hash)}`]),
+    ...(hash == null || hash === user?.hash ? [] : [identifiedBy(account, hash)]),
     ...(max_user_connections === undefined || max_user_connections === user?.max_user_connections
       ? []
       : [`WITH MAX_USER_CONNECTIONS ${max_user_connections}`]),

@@ -543,6 +543,9 @@ export const mysqlUser: Check = allOf(
   byPattern(/^[^\x00-\x1f\x7f\\'"`@]*$/, 'must not contain quotes, "\\", "@", or control characters'),
 );
 
+/** The empty name is that of anonymous users. */
+export const mysqlUserOrAnonymous: Check = (name) => (name === '' ? undefined : mysqlUser(name));
+
 export const mysqlHost: Check = byPattern(
   /^[A-Za-z0-9_.:%/-]{1,255}$/,
   'must be a host name, an address, or a pattern with "%", such as 192.0.2.%',

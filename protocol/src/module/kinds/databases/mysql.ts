@@ -13,7 +13,9 @@ export const mysqlKinds = {
     description: 'A user of MariaDB',
     platforms: ['linux'],
     example: 'name: shop\nhost: localhost\npassword: "${{ secrets.shop_password }}"',
-    required: { name: user('Name of the user') },
+    required: {
+      name: formatted('Name of the user; "" for the anonymous user', format.mysqlUserOrAnonymous),
+    },
     optional: {
       host,
       password: text(
