@@ -152,6 +152,7 @@ test.each([
   [['agnets'], "unknown command 'agnets'", 'Did you mean `muster agents`?'],
   [['audit', 'retention', 'st'], "unknown command 'st'", 'Did you mean `muster audit retention set`?'],
   [['agents', 'zzzzzzzz'], "unknown command 'zzzzzzzz'", 'Did you mean `muster agents show zzzzzzzz`?'],
+  [['agents', 'plan', 'web-1'], "unknown command 'plan'", 'Did you mean `muster plan`?'],
   [['upload', 'x.yml'], "unknown command 'upload'", 'Did you mean `muster modules upload`?'],
   [['plan', '--exitcode'], "unknown option '--exitcode'", 'Did you mean --exit-code?'],
   [['metrics', 'show'], "missing required argument 'agent'", 'Run `muster metrics show --help`.'],

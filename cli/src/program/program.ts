@@ -205,6 +205,8 @@ async function printUsageError(
   let remedy = suggestion?.replace(/^\((.*)\)$/, '$1') ?? `Run \`${wordsOf(command)} --help\`.`;
   if (unknown !== undefined) {
     const elsewhere = command === program && Object.hasOwn(withoutNoun, unknown) ? withoutNoun[unknown] : null;
+    // A noun after another one: `muster agents plan`.
+    const isMisplaced = command !== program && isNoun(unknown);
     const near =
       elsewhere ??
       nearest(
@@ -214,7 +216,10 @@ async function printUsageError(
     // The name of an item after a noun: `muster metrics web-1`.
     const shows = command !== program && command.commands.some((each) => each.name() === 'show');
     const guess = near ?? (shows ? `show ${unknown}` : null);
-    remedy = guess === null ? `Run \`${wordsOf(command)} --help\`.` : `Did you mean \`${wordsOf(command)} ${guess}\`?`;
+    if (isMisplaced) remedy = `Did you mean \`muster ${unknown}\`?`;
+    else
+      remedy =
+        guess === null ? `Run \`${wordsOf(command)} --help\`.` : `Did you mean \`${wordsOf(command)} ${guess}\`?`;
   }
   return await printError(usageError(message, remedy), how);
 }

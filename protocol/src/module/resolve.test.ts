@@ -278,6 +278,15 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
     expect(faultsOf(resolve(each))[1]).toContain('each.constructor has no value: fix the list');
   });
 
+  test('reports a parameter with a wrong value once, and others without a value', () => {
+    const more = 'parameters: { p: { type: integer }, q: { type: string } }';
+    const wrong = (content: string) =>
+      faultsOf(resolve(file(content, `${more}\nverify: [{ command: "test ${'${{ param.p }}'}" }]`), {}, { p: 'x' }));
+    expect(wrong('${{ param.p }}').join('\n')).not.toContain('neither value nor default');
+    expect(wrong('${{ param.p }}').join('\n')).toContain('parameter p: must be');
+    expect(wrong('${{ param.q }}').join('\n')).toContain('the parameter "q" has neither value nor default');
+  });
+
   test('evaluated values must have the format of their field', () => {
     const bad: [string, string][] = [
       ['file-unix: { path: "${{ tag.t }}" }', 'path module "m": must be an absolute path, starting with "/"'],

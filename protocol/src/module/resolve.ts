@@ -5,7 +5,7 @@ import { type Merged, mergeInstances } from './composition/merge.ts';
 import { withRequiredLayers } from './composition/requires.ts';
 import { type AgentFacts, matches } from './conditions.ts';
 import type { Json, ModuleDocument } from './document.ts';
-import type { Scope } from './expression/evaluate.ts';
+import { type Scope, unsetParameter } from './expression/evaluate.ts';
 import { reasonOrValue } from './expression/values.ts';
 import { charactersOf, instancesOf, ResolutionBudget } from './instances.ts';
 import { stableOrder } from './order.ts';
@@ -87,8 +87,13 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
         path: pointer(['parameters', module.name, name, ...conflict.path]),
         message: conflictText(module.name, name, conflict),
       });
-    for (const { path, message } of faults) unresolved.push(moduleFault(module.name, path, message));
-    const verify = verificationsOf(module, scope, budget, unresolved);
+    const found = faults.map(({ path, message }) => moduleFault(module.name, path, message));
+    const verify = verificationsOf(module, scope, budget, found);
+    // A parameter whose value is wrong has an error; that expressions find no value only follows from it.
+    const follow = faults.flatMap(({ path: [root, name] }) =>
+      root === 'parameters' ? [unsetParameter(String(name))] : [],
+    );
+    unresolved.push(...found.filter(({ message }) => !follow.some((text) => message.includes(text))));
     return { module, instances, verify, lookups: held.map((name) => `${module.name}:${name}`) };
   });
   if (contradictory.length > 0) return refused('module_conflict', contradictory, distinct);

@@ -5,6 +5,7 @@ import { type ConditionValues, matches } from '../conditions.ts';
 import type { Json, Lookup } from '../document.ts';
 import { reasonOrValue } from '../expression/values.ts';
 import { allOf, type Check, maxLength, notEmpty } from '../kinds/format.ts';
+import { quoted, suggestion } from '../nearest.ts';
 import type { Path } from '../source/tree.ts';
 
 /** The value of an agent: a text, or a mapping if the lookup has several keys. */
@@ -129,6 +130,35 @@ function isTooLong(values: readonly LookupElement[]): boolean {
   const result = values.reduce((sum, value) => sum + charactersOf(value), 0) > maximumLookupCharacters;
   measured.set(values, result);
   return result;
+}
+
+/**
+ * Returns an error for each given lookup whose first wrong value is not one that \`of\` yields. Values that come from agents
+ * need no check.
+ */
+export function givenLookupFaults(
+  declared: Readonly<Record<string, Lookup>>,
+  given: LookupValues,
+): { name: string; path: Path; message: string }[] {
+  return Object.entries(declared).flatMap(([name, { of }]) => {
+    const values = Object.hasOwn(given, name) ? (given[name] ?? []) : [];
+    const index = values.findIndex((value) => elementFault(of, value) !== undefined);
+    if (index === -1) return [];
+    const message = `value ${index + 1} of the lookup "${name}" ${elementFault(of, values[index] as LookupElement)}`;
+    return [{ name, path: ['of'], message }];
+  });
+}
+
+function elementFault(of: Lookup['of'], value: LookupElement): string | undefined {
+  if (typeof of === 'string') return typeof value === 'string' ? undefined : 'must be a text, because `of` is one';
+  const keys = Object.keys(of);
+  if (typeof value === 'string') return `must be a mapping with the keys of \`of\`: ${keys.join(', ')}`;
+  const missing = keys.find((key) => !Object.hasOwn(value, key));
+  if (missing !== undefined) return `lacks the key ${quoted(missing)} of \`of\``;
+  const unknown = Object.keys(value).find((key) => !Object.hasOwn(of, key));
+  return unknown === undefined
+    ? undefined
+    : `has the key ${quoted(unknown)}, which \`of\` does not have${suggestion(unknown, keys)}`;
 }
 
 /** Shared by all agents. */

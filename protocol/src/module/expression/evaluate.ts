@@ -516,6 +516,10 @@ function valueOfReference({ root, key }: Expression, { agent, parameters, each }
 const otherwise = 'or give the expression | default("…")';
 const orOmit = ', or | omit to leave the field out';
 
+/** Returns the message for an expression that reads a parameter without a value. */
+export const unsetParameter = (name: string): string =>
+  `the parameter "${name}" has neither value nor default: set it in the assignment, ${otherwise}`;
+
 function missing(expression: Pick<Expression, 'root' | 'key'>): string {
   const name = written(expression);
   switch (expression.root) {
@@ -526,7 +530,7 @@ function missing(expression: Pick<Expression, 'root' | 'key'>): string {
     case 'tag':
       return `the agent has no tag "${expression.key}": set it, ${otherwise}`;
     case 'param':
-      return `the parameter "${expression.key}" has neither value nor default: set it in the assignment, ${otherwise}`;
+      return unsetParameter(expression.key);
     default:
       return `${name} has no value: fix the list, ${otherwise}${orOmit}`;
   }

@@ -130,3 +130,29 @@ test('accepts parameters of a single module without the module’s name', () => 
   expect(readParameters('port: 1', [site, users])).toMatchObject({ value: { site: { port: 1 } } });
   expect(readParameters('users: { names: [] }', [site, users])).toMatchObject({ value: { users: { names: [] } } });
 });
+
+test('refuses given values that a lookup cannot have', () => {
+  const module = moduleOf(`name: m
+supports: [{ platform: linux }]
+lookups:
+  peers: { selector: role=web, of: { name: agent.name, key: tag.key } }
+  names: { selector: role=web, of: agent.name }
+resources:
+  - resource: { file-unix: { path: /f, content: "\${{ lookup.names | join(',') }}\${{ size(lookup.peers) }}" } }
+`);
+  const explained = (lookups: Record<string, (string | Record<string, string>)[]>) =>
+    explainDesiredSet({ modules: [module], agent, lookups: { m: { names: [], peers: [], ...lookups } } });
+  const messages = (lookups: Parameters<typeof explained>[0]) => {
+    const result = explained(lookups);
+    return result.ok ? [] : result.faults.map(({ path, message }) => `${path} ${message}`);
+  };
+  expect(messages({ names: ['a'], peers: [{ name: 'a', key: 'k' }] })).toEqual([]);
+  const at = (name: string) => expect.stringContaining(`/modules/m/lookups/${name}/of module "m": value `);
+  expect(messages({ names: ['a', { name: 'b' }], peers: ['x'] })).toEqual([at('peers'), at('names')]);
+  expect(messages({ peers: ['x'] })[0]).toContain('must be a mapping with the keys of `of`: name, key');
+  expect(messages({ peers: [{ name: 'a', key: 'k' }, { name: 'b' }] })[0]).toContain(
+    'value 2 of the lookup "peers" lacks the key "key"',
+  );
+  expect(messages({ peers: [{ name: 'a', key: 'k', kez: '' }] })[0]).toContain('has the key "kez"');
+  expect(messages({ names: [{ name: 'b' }] })[0]).toContain('must be a text');
+});

@@ -1,4 +1,5 @@
 import type { Fault } from '../../errors.ts';
+import { givenLookupFaults } from '../composition/lookups.ts';
 import { requiresOf, withRequired } from '../composition/requires.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { DeclaredResource, Json, ModuleDocument } from '../document.ts';
@@ -70,9 +71,13 @@ export function explainDesiredSet(
   request: ResolutionRequest,
 ): ({ ok: true } & Explained) | Extract<Resolution, { ok: false }> {
   const modules = new Map(request.modules.map((module) => [module.name, module]));
-  const missing = request.modules.flatMap(({ name: by, requires }) =>
-    requires.flatMap(({ module }, index) => (modules.has(module) ? [] : missingModule(by, module, index))),
-  );
+  const missing = request.modules.flatMap(({ name: by, requires, lookups }) => [
+    ...requires.flatMap(({ module }, index) => (modules.has(module) ? [] : missingModule(by, module, index))),
+    ...givenLookupFaults(lookups, request.lookups?.[by] ?? {}).map(({ name, path, message }) => ({
+      path: pointer(['modules', by, 'lookups', name, ...path]),
+      message: `module "${by}": ${message}`,
+    })),
+  ]);
   if (missing.length > 0)
     return { ok: false, code: 'module_unresolved', faults: located(missing, [...modules.values()]) };
   const names = withRequired([...modules.keys()], requiresOf(request.modules));
