@@ -25,6 +25,10 @@ export const emptyFields: AssignmentFields = {
   ...{ mode: 'enforce', windowOnly: false, precedence: '0', texts: {} },
 };
 
+/** Returns the fields of a new assignment of a module, which also gives it its name; empty fields without a module. */
+export const fieldsFor = (module: string): AssignmentFields =>
+  module === '' ? emptyFields : { ...emptyFields, name: module, modules: [module] };
+
 /** Reports whether a value from the browser's storage has the fields of the form. */
 export const isFields = (value: unknown): value is AssignmentFields => isLike(emptyFields, value);
 

@@ -25,15 +25,18 @@ const purposes = [
 /** Creates or changes an assignment. Keeps its input until the orchestrator accepts it. */
 export function AssignmentForm({
   base,
+  module = '',
   onDone,
   onCancel,
 }: {
   /** The assignment when the form opened; null for a new one. */
   readonly base: Assignment | null;
+  /** A module that a new assignment contains initially. */
+  readonly module?: string;
   readonly onDone: (assignment: Assignment) => void;
   readonly onCancel: () => void;
 }) {
-  const form = useAssignmentForm(base, onDone);
+  const form = useAssignmentForm(base, onDone, module);
   const { fields, change, faults } = form;
   const { data: modules } = useQuery(modulesQuery);
   return (

@@ -158,3 +158,10 @@ test('edits an assignment that only gives values', async () => {
   await waitFor(() => expect(api.received(updateAssignment)).toHaveLength(1));
   expect(api.received(updateAssignment)[0]?.body).toEqual({ parameters: { motd: { size: 4 } } });
 });
+
+test('starts a new assignment with the module of the link', async () => {
+  orchestrator();
+  await renderPage(NewAssignmentPage, { path: '/assignments/new', at: '/assignments/new?module=motd' });
+  expect(((await screen.findByRole('textbox', { name: /^Name/ })) as HTMLInputElement).value).toBe('motd');
+  expect(screen.getByRole('button', { name: /Remove motd/ })).toBeTruthy();
+});

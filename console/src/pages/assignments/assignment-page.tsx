@@ -100,6 +100,7 @@ function AssignmentDetails({ assignment }: { readonly assignment: AssignmentWith
 
 export function NewAssignmentPage() {
   const navigate = useNavigate();
+  const [module] = useUrlState<string>('module', '');
   return (
     <Page
       title="New assignment"
@@ -112,6 +113,7 @@ export function NewAssignmentPage() {
     >
       <AssignmentForm
         base={null}
+        module={module}
         onCancel={() => void navigate({ to: '/assignments' })}
         onDone={({ name }) => {
           notify('Created. Plan it to see its changes.');

@@ -8,9 +8,9 @@ import { useStoredDraft } from '../use-stored-draft.ts';
 import {
   type AssignmentFields,
   changesOf,
-  emptyFields,
   type FieldFaults,
   faultsOf,
+  fieldsFor,
   fieldsFrom,
   isFields,
   newAssignmentOf,
@@ -32,10 +32,11 @@ const pickDescription = ({ description }: FieldFaults): FieldFaults =>
  * Returns the assignment form's fields, their errors, and functions to change and save them. Keeps the input until the
  * orchestrator accepts it.
  * @param base the assignment when the form opened; null for a new one
+ * @param module a module that a new assignment contains initially, and after which it is named; may be empty
  */
-export function useAssignmentForm(base: Assignment | null, onDone: (assignment: Assignment) => void) {
+export function useAssignmentForm(base: Assignment | null, onDone: (assignment: Assignment) => void, module = '') {
   const [start] = useState(base);
-  const [initial] = useState(() => (base === null ? emptyFields : fieldsFrom(base)));
+  const [initial] = useState(() => (base === null ? fieldsFor(module) : fieldsFrom(base)));
   const [fields, change] = useFields<AssignmentFields>(initial);
   const [submitted, setSubmitted] = useState(false);
   const declared = useParameterFields(fields.modules, start?.parameters ?? noParameters);
@@ -52,7 +53,7 @@ export function useAssignmentForm(base: Assignment | null, onDone: (assignment: 
     faults.modules ??= 'Give a value to a parameter below.';
   const changed =
     start === null
-      ? JSON.stringify(fields) !== JSON.stringify(emptyFields)
+      ? JSON.stringify(fields) !== JSON.stringify(initial)
       : 'faults' in read || changesOf(start, fields, read.parameters) !== null;
   useStoredDraft({
     name: start === null ? 'new assignment' : `assignment ${start.name}`,

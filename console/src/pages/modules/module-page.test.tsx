@@ -1,6 +1,9 @@
 import {
+  type Agent,
+  type Assignment,
   getModule,
   getOperation,
+  getRun,
   listAgents,
   listAssignments,
   listModuleRevisions,
@@ -8,6 +11,7 @@ import {
   listOperators,
   listSecrets,
   planAgent,
+  planAssignment,
   removeModule,
   uploadModule,
   validateModule,
@@ -186,4 +190,44 @@ test('restores the files of an earlier revision with its text, and shows which d
   expect(within(dialog).getByText('The files of revision 1 are restored as well')).toBeTruthy();
   await user.click(within(dialog).getByRole('button', { name: 'Save' }));
   await waitFor(() => expect(api.received(uploadModule)).toMatchObject([{ body: { name: 'motd', files_of: 1 } }]));
+});
+
+const [assigning] = listAssignments.example.answer as never as [Assignment];
+const [example] = listAgents.example.answer as never as [Agent];
+
+test('plans the assignment of a saved module to apply it', async () => {
+  const api = orchestrator();
+  api.answer(listAssignments, [{ ...assigning, selector: 'role=web', modules: ['motd'], mode: 'enforce' }] as never);
+  api.answer(listAgents, [{ ...example, status: 'approved', tags: { role: 'web' } }] as never);
+  api.answerExamples(planAssignment, getRun);
+  const { user } = await renderPage(ModulePage, page);
+  await user.click(await screen.findByRole('button', { name: 'Apply…' }));
+  expect(await screen.findByRole('dialog', { name: 'Apply motd to 1 agent' })).toBeTruthy();
+  await waitFor(() => expect(api.received(planAssignment)).toMatchObject([{ params: { name: assigning.name } }]));
+});
+
+test('offers no apply while there are unsaved changes', async () => {
+  const { api } = await openEdited();
+  api.answer(listAssignments, [{ ...assigning, selector: 'role=web', modules: ['motd'], mode: 'enforce' }] as never);
+  expect(screen.queryByRole('button', { name: 'Apply…' })).toBeNull();
+});
+
+test('offers to assign a module that nothing uses', async () => {
+  const api = orchestrator();
+  api.answer(listAssignments, []);
+  const { user, address } = await renderPage(ModulePage, page);
+  await user.click(await screen.findByRole('link', { name: 'Assign…' }));
+  expect(address()).toBe('/assignments/new?module=motd');
+});
+
+test('tries a module on an agent that it is assigned to', async () => {
+  const api = orchestrator();
+  const matched = { ...example, node_id: 'f'.repeat(32), name: 'web-2', status: 'approved', connected: true };
+  api.answer(listAgents, [
+    { ...example, tags: {} },
+    { ...matched, tags: { role: 'web' } },
+  ] as never);
+  api.answer(listAssignments, [{ ...assigning, selector: 'role=web', modules: ['motd'] }] as never);
+  await renderPage(ModulePage, { path: '/modules/$module', at: '/modules/motd?tab=try' });
+  expect(await screen.findByRole('button', { name: 'Plan on web-2' })).toBeTruthy();
 });

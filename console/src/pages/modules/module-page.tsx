@@ -13,6 +13,7 @@ import { ListLink, OperatorName } from '../links.tsx';
 import { useLeaveGuard } from '../use-leave-guard.tsx';
 import type { Stored } from './draft.ts';
 import { useModuleCheck } from './module-editor.tsx';
+import { ModuleRollout } from './module-rollout.tsx';
 import { ModuleTabs, useModuleTab } from './module-tabs.tsx';
 import { RemoveModule } from './remove-module.tsx';
 import { SaveDialog } from './save-dialog.tsx';
@@ -103,9 +104,10 @@ function ModuleDetails({
               Discard changes
             </Button>
           )}
-          <Button look="primary" onClick={save} disabled={!unsaved}>
+          <Button look={unsaved ? 'primary' : 'plain'} onClick={save} disabled={!unsaved}>
             Save…
           </Button>
+          {!unsaved && <ModuleRollout module={latest} />}
           <RemoveModule
             module={latest}
             isRemoved={isRemoved}

@@ -2,6 +2,7 @@ import {
   getModule,
   getOperation,
   listAgents,
+  listAssignments,
   listModules,
   listOperators,
   listSecrets,
@@ -25,7 +26,15 @@ vi.mock('../../api/modules/module-schema.ts', () => ({
 
 async function open() {
   const api = fakeApi();
-  api.answerExamples(listAgents, listModules, listOperators, listSecrets, uploadModule, validateModule);
+  api.answerExamples(
+    listAssignments,
+    listAgents,
+    listModules,
+    listOperators,
+    listSecrets,
+    uploadModule,
+    validateModule,
+  );
   api.answerExamples(getModule);
   return { api, ...(await renderPage(NewModulePage, { path: '/modules/new' })) };
 }

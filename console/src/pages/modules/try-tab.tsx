@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { type DraftText, operationQuery, startApply, startPlan } from '../../api/operations.ts';
 import { Button } from '../../parts/button.tsx';
@@ -15,6 +15,8 @@ import { useUrlState } from '../../parts/url-state.ts';
 import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
 import { agentOptions } from './agent-options.ts';
+import { agentsOf } from './rollout.ts';
+import { useAssignmentsOf } from './use-assignments-of.ts';
 
 interface TryProps {
   /** Null if the text has no name. */
@@ -29,7 +31,14 @@ interface TryProps {
 /** Plans a module, including its unsaved changes, on one agent. After the changes are saved, applies exactly that plan. */
 export function TryTab({ name, draft, fault, onSave }: TryProps) {
   const agents = useQuery(agentsQuery);
-  const [agent, setAgent] = useUrlState<string>('agent', '');
+  const users = useAssignmentsOf(name ?? '');
+  const [picked, setAgent] = useUrlState<string>('agent', '');
+  // The module usually runs on an agent that it is assigned to.
+  const [assigned] = useMemo(
+    () => agentsOf(users, agents.data ?? []).filter(({ connected }) => connected),
+    [users, agents.data],
+  );
+  const agent = picked || (assigned?.node_id ?? '');
   const [operation, setOperation] = useUrlState<string>('plan', '');
   const options = agentOptions(agents.data ?? []);
   const agentName = options.find(({ value }) => value === agent)?.label;

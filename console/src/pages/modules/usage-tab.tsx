@@ -1,13 +1,12 @@
 import type { Assignment } from '@muster/protocol/http';
-import { Link } from '@tanstack/react-router';
 import type { DeclaredParameter } from '../../editor/outline.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { buttonClasses } from '../../parts/button.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { AssignmentLink, ModuleLinks } from '../links.tsx';
 import type { Stored } from './draft.ts';
+import { AssignLink } from './module-rollout.tsx';
 
 export function UsageTab({
   assignments,
@@ -23,14 +22,7 @@ export function UsageTab({
     <div className="grid gap-4 lg:grid-cols-2">
       <Panel title="Used by" flush className="self-start">
         {assignments.length === 0 ? (
-          <Empty
-            title="Not assigned"
-            action={
-              <Link to="/assignments/new" className={buttonClasses()}>
-                New assignment
-              </Link>
-            }
-          >
+          <Empty title="Not assigned" action={<AssignLink module={name} look="plain" />}>
             Add it to an assignment to apply it to matching agents.
           </Empty>
         ) : (

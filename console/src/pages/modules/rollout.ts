@@ -1,0 +1,21 @@
+import type { Agent, Assignment } from '@muster/protocol/http';
+import type { RunSubject } from '../apply/run-subject.ts';
+import { matching } from '../assignments/matching.ts';
+
+/** Where the current revision of a module is applied. */
+
+/** Returns the assignments that apply a module. Others only report its drift or set values for it. */
+export const enforcing = (assignments: readonly Assignment[], module: string): Assignment[] =>
+  assignments.filter(({ mode, modules }) => mode === 'enforce' && modules.includes(module));
+
+/** Returns the agents that match any of the assignments, each once. */
+export const agentsOf = (assignments: readonly Assignment[], agents: readonly Agent[]): Agent[] => [
+  ...new Set(assignments.flatMap(({ selector }) => matching(selector, agents) ?? [])),
+];
+
+/** Returns what to apply: the only assignment, or the agents of several ones in one run. */
+export function rolloutOf(assignments: readonly Assignment[], agents: readonly Agent[]): RunSubject {
+  const [first, ...others] = assignments;
+  if (first !== undefined && others.length === 0) return { kind: 'assignment', name: first.name };
+  return { kind: 'agents', node_ids: agentsOf(assignments, agents).map(({ node_id }) => node_id), modules: [] };
+}
