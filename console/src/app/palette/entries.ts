@@ -19,6 +19,7 @@ import {
 import { session } from '../../api/client.ts';
 import { markAllRead } from '../../api/notifications.ts';
 import { startPlan } from '../../api/operations.ts';
+import { runAssignment } from '../../api/runs.ts';
 import { agentParam, displayName, hasTerminalsDisabled, stateOf, tones } from '../../pages/agents/agent-state.ts';
 import { opensApply } from '../../pages/apply/opens-apply.ts';
 import { opensTerminal } from '../../pages/terminals/opens-terminal.ts';
@@ -64,6 +65,18 @@ export const moduleEntries = (modules: readonly { readonly name: string }[], go:
   modules.map(({ name }) => ({
     ...{ id: `module ${name}`, name, icon: Boxes },
     run: () => go('/modules/$module', { params: { module: name } }),
+  }));
+
+/** The part of an assignment that the palette needs. */
+interface NamedAssignment {
+  readonly name: string;
+  readonly mode: 'enforce' | 'audit';
+}
+
+export const assignmentEntries = (assignments: readonly NamedAssignment[], go: Go): Entry[] =>
+  assignments.map(({ name }) => ({
+    ...{ id: `assignment ${name}`, name, icon: Target },
+    run: () => go('/assignments/$assignment', { params: { assignment: name } }),
   }));
 
 /** Maximum length of text to search in an agent's values. */
@@ -154,6 +167,38 @@ const agentActions: readonly AgentAction[] = [
     run: (agent, go) => go('/terminals/new/$agent', { params: { agent: agentParam(agent) }, state: opensTerminal }),
   },
 ];
+
+/**
+ * Returns the plans or applies of assignments that a query such as `apply web` names, and the part of the query that
+ * names the assignment. An assignment that audits cannot be applied.
+ */
+export function assignmentActionEntries(
+  query: string,
+  assignments: readonly NamedAssignment[],
+  go: Go,
+): { readonly entries: Entry[]; readonly query: string } {
+  const [verb = '', ...rest] = query.split(/\s+/);
+  if (verb !== 'plan' && verb !== 'apply') return { entries: [], query: '' };
+  const entries = assignments
+    .filter(({ mode }) => verb === 'plan' || mode === 'enforce')
+    .map(({ name }): Entry => {
+      const of = { id: `${verb} assignment ${name}`, name };
+      return verb === 'plan'
+        ? {
+            ...{ ...of, label: `Plan assignment ${name}`, icon: ListChecks },
+            run: () =>
+              void runAssignment(name, 'plan').then(
+                ({ run_id }) => go('/runs/$run', { params: { run: run_id } }),
+                notifyError,
+              ),
+          }
+        : {
+            ...{ ...of, label: `Apply assignment ${name}…`, icon: Play },
+            run: () => go('/assignments/$assignment', { params: { assignment: name }, state: opensApply() }),
+          };
+    });
+  return { entries, query: rest.join(' ') };
+}
 
 /**
  * Returns the actions that a query such as `plan web-1` names, and the part of the query that names the agent. Only

@@ -5,6 +5,7 @@ import { Search } from 'lucide-react';
 import { Dialog as Radix } from 'radix-ui';
 import { useMemo, useState } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
+import { assignmentsQuery } from '../../api/assignments.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Dot } from '../../parts/badge.tsx';
@@ -16,6 +17,8 @@ import {
   actionEntries,
   agentActionEntries,
   agentEntries,
+  assignmentActionEntries,
+  assignmentEntries,
   type Entry,
   type Go,
   moduleEntries,
@@ -32,6 +35,9 @@ const groupClasses =
 /** Maximum number of results in a group. */
 const maxResults = 8;
 
+/** Maximum number of actions on assignments, so that actions on agents stay in sight. */
+const maxAssignmentActions = 5;
+
 /** Maximum number of agents to offer before the operator types. */
 const maxRecent = 4;
 
@@ -46,32 +52,37 @@ interface Group {
 function useGroups(text: string, go: Go, onHelp: () => void): readonly Group[] {
   const { data: agents } = useQuery(agentsQuery);
   const { data: modules } = useQuery(modulesQuery);
+  const { data: assignments } = useQuery(assignmentsQuery);
   const isAdmin = useIsAdmin();
   const [usesOf] = useState(readUses);
   const all = useMemo(
     () => ({
       agents: agentEntries(agents ?? [], go),
       modules: moduleEntries(modules ?? [], go),
+      assignments: assignmentEntries(assignments ?? [], go),
       actions: actionEntries(go, onHelp, isAdmin),
       pages: pageEntries(go),
     }),
-    [agents, modules, isAdmin, go, onHelp],
+    [agents, modules, assignments, isAdmin, go, onHelp],
   );
   const query = text.trim().toLowerCase();
   return useMemo(() => {
     const group = (heading: string, entries: readonly Entry[], of = query, limit = maxResults): Group => {
-      const { found, count } = bestMatches(entries, of, { limit, usesOf });
+      const isOrdered = heading !== 'Actions on agents';
+      const { found, count } = bestMatches(entries, of, { limit, usesOf, isOrdered });
       const shown = found.map(({ item }) => item);
       // The agents page lists the agents beyond the limit.
       const more = heading === 'Agents' && count > limit ? [showAllEntry(count, text.trim(), go)] : [];
       return { heading, entries: [...shown, ...more], rank: found[0]?.rank ?? 0 };
     };
     const ofAgents = agentActionEntries(query, agents ?? [], go);
+    const ofAssignments = assignmentActionEntries(query, assignments ?? [], go);
     const isTyped = query !== '';
     const groups = [
+      group('Actions on assignments', ofAssignments.entries, ofAssignments.query, maxAssignmentActions),
       group('Actions on agents', ofAgents.entries, ofAgents.query),
       ...(isTyped
-        ? [group('Agents', all.agents), group('Modules', all.modules)]
+        ? [group('Agents', all.agents), group('Modules', all.modules), group('Assignments', all.assignments)]
         : [
             group(
               'Recent agents',
@@ -84,7 +95,7 @@ function useGroups(text: string, go: Go, onHelp: () => void): readonly Group[] {
       group('Actions', all.actions, query, all.actions.length),
     ].filter(({ entries }) => entries.length > 0);
     return isTyped ? groups.toSorted((one, other) => one.rank - other.rank) : groups;
-  }, [all, agents, query, text, go, usesOf]);
+  }, [all, agents, assignments, query, text, go, usesOf]);
 }
 
 const showAllEntry = (count: number, text: string, go: Go): Entry => ({
@@ -118,7 +129,7 @@ export default function Palette({ onClose, onHelp }: { readonly onClose: () => v
             <Command.Input
               value={text}
               onValueChange={setText}
-              placeholder="Agent, module, page, or action"
+              placeholder="Agent, module, assignment, page, or action"
               className="h-12 w-full border-b bg-transparent px-4 text-base outline-none placeholder:text-muted"
             />
             <Command.List className="max-h-[60vh] overflow-y-auto p-1.5">

@@ -39,6 +39,11 @@ test('keeps the order of items without a query', () => {
   ]);
 });
 
+test('sorts items without an order by name if there is no query', () => {
+  const agents = named('web-10', 'db-1', 'web-2');
+  expect(namesOf(bestMatches(agents, '', { ...unused, isOrdered: false }))).toEqual(['db-1', 'web-2', 'web-10']);
+});
+
 test('keeps the best matches and counts all', () => {
   const agents = named(...Array.from({ length: 30 }, (_, at) => `web-${30 - at}`));
   const { found, count } = bestMatches(agents, 'web', { limit: 3, usesOf: () => 0 });

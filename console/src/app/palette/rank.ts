@@ -54,18 +54,22 @@ function rankOf({ name, otherTexts = [] }: Findable, query: string): number | nu
 /**
  * Returns the best matches, best first, and the number of all matches.
  * @param query trimmed and in lower case; the empty query matches every item
+ * @param isOrdered whether the empty query keeps the order of the items, instead of sorting them by name
  * @param usesOf number of times that the operator chose the entry with this id
  */
 export function bestMatches<Item extends Findable>(
   items: readonly Item[],
   query: string,
-  { limit, usesOf }: { readonly limit: number; readonly usesOf: (id: string) => number },
+  {
+    limit,
+    usesOf,
+    isOrdered = true,
+  }: { readonly limit: number; readonly usesOf: (id: string) => number; readonly isOrdered?: boolean },
 ): { readonly found: readonly Found<Item>[]; readonly count: number } {
   const compare = (one: Found<Item>, other: Found<Item>): number =>
     one.rank - other.rank ||
     usesOf(other.item.id) - usesOf(one.item.id) ||
-    // Without a query, the order of the items is kept.
-    (query === '' ? 0 : compareNames(one.item.name, other.item.name));
+    (query === '' && isOrdered ? 0 : compareNames(one.item.name, other.item.name));
   const found: Found<Item>[] = [];
   let count = 0;
   // Keeps only the best matches, because sorting ten thousand of them would delay the next keystroke.

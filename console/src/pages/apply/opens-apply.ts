@@ -1,7 +1,7 @@
 import { useLocation } from '@tanstack/react-router';
 
 /**
- * Returns the navigation state that makes an agent's page open the apply dialog. Each returned state is different,
+ * Returns the navigation state that makes the page of an agent or an assignment open the apply dialog. Each returned state is different,
  * because the router ignores a navigation that changes nothing. The state is not a URL parameter, so that a link on
  * another site cannot start a plan.
  */

@@ -10,6 +10,7 @@ import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notifyError } from '../../parts/dialog/toast.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { ApplyRunDialog } from '../apply/apply-run-dialog.tsx';
+import { useOpensApply } from '../apply/opens-apply.ts';
 import { matchText } from './matched-agents.tsx';
 import { useMatchedAgents } from './use-matched-agents.ts';
 
@@ -17,6 +18,12 @@ export function AssignmentActions({ assignment }: { readonly assignment: Assignm
   const { name, mode, matches } = assignment;
   const navigate = useNavigate();
   const [applying, setApplying] = useState(false);
+  const asked = useOpensApply();
+  const [answered, setAnswered] = useState<number | null>(null);
+  if (asked !== answered) {
+    setAnswered(asked);
+    if (asked !== null && mode === 'enforce' && matches.length > 0) setApplying(true);
+  }
   const [removing, setRemoving] = useState(false);
   const matched = useMatchedAgents(matches);
   const toRun = (run: string) => void navigate({ to: '/runs/$run', params: { run } });
