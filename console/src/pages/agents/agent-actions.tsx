@@ -1,7 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Copy, Ellipsis, ListChecks, Play, SquareTerminal } from 'lucide-react';
+import { Ban, Copy, Ellipsis, ListChecks, Play, RefreshCw, SquareTerminal, Trash2 } from 'lucide-react';
 import { checkNow } from '../../api/drift.ts';
 import { startPlan } from '../../api/operations.ts';
 import { Button, buttonClasses, IconButton } from '../../parts/button.tsx';
@@ -103,7 +103,11 @@ function AgentMenu({ agent, onDialog }: Pick<AgentActionsProps, 'agent' | 'onDia
   return (
     <Menu trigger={<IconButton look="plain" label="More" icon={<Ellipsis aria-hidden="true" className="size-4" />} />}>
       {status === 'approved' && (
-        <MenuItem disabled={!connected || check.isPending} onSelect={() => check.mutate()}>
+        <MenuItem
+          icon={<RefreshCw aria-hidden="true" className="size-4" />}
+          disabled={!connected || check.isPending}
+          onSelect={() => check.mutate()}
+        >
           Check now
         </MenuItem>
       )}
@@ -121,11 +125,11 @@ function AgentMenu({ agent, onDialog }: Pick<AgentActionsProps, 'agent' | 'onDia
       </MenuItem>
       <MenuLine />
       {status === 'rejected' ? (
-        <MenuItem danger onSelect={() => onDialog('remove')}>
+        <MenuItem danger icon={<Trash2 aria-hidden="true" className="size-4" />} onSelect={() => onDialog('remove')}>
           Remove…
         </MenuItem>
       ) : (
-        <MenuItem danger onSelect={() => onDialog('reject')}>
+        <MenuItem danger icon={<Ban aria-hidden="true" className="size-4" />} onSelect={() => onDialog('reject')}>
           Reject…
         </MenuItem>
       )}

@@ -1,6 +1,6 @@
 import type { Agent } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
-import { Copy, Ellipsis, ListChecks, Play, RefreshCw, Tag, X } from 'lucide-react';
+import { Ban, Copy, Ellipsis, ListChecks, Play, RefreshCw, Tag, X } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import { loadCode } from '../../api/live/load-code.ts';
 import { runOnAgents } from '../../api/runs.ts';
@@ -117,9 +117,19 @@ function BulkMenu({
     <Menu
       trigger={<IconButton look="plain" small label="More" icon={<Ellipsis aria-hidden="true" className={icon} />} />}
     >
-      {isPhone && canCheck && <MenuItem onSelect={() => onOpen('drift')}>Check now…</MenuItem>}
-      {isPhone && <MenuItem onSelect={() => onOpen('tag')}>Tag…</MenuItem>}
-      <MenuItem onSelect={() => onOpen('untag')}>Remove a tag…</MenuItem>
+      {isPhone && canCheck && (
+        <MenuItem icon={<RefreshCw aria-hidden="true" className={icon} />} onSelect={() => onOpen('drift')}>
+          Check now…
+        </MenuItem>
+      )}
+      {isPhone && (
+        <MenuItem icon={<Tag aria-hidden="true" className={icon} />} onSelect={() => onOpen('tag')}>
+          Tag…
+        </MenuItem>
+      )}
+      <MenuItem icon={<Tag aria-hidden="true" className={icon} />} onSelect={() => onOpen('untag')}>
+        Remove a tag…
+      </MenuItem>
       <MenuItem icon={<Copy aria-hidden="true" className={icon} />} onSelect={() => void copy(chosen.map(displayName))}>
         Copy names
       </MenuItem>
@@ -129,7 +139,12 @@ function BulkMenu({
       >
         Copy node ids
       </MenuItem>
-      <MenuItem danger disabled={rejectable.length === 0} onSelect={() => onOpen('reject')}>
+      <MenuItem
+        danger
+        icon={<Ban aria-hidden="true" className={icon} />}
+        disabled={rejectable.length === 0}
+        onSelect={() => onOpen('reject')}
+      >
         Reject {rejectable.length}…
       </MenuItem>
     </Menu>

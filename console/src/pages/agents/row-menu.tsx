@@ -1,6 +1,6 @@
 import type { Agent } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
-import { Ellipsis, ListChecks, Play, SquareTerminal, Tag } from 'lucide-react';
+import { Ban, Check, Ellipsis, ListChecks, Play, Server, SquareTerminal, Tag, Trash2 } from 'lucide-react';
 import { type KeyboardEvent, useState } from 'react';
 import { startPlan } from '../../api/operations.ts';
 import { IconButton } from '../../parts/button.tsx';
@@ -64,7 +64,12 @@ function Items({ agent, onDialog }: RowMenuProps) {
   };
   return (
     <>
-      <MenuItem onSelect={() => void navigate({ to: '/agents/$agent', params })}>Details</MenuItem>
+      <MenuItem
+        icon={<Server aria-hidden="true" className={icon} />}
+        onSelect={() => void navigate({ to: '/agents/$agent', params })}
+      >
+        Details
+      </MenuItem>
       <MenuLine />
       {status === 'approved' && (
         <>
@@ -87,17 +92,25 @@ function Items({ agent, onDialog }: RowMenuProps) {
           </MenuItem>
         </>
       )}
-      {status !== 'approved' && <MenuItem onSelect={() => onDialog('approve', agent)}>Approve…</MenuItem>}
+      {status !== 'approved' && (
+        <MenuItem icon={<Check aria-hidden="true" className={icon} />} onSelect={() => onDialog('approve', agent)}>
+          Approve…
+        </MenuItem>
+      )}
       <MenuItem icon={<Tag aria-hidden="true" className={icon} />} onSelect={() => onDialog('tag', agent)}>
         Tag…
       </MenuItem>
       <MenuLine />
       {status === 'rejected' ? (
-        <MenuItem danger onSelect={() => onDialog('remove', agent)}>
+        <MenuItem
+          danger
+          icon={<Trash2 aria-hidden="true" className={icon} />}
+          onSelect={() => onDialog('remove', agent)}
+        >
           Remove…
         </MenuItem>
       ) : (
-        <MenuItem danger onSelect={() => onDialog('reject', agent)}>
+        <MenuItem danger icon={<Ban aria-hidden="true" className={icon} />} onSelect={() => onDialog('reject', agent)}>
           Reject…
         </MenuItem>
       )}
