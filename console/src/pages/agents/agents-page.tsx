@@ -1,13 +1,12 @@
-import type { Agent, OffAgent } from '@muster/protocol/http';
+import type { Agent } from '@muster/protocol/http';
 import { parseSelector } from '@muster/protocol/selector';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { lazy, Suspense, useCallback, useMemo, useRef, useState } from 'react';
-import { latestSamplesQuery, neverAppliedQuery, useAgentList } from '../../api/agents.ts';
+import { latestSamplesQuery, useAgentList } from '../../api/agents.ts';
 import { defaultAgentOrder, firstAgentsSort } from '../../api/live/agent-list.ts';
 import { loadCode } from '../../api/live/load-code.ts';
-import { allReconcileQuery } from '../../api/reconcile.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
 import { Button } from '../../parts/button.tsx';
@@ -23,7 +22,7 @@ import { type Column, DataTable, type Sorting } from '../../parts/table/data-tab
 import { FilterButton, type SelectAll, SortMenu } from '../../parts/table/phone-tools.tsx';
 import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
-import type { FleetSync } from '../reconcile/agent-sync.ts';
+import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
 import { agentColumns, TagWidth } from './agent-columns.tsx';
 import { type AgentTab, splitSearch } from './agent-filter.ts';
 import { agentParam, displayName } from './agent-state.ts';
@@ -44,18 +43,6 @@ const TagDialog = lazy(() => loadCode(async () => ({ default: (await import('./t
 
 const noAgents: readonly Agent[] = [];
 const noSamples = {};
-const byId = (off: OffAgent[]): ReadonlyMap<string, OffAgent> => new Map(off.map((each) => [each.node_id, each]));
-const setOf = (ids: string[]): ReadonlySet<string> => new Set(ids);
-
-/** Returns what decides the sync states of all agents; null while it is loading. */
-function useFleetSync(): FleetSync | null {
-  const { data: off } = useQuery({ ...allReconcileQuery, select: byId });
-  const { data: neverApplied } = useQuery({ ...neverAppliedQuery, select: setOf });
-  return useMemo(
-    () => (off === undefined || neverApplied === undefined ? null : { off, neverApplied }),
-    [off, neverApplied],
-  );
-}
 
 const keyOf = ({ node_id }: Agent): string => node_id;
 const labelOf = (agent: Agent): string => displayName(agent).slice(0, 80);
@@ -80,6 +67,10 @@ export function AgentsPage() {
   const table = useRef<HTMLDivElement>(null);
   const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
   const [dialog, setDialog] = useState<AgentsDialog | null>(null);
+  const onClear = () => {
+    search.set('');
+    setTab('all');
+  };
   const onAdd = isAdmin ? () => setDialog({ kind: 'add' }) : null;
   const onDialog = useCallback((kind: RowDialog, agent: Agent) => setDialog({ kind, agent }), []);
   const hasPending = useMemo(() => agents.some(({ status }) => status === 'pending'), [agents]);
@@ -128,7 +119,7 @@ export function AgentsPage() {
           {error !== null ? (
             <Failure error={error} retry={() => void refetch()} />
           ) : isEmpty ? (
-            <NoAgents {...{ isFiltered, tab, onAdd }} />
+            <NoAgents {...{ isFiltered, tab, onAdd, onClear }} />
           ) : !isListed ? (
             <TableSkeleton columns={columns} isSelectable rows={14} label="Loading agents" />
           ) : (
@@ -149,7 +140,7 @@ export function AgentsPage() {
                 preference={preference}
                 onPreference={setPreference}
                 isPartial={!isComplete}
-                empty={<NoAgents {...{ isFiltered, tab, onAdd }} />}
+                empty={<NoAgents {...{ isFiltered, tab, onAdd, onClear }} />}
               />
             </TagWidth>
           )}
@@ -272,19 +263,21 @@ function NoAgents({
   isFiltered,
   tab,
   onAdd,
+  onClear,
 }: {
   readonly isFiltered: boolean;
   readonly tab: AgentTab;
+  readonly onClear: () => void;
   /** Null if the operator may not add machines. */
   readonly onAdd: (() => void) | null;
 }) {
   return isFiltered ? (
-    <Empty title="No matching agents">
+    <Empty title="No matching agents" action={<Button onClick={onClear}>Clear filters</Button>}>
       {tab === 'off'
         ? 'All agents that match the other filters are in sync.'
         : tab === 'outdated'
           ? 'All agents that match the other filters have the newest revisions of their modules.'
-          : 'Try removing a filter.'}
+          : undefined}
     </Empty>
   ) : (
     <Empty

@@ -1,15 +1,23 @@
 import type { Assignment } from '@muster/protocol/http';
+import type { SyncState } from '@muster/protocol/sync-state';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useMemo } from 'react';
 import { type AssignmentWithMatches, modulesOf } from '../../api/assignments.ts';
 import { runsQuery } from '../../api/runs.ts';
+import { Dot } from '../../parts/badge.tsx';
 import { Callout } from '../../parts/callout.tsx';
+import { countText } from '../../parts/count.ts';
 import { Facts } from '../../parts/facts.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { SkeletonRows } from '../../parts/states.tsx';
 import { Text, visibleText } from '../../parts/text.tsx';
 import { ModuleLinks } from '../links.tsx';
+import { syncTones, syncWords } from '../reconcile/sync-tones.ts';
+import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
 import { AssignmentRuns } from './assignment-runs.tsx';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
+import { countedStates, withStates } from './matched-states.ts';
 import { textOf } from './parameters.ts';
 import { useMatchedAgents } from './use-matched-agents.ts';
 
@@ -53,15 +61,21 @@ export function AssignmentOverview({ assignment }: { readonly assignment: Assign
           </Panel>
           {!hasNoRuns && <AssignmentRuns name={assignment.name} title="Last runs" maxRuns={5} />}
         </div>
-        <MatchesPanel ids={matches} />
+        <MatchesPanel ids={matches} selector={selector} />
       </div>
       <ParameterTable parameters={parameters} />
     </div>
   );
 }
 
-function MatchesPanel({ ids }: { readonly ids: readonly string[] }) {
+function MatchesPanel({ ids, selector }: { readonly ids: readonly string[]; readonly selector: string }) {
   const matched = useMatchedAgents(ids);
+  const sync = useFleetSync();
+  const listed = useMemo(() => withStates(matched ?? [], sync), [matched, sync]);
+  const states = useMemo(
+    () => new Map(listed.flatMap(({ agent, state }) => (state === null ? [] : [[agent.node_id, state] as const]))),
+    [listed],
+  );
   return (
     <Panel title={matched === undefined ? 'Matches' : `Matches ${matchText(matched)}`} className="self-start">
       {matched === undefined ? (
@@ -69,9 +83,49 @@ function MatchesPanel({ ids }: { readonly ids: readonly string[] }) {
       ) : matched.length === 0 ? (
         <p className="text-muted text-sm">No approved agent matches now. Change the selector, or tag agents.</p>
       ) : (
-        <MatchedAgents agents={matched} />
+        <div className="space-y-3">
+          <SyncCounts counts={countedStates(listed)} selector={selector} />
+          <MatchedAgents agents={listed.map(({ agent }) => agent)} states={states} />
+        </div>
       )}
     </Panel>
+  );
+}
+
+/** Filters of the agents page by sync state. It has none for accepted drift. */
+const filterOf: Readonly<Partial<Record<SyncState, string>>> = {
+  ...{ out_of_sync: 'off', outdated: 'outdated', never_applied: 'never_applied', in_sync: 'in_sync' },
+};
+
+/** The number of agents in each sync state, with links to these agents. */
+function SyncCounts({
+  counts,
+  selector,
+}: {
+  readonly counts: ReturnType<typeof countedStates>;
+  readonly selector: string;
+}) {
+  if (counts.length === 0) return null;
+  return (
+    <ul aria-label="Agents by sync state" className="flex flex-wrap gap-x-4 gap-y-1 text-sm">
+      {counts.map(({ state, count }) => {
+        const text = `${countText(count)} ${syncWords[state]}`;
+        const status = filterOf[state];
+        return (
+          <li key={state}>
+            <Dot tone={syncTones[state]}>
+              {status === undefined ? (
+                text
+              ) : (
+                <Link to="/agents" search={{ q: selector, status } as never} className="rounded hover:underline">
+                  {text}
+                </Link>
+              )}
+            </Dot>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 

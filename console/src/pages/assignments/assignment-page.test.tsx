@@ -8,8 +8,10 @@ import {
   listAssignments,
   listModules,
   listOperators,
+  listReconcile,
   listRuns,
   listTags,
+  matchSelector,
   planAssignment,
   removeAssignment,
   updateAssignment,
@@ -25,6 +27,7 @@ const base = getAssignment.example.answer as never as Assignment & { matches: st
 function orchestrator() {
   const api = fakeApi();
   api.answerExamples(listAgents, listAssignments, listModules, listOperators, listRuns, listTags, getModule);
+  api.answerExamples(listReconcile, matchSelector);
   api.answerExamples(getAssignment, createAssignment, updateAssignment, planAssignment);
   return api;
 }

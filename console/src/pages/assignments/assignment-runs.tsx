@@ -10,6 +10,7 @@ import { loadNextPage } from '../../parts/table/list-table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName, RunLink } from '../links.tsx';
+import { CompactOutcomeCounts } from '../runs/compact-outcome-counts.tsx';
 import { OutcomeCounts } from '../runs/outcome-counts.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
@@ -31,7 +32,16 @@ const columns: readonly Column<RunEntry>[] = [
     width: 'minmax(12rem,6fr)',
     from: 'md',
     phone: 'line',
-    cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
+    cell: ({ outcomes }) => (
+      <>
+        <span className="flex min-w-0 flex-1 max-sm:hidden">
+          <OutcomeCounts outcomes={outcomes} />
+        </span>
+        <span className="sm:hidden">
+          <CompactOutcomeCounts outcomes={outcomes} />
+        </span>
+      </>
+    ),
   },
   {
     id: 'by',

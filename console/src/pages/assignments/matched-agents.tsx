@@ -1,22 +1,34 @@
 import type { Agent } from '@muster/protocol/http';
+import type { SyncState } from '@muster/protocol/sync-state';
 import { useState } from 'react';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { AgentLink } from '../links.tsx';
+import { syncTones, syncWords } from '../reconcile/sync-tones.ts';
 
 const initialCount = 24;
 
-/** Lists the first matching agents, with a button that shows more. */
-export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] }) {
+/**
+ * Lists the first matching agents, with a button that shows more. Their dots show the sync states, if they are given, and
+ * otherwise which agents are connected.
+ */
+export function MatchedAgents({
+  agents,
+  states,
+}: {
+  readonly agents: readonly Agent[];
+  /** Sync states by node id. */
+  readonly states?: ReadonlyMap<string, SyncState>;
+}) {
   const [shown, setShown] = useState(initialCount);
   return (
     <div>
       <ul className="flex flex-wrap gap-1.5" aria-label="Matching agents">
         {agents.slice(0, shown).map(({ node_id, name, connected }) => (
           <li key={node_id} className="inline-flex max-w-60 items-center gap-1.5 rounded border px-1.5 py-0.5 text-xs">
-            <Dot tone={connected ? 'good' : 'neutral'} />
+            <AgentDot state={states?.get(node_id)} isConnected={connected} />
             <AgentLink id={node_id} name={name} />
-            {!connected && <span className="sr-only">offline</span>}
+            {!connected && <span className={states === undefined ? 'sr-only' : 'text-muted'}>offline</span>}
           </li>
         ))}
       </ul>
@@ -26,6 +38,16 @@ export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] })
         </Button>
       )}
     </div>
+  );
+}
+
+function AgentDot({ state, isConnected }: { readonly state: SyncState | undefined; readonly isConnected: boolean }) {
+  if (state === undefined) return <Dot tone={isConnected ? 'good' : 'neutral'} />;
+  return (
+    <span className="inline-flex" title={syncWords[state]}>
+      <Dot tone={syncTones[state]} />
+      <span className="sr-only">{syncWords[state]}</span>
+    </span>
   );
 }
 
