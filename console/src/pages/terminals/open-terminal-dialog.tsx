@@ -20,14 +20,18 @@ export function OpenTerminalDialog({ onClose }: { readonly onClose: () => void }
       title="Open a terminal"
       footer={<Button onClick={onClose}>Cancel</Button>}
     >
-      <Picker
-        label="Agent"
-        placeholder="Type part of a name"
-        none={agents === undefined ? 'Loading agents…' : 'No matching connected agent with terminals'}
-        options={connected.map((agent) => ({ value: agentParam(agent), label: displayName(agent).slice(0, 64) }))}
-        value=""
-        onPick={(agent) => void navigate({ to: '/terminals/new/$agent', params: { agent }, state: opensTerminal })}
-      />
+      {/* The body scrolls, so that it must be as high as the open list. */}
+      <div className="min-h-84">
+        <Picker
+          isOpenAtFirst
+          label="Agent"
+          placeholder="Type part of a name"
+          none={agents === undefined ? 'Loading agents…' : 'No matching connected agent with terminals'}
+          options={connected.map((agent) => ({ value: agentParam(agent), label: displayName(agent).slice(0, 64) }))}
+          value=""
+          onPick={(agent) => void navigate({ to: '/terminals/new/$agent', params: { agent }, state: opensTerminal })}
+        />
+      </div>
     </Dialog>
   );
 }

@@ -37,6 +37,17 @@ test('lists options that match the typed text and chooses one on Enter', async (
   expect(shownOptions()).toEqual([]);
 });
 
+test('lists the options at once on request, and filters them as the operator types', async () => {
+  fakeApi();
+  const { user } = await renderPart(
+    <Picker isOpenAtFirst label="Agent" options={agents(3)} value="" onPick={() => {}} none="No such agent" />,
+  );
+  expect(shownOptions()).toHaveLength(3);
+  expect(document.activeElement).toBe(field());
+  await user.keyboard('web-2');
+  expect(shownOptions()).toEqual(['web-2debian']);
+});
+
 test('chooses an option on a click', async () => {
   fakeApi();
   const { user } = await renderPart(<AgentPicker />);

@@ -37,9 +37,9 @@ interface PickerState {
 }
 
 /** Filters the options by the typed text and handles the keys. */
-function usePicker(options: readonly PickerOption[], onPick: (value: string) => void) {
+function usePicker(options: readonly PickerOption[], onPick: (value: string) => void, isOpenAtFirst: boolean) {
   const list = useRef<HTMLDivElement>(null);
-  const [text, setText] = useState<string | null>(null);
+  const [text, setText] = useState<string | null>(isOpenAtFirst ? '' : null);
   const [at, setAt] = useState(0);
   const found = useMemo(() => (text === null ? [] : pickerMatches(options, text)), [options, text]);
   const shown = found.slice(0, maxShown);
@@ -88,6 +88,7 @@ export function Picker({
   placeholder,
   none = 'No match',
   error = null,
+  isOpenAtFirst = false,
 }: {
   readonly label: string;
   readonly hideLabel?: boolean;
@@ -99,9 +100,11 @@ export function Picker({
   /** Shown if no option matches. */
   readonly none?: string;
   readonly error?: string | null | undefined;
+  /** Whether the field has the focus and its list is open initially. */
+  readonly isOpenAtFirst?: boolean;
 }) {
   const id = useId();
-  const { state, list, setText, setAt, type, pick, onKeyDown } = usePicker(options, onPick);
+  const { state, list, setText, setAt, type, pick, onKeyDown } = usePicker(options, onPick, isOpenAtFirst);
   const { text, shown, at } = state;
   const current = options.find((option) => option.value === value);
   return (
@@ -120,6 +123,8 @@ export function Picker({
         aria-describedby={error ? `${id}-error` : undefined}
         autoComplete="off"
         spellCheck={false}
+        // biome-ignore lint/a11y/noAutofocus: in a dialog that only asks for the choice
+        autoFocus={isOpenAtFirst}
         className={classNames(fieldClasses, 'h-8 max-sm:h-11')}
         placeholder={placeholder}
         value={text ?? current?.label ?? value}
