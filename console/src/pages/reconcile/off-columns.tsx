@@ -47,7 +47,7 @@ export function offColumns({
     {
       id: 'agent',
       header: 'Agent',
-      width: 'minmax(9rem,2fr)',
+      width: 'minmax(8rem,2fr)',
       sort: labelOf,
       cell: (group) => (
         <span className="min-w-0">
@@ -80,7 +80,7 @@ export function offColumns({
       header: 'Since',
       width: '5.5rem',
       align: 'right',
-      from: 'md',
+      from: 'lg',
       sort: sinceOf,
       cell: (group) => {
         const since = sinceOf(group);

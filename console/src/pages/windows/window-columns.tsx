@@ -33,7 +33,7 @@ export function windowColumns({
     {
       id: 'reason',
       header: 'Reason',
-      width: 'minmax(9rem,4fr)',
+      width: 'minmax(11rem,4fr)',
       sort: ({ reason }) => reason,
       cell: ({ id, reason }) => <RowToggle name={reason} isOpen={open.has(id)} onToggle={() => onToggle(id)} />,
     },
@@ -61,12 +61,12 @@ export function windowColumns({
     {
       id: 'time',
       header: 'Time',
-      width: 'minmax(16.5rem,3fr)',
+      width: 'minmax(11rem,2fr)',
       phone: 'line',
       sort: ({ starts_at }) => starts_at,
       cell: (window) => (
         <span
-          className="tabular truncate max-sm:whitespace-normal"
+          className="tabular"
           title={`${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`}
         >
           {rangeText(window, now)}
@@ -96,7 +96,7 @@ function Agents({ selector }: Pick<Window, 'selector'>) {
   if (selector === null) return <span className="max-sm:hidden">all agents</span>;
   if (selector === '') return <span className="text-muted">no agent</span>;
   return (
-    <code className="flex min-w-0 font-mono text-muted text-xs leading-5">
+    <code className="flex min-w-0 font-mono text-muted text-xs leading-6">
       <Line text={selector} />
     </code>
   );

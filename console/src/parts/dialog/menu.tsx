@@ -43,7 +43,7 @@ export const RowActions = ({ on, children }: { readonly on: string; readonly chi
       // A row whose cells may have several lines is not higher than others because of the button.
       <IconButton
         small
-        className="sm:-my-1"
+        className="sm:-my-0.5"
         label={`Actions on ${on}`}
         icon={<Ellipsis aria-hidden="true" className="size-4" />}
       />

@@ -120,7 +120,8 @@ function OneLine<Data>({
       className={classNames(
         'flex min-w-0 self-stretch px-2',
         gapClass(columns, column.id),
-        isTall ? 'items-start py-2' : 'items-center',
+        // The first lines of all cells are as high as the button of the row's name.
+        isTall ? 'items-start py-2 leading-6' : 'items-center',
         column.align && 'justify-end text-right',
         at === 0 && stickyClasses,
       )}
