@@ -414,7 +414,7 @@ const columns: readonly Column<${one}>[] = [
   },
 ];
 
-const filters = [{ name: 'q', label: 'Search ${words}', placeholder: 'Search by name' }] as const;
+const filters = [{ name: 'q', label: 'Search ${words}', placeholder: 'Search ${words}' }] as const;
 const matches = ({ name }: ${one}, { q }: FilterTexts) => containsText(q, name);
 
 export function ${pascal}Page() {

@@ -7,6 +7,7 @@ import { agentDriftQuery } from '../../api/drift.ts';
 import { operationsQuery } from '../../api/operations.ts';
 import { terminalsQuery } from '../../api/terminals/terminals.ts';
 import { Dot, type Tone } from '../../parts/badge.tsx';
+import { buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
@@ -14,11 +15,14 @@ import { PagedList } from '../../parts/table/paged-list.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
+import { CheckNow } from '../drift/check-now.tsx';
 import { DriftFindings } from '../drift/drift-findings.tsx';
 import { DriftStatus, triggerWords } from '../drift/drift-status.tsx';
 import { OperatorName } from '../links.tsx';
 import { eventLabel } from '../notifications/event-labels.ts';
+import { opensTerminal } from '../terminals/opens-terminal.ts';
 import { ViewersLine } from '../terminals/viewers.tsx';
+import { agentParam, displayName, hasTerminalsDisabled } from './agent-state.ts';
 
 const rowClasses =
   'flex min-h-10 max-sm:min-h-11 items-center gap-3 px-4 py-1 text-sm hover:bg-hover [content-visibility:auto] focus-visible:outline-offset-[-2px]';
@@ -87,7 +91,15 @@ export function DriftList({ agent }: { readonly agent: Agent }) {
       query={query}
       items={query.data}
       empty={
-        <Empty title="Not checked yet">After the first apply, drift is checked on a schedule and on demand.</Empty>
+        <Empty
+          title="Not checked yet"
+          action={
+            agent.status === 'approved' &&
+            agent.connected && <CheckNow node_id={agent.node_id} name={displayName(agent)} />
+          }
+        >
+          After the first apply, drift is checked on a schedule and on demand.
+        </Empty>
       }
     >
       {(record) => (
@@ -122,7 +134,11 @@ export function TerminalsList({ agent }: { readonly agent: Agent }) {
       label="Terminal sessions"
       query={query}
       items={query.data?.pages.flat().filter(({ node_id }) => node_id === agent.node_id)}
-      empty={<Empty title="No terminal sessions yet">Terminal sessions are recorded. You can replay them here.</Empty>}
+      empty={
+        <Empty title="No terminal sessions yet" action={<OpenTerminal agent={agent} />}>
+          Terminal sessions are recorded. You can replay them here.
+        </Empty>
+      }
     >
       {({ session_id, status, operator_id, opened_at, closed_at, attached }) => (
         <li key={session_id}>
@@ -155,6 +171,22 @@ export function TerminalsList({ agent }: { readonly agent: Agent }) {
         </li>
       )}
     </PagedList>
+  );
+}
+
+/** Opens a terminal at once, in the default shell. */
+function OpenTerminal({ agent }: { readonly agent: Agent }) {
+  if (agent.status !== 'approved' || !agent.connected || hasTerminalsDisabled(agent)) return null;
+  return (
+    <Link
+      to="/terminals/new/$agent"
+      params={{ agent: agentParam(agent) }}
+      state={opensTerminal}
+      className={buttonClasses('plain')}
+      preload={false}
+    >
+      Open terminal
+    </Link>
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import { useMemo } from 'react';
 import { CopyButton } from '../../parts/copy.tsx';
-import { Input } from '../../parts/form/field.tsx';
+import { SearchInput } from '../../parts/form/search-input.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
@@ -16,11 +16,9 @@ export function AttributesTab({ agent }: { readonly agent: Agent }) {
   return (
     <div className="space-y-3">
       <div className="max-w-sm">
-        <Input
+        <SearchInput
           label="Search attributes"
-          hideLabel
           data-search
-          type="search"
           placeholder={`Search ${count} attributes`}
           value={search}
           onChange={(event) => setSearch(event.target.value)}

@@ -4,6 +4,7 @@ import { type ReactNode, useMemo } from 'react';
 import type { AuditFilter } from '../../api/audit.ts';
 import { Button } from '../../parts/button.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
+import { SearchInput } from '../../parts/form/search-input.tsx';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { FilterButton } from '../../parts/table/phone-tools.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
@@ -90,13 +91,13 @@ interface FieldProps {
 
 function AgentField({ isForm }: FieldProps) {
   const typed = useDebouncedText(...useUrlState('agent', ''));
+  const Field = isForm ? Input : SearchInput;
   return (
-    <Input
+    <Field
       label="Agent"
-      hideLabel={!isForm}
       type="search"
       data-search=""
-      placeholder="Agent name or id"
+      placeholder="Filter by agent"
       value={typed.text}
       onChange={(event) => typed.set(event.target.value)}
     />
@@ -106,6 +107,7 @@ function AgentField({ isForm }: FieldProps) {
 function OtherFields({ isForm }: FieldProps) {
   const [category, setCategory] = useUrlState('category', '');
   const typed = useDebouncedText(...useUrlState('operator', ''));
+  const Field = isForm ? Input : SearchInput;
   const { since } = useFields();
   const [, setSince] = useUrlState('since', '');
   const [after, setAfter] = useUrlState('after', '');
@@ -125,11 +127,10 @@ function OtherFields({ isForm }: FieldProps) {
   return (
     <>
       <div className={isForm ? undefined : 'w-44'}>
-        <Input
+        <Field
           label="Operator"
-          hideLabel={!isForm}
           type="search"
-          placeholder="Operator name or id"
+          placeholder="Filter by operator"
           value={typed.text}
           onChange={(event) => typed.set(event.target.value)}
         />

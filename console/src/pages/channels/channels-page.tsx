@@ -18,7 +18,7 @@ import { ChannelDetails, deliveredText, type TestOutcome } from './channel-detai
 import { ChannelForm } from './channel-form.tsx';
 
 const filters = [
-  { name: 'q', label: 'Search channels', placeholder: 'Search by name, type, or address' },
+  { name: 'q', label: 'Search channels', placeholder: 'Search channels' },
   {
     ...{ name: 'state', label: 'Status', any: 'Any status' },
     options: channelStates.map((each) => ({ value: each, label: stateWords[each] })),

@@ -62,7 +62,7 @@ const columns: readonly Column<DriftRecord>[] = [
 ];
 
 const filters = [
-  { name: 'filter', label: 'Selector', placeholder: 'Selector: role=web' },
+  { name: 'filter', label: 'Selector', placeholder: 'Filter: role=web' },
   {
     ...{ name: 'status', label: 'Result', any: 'Any result' },
     options: driftStatuses.map((status) => ({ value: status, label: status.replace('_', ' ') })),

@@ -29,7 +29,13 @@ export function tokenColumns(
       width: '2fr',
       cell: ({ name, tags }) => (
         <span className="flex min-w-0 items-center gap-1.5">
-          {name === null ? <span className="text-muted">any machine</span> : <Line text={name} />}
+          {name === null ? (
+            <span className="text-muted">any machine</span>
+          ) : (
+            <span className="flex min-w-0 font-medium">
+              <Line text={name} />
+            </span>
+          )}
           <span className="flex min-w-0 flex-wrap gap-1.5">
             {Object.entries(tags).map(([key, value]) => (
               <Badge key={key}>

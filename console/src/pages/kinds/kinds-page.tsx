@@ -65,7 +65,7 @@ const columns: readonly Column<Kind>[] = [
 ];
 
 const filters = [
-  { name: 'q', label: 'Search kinds', placeholder: 'Search by name or summary' },
+  { name: 'q', label: 'Search kinds', placeholder: 'Search kinds' },
   { name: 'for', label: 'For', any: 'Any machine', options: ['linux', 'macos', 'windows'] },
 ] as const;
 const matches = ({ name, summary, platforms }: Kind, { q, for: platform }: FilterTexts) =>

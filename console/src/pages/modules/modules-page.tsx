@@ -73,7 +73,7 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
-const filters = [{ name: 'q', label: 'Search modules', placeholder: 'Search by name' }] as const;
+const filters = [{ name: 'q', label: 'Search modules', placeholder: 'Search modules' }] as const;
 const matches = ({ name }: Row, { q }: FilterTexts) => containsText(q, name);
 
 export function ModulesPage() {

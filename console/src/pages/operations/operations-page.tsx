@@ -4,6 +4,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { operationsQuery } from '../../api/operations.ts';
+import { buttonClasses } from '../../parts/button.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
@@ -116,7 +117,7 @@ const columns: readonly Column<OperationEntry>[] = [
 ];
 
 const filters = [
-  { name: 'agent', label: 'Agent', placeholder: 'Agent name or id' },
+  { name: 'agent', label: 'Agent', placeholder: 'Filter by agent' },
   { name: 'status', label: 'Status', any: 'Any status', options: statuses },
   { name: 'kind', label: 'Kind', any: 'Any kind', options: ['apply', 'plan'] },
 ] as const;
@@ -139,7 +140,14 @@ export function OperationsPage() {
       }
       noMatch="No matching operations"
       empty={
-        <Empty title="No operations yet">
+        <Empty
+          title="No operations yet"
+          action={
+            <Link to="/agents" className={buttonClasses()}>
+              All agents
+            </Link>
+          }
+        >
           Plan or apply from the page of an agent or an assignment. The operation of each machine appears here.
         </Empty>
       }

@@ -20,7 +20,7 @@ import { OffEntryDetails } from './off-entry-details.tsx';
 import { RepairDialog } from './repair-dialog.tsx';
 
 const noAgents: readonly OffAgent[] = [];
-const selector = { name: 'filter', label: 'Selector', placeholder: 'Selector: role=web' } as const;
+const selector = { name: 'filter', label: 'Selector', placeholder: 'Filter: role=web' } as const;
 const reason = {
   ...{ name: 'reason', label: 'Reason', any: 'Any reason' },
   options: [...offReasons, 'outdated' as const].map((each) => ({ value: each, label: reasonWords[each] })),

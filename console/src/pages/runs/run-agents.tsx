@@ -25,7 +25,7 @@ export function RunAgents({ run, canaries }: { readonly run: Run; readonly canar
   const columns = useMemo(() => runAgentColumns(kind, canaries), [kind, canaries]);
   const filters = useMemo(
     () => [
-      { name: 'agent', label: 'Find an agent', placeholder: 'Find an agent…' },
+      { name: 'agent', label: 'Find an agent', placeholder: 'Search agents' },
       {
         ...{ name: 'outcome', label: 'Outcome', any: 'Any outcome' },
         options: looks.map((look) => ({ value: look.outcome, label: wordOf(look.outcome, kind) })),

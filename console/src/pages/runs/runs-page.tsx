@@ -3,6 +3,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { runsQuery } from '../../api/runs.ts';
+import { buttonClasses } from '../../parts/button.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
@@ -101,7 +102,7 @@ const columns: readonly Column<RunEntry>[] = [
 ];
 
 const filters = [
-  { name: 'assignment', label: 'Assignment', placeholder: 'Assignment' },
+  { name: 'assignment', label: 'Assignment', placeholder: 'Filter by assignment' },
   { name: 'status', label: 'Status', any: 'Any status', options: runStatuses },
 ] as const;
 
@@ -122,7 +123,14 @@ export function RunsPage() {
       onOpen={({ run_id }) => void navigate({ to: '/runs/$run', params: { run: run_id } })}
       noMatch="No matching runs"
       empty={
-        <Empty title="No runs yet">
+        <Empty
+          title="No runs yet"
+          action={
+            <Link to="/assignments" className={buttonClasses()}>
+              All assignments
+            </Link>
+          }
+        >
           Plan or apply an assignment, or select agents and plan or apply them. Runs show their progress here.
         </Empty>
       }

@@ -16,7 +16,7 @@ import { RotateDialog } from './rotate-dialog.tsx';
 import { secretColumns } from './secret-columns.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
 
-const filters = [{ name: 'q', label: 'Search secrets', placeholder: 'Search by name or description' }] as const;
+const filters = [{ name: 'q', label: 'Search secrets', placeholder: 'Search secrets' }] as const;
 const matches = ({ name, description }: Secret, { q }: FilterTexts) => containsText(q, name, description);
 
 export function SecretsPage() {

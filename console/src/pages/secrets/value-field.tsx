@@ -5,8 +5,6 @@ import { CopyButton } from '../../parts/copy.tsx';
 import { TextArea } from '../../parts/form/field.tsx';
 import { randomValue } from './secret-form.ts';
 
-const dots = '••••••••••••';
-
 /** A masked input for a secret value. Uses a text area, because keys have several lines. */
 export function ValueField({
   value,
@@ -24,7 +22,6 @@ export function ValueField({
         rows={shown ? 4 : 2}
         autoComplete="off"
         className={shown ? 'font-mono text-xs' : 'font-mono text-xs [-webkit-text-security:disc]'}
-        placeholder={dots}
         value={value}
         onChange={(event) => onChange(event.target.value)}
         hint="Stored encrypted and never shown again. Line breaks are preserved."

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { Search } from 'lucide-react';
 import { Fragment } from 'react';
 import { bytesText } from '../../../../client/src/byte-text.ts';
 import { settingsQuery } from '../../api/settings.ts';
@@ -7,7 +6,7 @@ import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { healthQuery, statusQuery } from '../../api/status.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Id } from '../../parts/copy.tsx';
-import { Input } from '../../parts/form/field.tsx';
+import { SearchInput } from '../../parts/form/search-input.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
@@ -178,14 +177,11 @@ function Configuration() {
       title="Active configuration"
       flush
       actions={
-        <div className="relative w-56">
-          <Search aria-hidden="true" className="absolute top-2 left-2.5 size-4 max-sm:top-3.5 text-muted" />
-          <Input
+        <div className="w-56">
+          <SearchInput
             label="Search keys"
-            hideLabel
             data-search=""
             placeholder="Search keys"
-            className="pl-8"
             value={text}
             onChange={(event) => setText(event.target.value)}
           />

@@ -24,7 +24,7 @@ const statuses = [
 ] as const;
 
 const filters = [
-  { name: 'q', label: 'Search', placeholder: 'Agent or operator' },
+  { name: 'q', label: 'Search', placeholder: 'Search by agent or operator' },
   { name: 'status', label: 'Status', any: 'All sessions', options: statuses },
 ] as const;
 

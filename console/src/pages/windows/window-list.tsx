@@ -13,7 +13,7 @@ import { stageWords, windowColumns, windowStages } from './window-columns.tsx';
 import { WindowDetails } from './window-details.tsx';
 
 const filters = [
-  { name: 'q', label: 'Search windows', placeholder: 'Search by reason or selector' },
+  { name: 'q', label: 'Search windows', placeholder: 'Search windows' },
   {
     ...{ name: 'state', label: 'Status', any: 'Any status' },
     options: windowStages.map((each) => ({ value: each, label: stageWords[each] })),

@@ -1,9 +1,9 @@
 import { type ParsedSelector, parseSelector } from '@muster/protocol/selector';
-import { Search } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, type Ref, useId, useLayoutEffect, useRef, useState } from 'react';
 import { classNames } from '../class-names.ts';
 import { Line } from '../text.tsx';
 import { fieldClasses } from './field.tsx';
+import { SearchIcon } from './search-input.tsx';
 import { type CompletionOption, completionAt, type SelectorVocabulary } from './selector-completion.ts';
 
 interface Options {
@@ -124,12 +124,7 @@ export function SelectorInput({
       <label htmlFor={id} className={hideLabel ? 'sr-only' : 'mb-1 block font-medium text-sm'}>
         {label}
       </label>
-      {options.isSearch && (
-        <Search
-          aria-hidden="true"
-          className="pointer-events-none absolute top-2 left-2.5 size-4 max-sm:top-3.5 text-muted"
-        />
-      )}
+      {options.isSearch && <SearchIcon />}
       <input
         ref={completion.field}
         type={options.isSearch ? 'search' : 'text'}

@@ -1,6 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useMemo } from 'react';
+import { type ChangeEvent, useMemo } from 'react';
 import { Input, Select } from '../form/field.tsx';
+import { SearchInput } from '../form/search-input.tsx';
 import { useDebouncedText } from '../form/use-debounced.ts';
 import { useUrlState } from '../url-state.ts';
 
@@ -88,17 +89,14 @@ function TextField({
   const [value, setValue] = useUrlState(name, '');
   const typed = useDebouncedText(value, setValue);
   const field = instant ? { text: value, set: setValue } : typed;
+  const input = {
+    ...{ label, placeholder, value: field.text },
+    onChange: (event: ChangeEvent<HTMLInputElement>) => field.set(event.target.value),
+  };
+  if (isForm) return <Input type="search" {...input} />;
   return (
-    <div className={isForm ? undefined : 'w-72 max-sm:w-auto max-sm:min-w-0 max-sm:flex-1'}>
-      <Input
-        label={label}
-        hideLabel={!isForm}
-        type="search"
-        data-search={isForm ? undefined : ''}
-        placeholder={placeholder}
-        value={field.text}
-        onChange={(event) => field.set(event.target.value)}
-      />
+    <div className="w-72 max-sm:w-auto max-sm:min-w-0 max-sm:flex-1">
+      <SearchInput data-search="" {...input} />
     </div>
   );
 }
