@@ -17,6 +17,8 @@ export interface Need {
   readonly search?: Readonly<Record<string, string>>;
   /** The reason for which the overview can fix all affected agents directly. */
   readonly fixes?: OffFinding;
+  /** Whether the overview can approve the agents directly. */
+  readonly isApproval?: true;
 }
 
 /** @param now Unix milliseconds */
@@ -43,9 +45,9 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
       to: '/secrets',
     },
     {
-      ...{ id: 'pending', tone: 'warn', count: agents.pending, action: 'Approve or reject' },
+      ...{ id: 'pending', tone: 'warn', count: agents.pending, action: 'See which' },
       title: counted(agents.pending, 'agent pending approval', 'agents pending approval'),
-      ...{ to: '/agents', search: { status: 'pending' } },
+      ...{ to: '/agents', search: { status: 'pending' }, isApproval: true },
     },
     { ...offlineNeed, tone: 'warn', count: agents.lost > 0 ? 0 : offline },
     {

@@ -1,7 +1,9 @@
 import {
+  type Agent,
   getAssignment,
   getOperation,
   getOverview,
+  listAgents,
   listAssignments,
   listAudit,
   listModules,
@@ -11,8 +13,9 @@ import {
   type OffAgent,
   type Overview,
   planAgent,
+  setAgentStatus,
 } from '@muster/protocol/http';
-import { screen, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
@@ -66,4 +69,20 @@ test('fixes drift with its plan, without a visit to the list', async () => {
 test('says that an apply does not fix the drift of an audit assignment', async () => {
   await openDrifted({ ...drifted, drift: drifted.drift.map((each) => ({ ...each, assignment: 'audit' })) });
   expect(await screen.findByText(/An apply fixes none of these agents/)).toBeTruthy();
+});
+
+test('approves pending agents without a visit to the list', async () => {
+  const api = fakeApi();
+  api.answerExamples(listOperators, listAssignments, listModules, setAgentStatus);
+  api.answer(listRuns, []);
+  api.answer(listAudit, { events: [], next_cursor: null, has_more: false } as never);
+  const overview = getOverview.example.answer as never as Overview;
+  api.answer(getOverview, { ...overview, agents: { ...overview.agents, pending: 1 } });
+  const [agent] = listAgents.example.answer as never as [Agent];
+  api.answer(listAgents, [{ ...agent, name: null, status: 'pending' }] as never);
+  const { user } = await renderPage(OverviewPage);
+  await user.click(await screen.findByRole('button', { name: 'Approve… 1 agent pending approval' }));
+  const dialog = within(await screen.findByRole('dialog', { name: 'Approve this agent' }));
+  await user.click(dialog.getByRole('button', { name: 'Approve' }));
+  await waitFor(() => expect(api.received(setAgentStatus)).toMatchObject([{ params: { node_id: agent.node_id } }]));
 });

@@ -33,6 +33,10 @@ const FixDialog = lazy(() =>
   loadCode(async () => ({ default: (await import('../reconcile/fix-dialog.tsx')).FixDialog })),
 );
 
+const ApprovePending = lazy(() =>
+  loadCode(async () => ({ default: (await import('./approve-pending.tsx')).ApprovePending })),
+);
+
 export function OverviewPage() {
   const query = useQuery(overviewQuery);
   const { data: modules } = useQuery(modulesQuery);
@@ -130,6 +134,7 @@ function Fleet({ overview }: { readonly overview: Overview }) {
 
 function Attention({ needs }: { readonly needs: readonly Need[] }) {
   const [fixing, setFixing] = useState<OffFinding | null>(null);
+  const [isApproving, setApproving] = useState(false);
   return (
     <Panel title="Needs attention" flush>
       {needs.length === 0 ? (
@@ -139,7 +144,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
         </p>
       ) : (
         <ul className="divide-y">
-          {needs.map(({ id, tone, title, action, to, search, fixes }) => (
+          {needs.map(({ id, tone, title, action, to, search, fixes, isApproval }) => (
             <li key={id} className="relative flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover">
               <Dot tone={tone} />
               {/* The link covers the row. The button is above it. */}
@@ -158,6 +163,13 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
                   </Button>
                 </span>
               )}
+              {isApproval && (
+                <span className="relative -my-1.5 shrink-0">
+                  <Button small onClick={() => setApproving(true)}>
+                    Approve…<span className="sr-only"> {title}</span>
+                  </Button>
+                </span>
+              )}
               <span aria-hidden="true" className="shrink-0 text-muted text-xs">
                 {action}
               </span>
@@ -169,6 +181,11 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
       {fixing !== null && (
         <Suspense>
           <FixDialog reason={fixing} onClose={() => setFixing(null)} />
+        </Suspense>
+      )}
+      {isApproving && (
+        <Suspense>
+          <ApprovePending onClose={() => setApproving(false)} />
         </Suspense>
       )}
     </Panel>
