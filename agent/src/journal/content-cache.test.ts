@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ContentCache, maxCacheBytes } from './content-cache.ts';
@@ -93,4 +93,16 @@ test('makes room by deleting the least recently used contents, but none in use',
   expect(names()).toEqual([oldest.sha256, used.sha256].sort());
   cache.begin(referenceOf(Buffer.from('d')));
   expect(names()).toHaveLength(3);
+});
+
+test('gives a content another name, which disappears with it', async () => {
+  const reference = await store(Buffer.from('a package'));
+  const name = cache.stored(reference).named('.deb');
+  expect(cache.stored(reference).named('.deb')).toBe(name);
+  expect(readFileSync(name, 'utf8')).toBe('a package');
+  expect(name.endsWith('.deb')).toBe(true);
+  cache.retain(new Set([reference.sha256]));
+  expect(names()).toEqual([reference.sha256, `${reference.sha256}.deb`]);
+  cache.retain(new Set());
+  expect(names()).toEqual([]);
 });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import {
   closeSync,
   constants,
+  linkSync,
   openSync,
   readdirSync,
   renameSync,
@@ -13,16 +14,18 @@ import {
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../../lib/src/clock.ts';
-import { hostFailure } from '../host/failure.ts';
+import { errnoOf, hostFailure } from '../host/failure.ts';
 import { synced } from '../host/files/atomic-write.ts';
 import { pieces } from '../host/files/inspect.ts';
-import type { CopyReference, StoredContent } from '../resources/provider/provider.ts';
+import type { CopyReference, NameSuffix, StoredContent } from '../resources/provider/provider.ts';
 
 /** Maximum size of the cache in bytes, not counting files in use. */
 export const maxCacheBytes = 512 * 1024 * 1024;
 
 const doing = 'store the content of a file in the data directory';
 const partSuffix = '.part';
+/** Suffixes of the additional names that `named` gives. */
+const nameSuffixes: readonly NameSuffix[] = ['.deb', '.rpm'];
 
 /**
  * Content of files next to modules, as received from the orchestrator. Each one is stored in a file with mode 0600,
@@ -86,7 +89,19 @@ export class ContentCache {
     } catch (error) {
       throw hostFailure(error, doing);
     }
-    return { path, read: () => readFile(path) };
+    return { path, read: () => readFile(path), named: (suffix) => this.#named(path, suffix) };
+  }
+
+  /** Adds a name to a file. The file keeps it until it is deleted. */
+  #named(path: string, suffix: NameSuffix): string {
+    const name = `${path}${suffix}`;
+    try {
+      linkSync(path, name);
+    } catch (error) {
+      // The name exists since an earlier operation.
+      if (errnoOf(error) !== 'EEXIST') throw hostFailure(error, doing);
+    }
+    return name;
   }
 
   /**
@@ -168,7 +183,7 @@ export class ContentCache {
     for (const { name, sha256, size } of entries.sort((a, b) => a.usedAt - b.usedAt)) {
       if (total <= maxCacheBytes) return;
       if (this.#users.has(sha256)) continue;
-      rmSync(`${this.#directory}/${name}`, { force: true });
+      this.#delete(name);
       total -= size;
     }
   }
@@ -176,12 +191,18 @@ export class ContentCache {
   /** Deletes all files except those in use and those with one of these hashes. */
   retain(hashes: ReadonlySet<string>): void {
     for (const { name, sha256 } of this.#entries())
-      if (!hashes.has(sha256) && !this.#users.has(sha256)) rmSync(`${this.#directory}/${name}`, { force: true });
+      if (!hashes.has(sha256) && !this.#users.has(sha256)) this.#delete(name);
     this.makeRoom(0);
+  }
+
+  /** Deletes a file and its additional names. */
+  #delete(name: string): void {
+    for (const suffix of [...nameSuffixes, '']) rmSync(`${this.#directory}/${name}${suffix}`, { force: true });
   }
 
   #entries(): { name: string; sha256: string; size: number; usedAt: number }[] {
     return readdirSync(this.#directory).flatMap((name) => {
+      if (nameSuffixes.some((suffix) => name.endsWith(suffix))) return [];
       const stats = statSync(`${this.#directory}/${name}`, { throwIfNoEntry: false });
       if (stats === undefined) return [];
       const sha256 = name.endsWith(partSuffix) ? name.slice(0, -partSuffix.length) : name;

@@ -8,10 +8,13 @@ type Complete = [fields: string, key: string];
 /** Fields of each kind as written, and the key of the resulting resource. */
 const complete: Partial<Record<ResourceType, Complete>> = {
   'package-apt': [
-    'name: nginx-light, version: 1.22.1-9, recommends: false, hold: true, ensure: present',
+    `name: nginx-light, version: 1.22.1-9, recommends: false, hold: true, url: "https://x.example/a.deb", sha256: ${'0123456789abcdef'.repeat(4)}, ensure: present`,
     'package-apt:nginx-light',
   ],
-  'package-dnf': ['name: NetworkManager, version: latest, ensure: absent', 'package-dnf:NetworkManager'],
+  'package-dnf': [
+    `name: NetworkManager, version: latest, url: "https://x.example/a.rpm", sha256: ${'0123456789abcdef'.repeat(4)}, ensure: absent`,
+    'package-dnf:NetworkManager',
+  ],
   'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],
   'package-choco': ['name: git.install, version: latest, ensure: absent', 'package-choco:git.install'],
   'package-winget': ['name: Git.Git, version: latest, ensure: absent', 'package-winget:Git.Git'],
@@ -375,6 +378,9 @@ describe('kinds', () => {
     ['package-apt', 'name: nginx, version: ">=20.*"', 'a lower bound such as ">=20.1", or "*"'],
     ['package-dnf', 'name: nginx, version: "> 20"', 'a lower bound such as ">=20.1", or "*"'],
     ['package-apt', 'name: nginx, version: ">=latest"', 'a lower bound such as ">=20.1", or "*"'],
+    ['package-apt', 'name: nginx, url: "https://x.example/a.deb"', 'requires sha256: add it'],
+    ['package-dnf', `name: nginx, sha256: ${'a'.repeat(64)}`, 'requires url: add it'],
+    ['package-dnf', `name: nginx, url: /srv/a.rpm, sha256: ${'a'.repeat(64)}`, 'must be an http or https URL'],
     ['package-dnf', 'name: -y', 'must be the name of one package'],
     ['package-dnf', 'name: "@core"', 'must be the name of one package'],
     ['package-dnf', 'name: "hel*"', 'must be the name of one package'],

@@ -682,6 +682,14 @@ resources:
       ]);
   });
 
+  test('leaves out packages from files', () => {
+    const file = `url: "https://x.example/a.deb", sha256: ${'A'.repeat(64)}`;
+    const source = `packages: latest\nresources: [{ resource: { package-apt: { name: pa, ${file} } } }]`;
+    const [resource] = resourcesOf(resolveDesiredSet({ modules: [moduleOf(source, 'm')], agent }));
+    expect(resource?.body).toMatchObject({ sha256: 'a'.repeat(64) });
+    expect(resource?.body).not.toHaveProperty('version');
+  });
+
   test('refuses other values at their position', () => {
     expect(faultsOf(versions('"${{ param.fresh }}"'))).toEqual([
       'module_unresolved',

@@ -136,6 +136,16 @@ export const acmeCertificate = (
     ...body,
   });
 
+/** Builds a package from a .deb file next to the module. */
+export function packageFrom(content: Buffer, body: ResourceBodies['package-apt']): ResolvedResource {
+  const sha256 = hash('sha256', content, 'hex');
+  sourceContents.set(sha256, content);
+  return { ...aptPackage({ source: 'files/a.deb', ...body }), source: { sha256, size: content.length } };
+}
+
+export const aptPackage = (body: ResourceBodies['package-apt']): ResolvedResource =>
+  resource('package-apt', `package-apt:${body.name}`, body.name, body);
+
 let operations = 0;
 
 /** Builds an operation with a unique ID. */

@@ -13,6 +13,12 @@ export interface RpmVersion {
 export const versionText = ({ epoch, version, release }: RpmVersion): string =>
   `${epoch === 0 ? '' : `${epoch}:`}${version}-${release}`;
 
+/** Parses a complete version in dnf's notation. */
+export function parseVersion(text: string): RpmVersion {
+  const [, epoch = '0', version = text, release = ''] = /^(?:(\d+):)?(.*)-([^-]*)$/.exec(text) ?? [];
+  return { epoch: Number(epoch), version, release };
+}
+
 /**
  * Reports whether a version satisfies a declared one. `2.0` matches every release and epoch of 2.0, `0:2.0` only those
  * without an epoch, `2.*` every version with this prefix, and `>=2.0` every version from 2.0 upward. As in rpm, a

@@ -20,7 +20,7 @@ export function diffPackage(
     if (seen.vital !== undefined && !asDrift) throw vital(name, seen.vital);
     return presenceDrift();
   }
-  const target = targetVersionOf(version ?? null, seen);
+  const target = seen.file === undefined ? targetVersionOf(version ?? null, seen) : seen.file.version;
   const changes: FieldChange[] = [];
   if (!there) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   else if (!seen.whole) changes.push({ field: 'state', from: seen.state, to: 'installed' });
@@ -34,7 +34,7 @@ export function diffPackage(
   if (changes.length === 0) return nothing(seen.offer?.trouble == null ? undefined : notRefreshed(seen.offer.trouble));
   if (asDrift) return { action: there ? 'update' : 'create', changes, diff: null };
   if (seen.held && hold === null && (moves || !there)) throw onHold(name, there ? `changed to ${target}` : 'installed');
-  const missing = there && !moves ? null : whatIsMissing(name, target, seen);
+  const missing = seen.file !== undefined || (there && !moves) ? null : whatIsMissing(name, target, seen);
   const lower = moves && seen.version !== null && target !== null && compareVersions(target, seen.version) < 0;
   const trouble = seen.offer?.trouble == null ? [] : [notRefreshed(seen.offer.trouble)];
   const notes = [...(lower ? [`${target} is older than ${seen.version}, so this is a downgrade`] : []), ...trouble];
@@ -77,7 +77,7 @@ const onHold = (name: string, what: string): HostFailure =>
 export const vital = (name: string, reason: string): HostFailure =>
   new HostFailure(`${name} is not removed: ${reason}`);
 
-const notRefreshed = (trouble: string): string => `the package lists could not be refreshed: ${trouble}`;
+export const notRefreshed = (trouble: string): string => `the package lists could not be refreshed: ${trouble}`;
 
 /** Returns the reason why no source can provide the declared package, or null if none is known. */
 function whatIsMissing(name: string, version: string | null, { offer }: SeenPackage): string | null {

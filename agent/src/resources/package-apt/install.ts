@@ -10,6 +10,8 @@ export interface RequestedPackage {
   name: string;
   /** Null for the version that the sources prefer. */
   version: string | null;
+  /** Path of a .deb file with this version; null to install the package from the sources. */
+  file: string | null;
   /** Whether to unpack the installed package's files again. */
   again: boolean;
   /** Whether recommended packages are installed; null for the configuration of apt. */
@@ -107,7 +109,7 @@ export function installArguments(requested: readonly RequestedPackage[]): string
   const again = requested.some((one) => one.again) ? ['--reinstall'] : [];
   const declared = requested[0]?.recommends ?? null;
   const recommends = declared === null ? [] : [declared ? '--install-recommends' : '--no-install-recommends'];
-  const names = requested.map(({ name, version }) => (version === null ? name : `${name}=${version}`));
+  const names = requested.map(({ name, version, file }) => file ?? (version === null ? name : `${name}=${version}`));
   // The declared version may be older than the installed version. No other package may be removed.
   return ['install', ...again, ...recommends, '--allow-downgrades', '--no-remove', '--', ...names];
 }

@@ -5,7 +5,7 @@ import { diffPackage } from './diff.ts';
 import { mustBeHeld, mustBeReleased } from './hold.ts';
 import { byRecommends, installArguments, installGroups } from './install.ts';
 import { diffPackageRemoval, packageApt } from './package-apt.ts';
-import type { PackageBefore, PackageItem, SeenPackage } from './seen.ts';
+import { debMisfit, type PackageBefore, type PackageItem, type SeenPackage } from './seen.ts';
 
 const seen = (more: Partial<SeenPackage> = {}): SeenPackage => ({
   state: 'installed',
@@ -32,7 +32,8 @@ const diff = (
 ) => diffPackage({ type: 'package-apt', body: { name: 'foo', ...body } } as ResolvedResource, found, { purpose });
 
 test('installs packages with and without recommended ones in separate transactions', () => {
-  const requested = (name: string, recommends: boolean | null) => ({ name, version: null, again: false, recommends });
+  const common = { version: null, file: null, again: false };
+  const requested = (name: string, recommends: boolean | null) => ({ ...common, name, recommends });
   const all = [requested('a', null), requested('b', false), requested('c', null), requested('d', true)];
   expect(byRecommends(all).map((some) => installArguments(some).join(' '))).toEqual([
     'install --no-install-recommends --allow-downgrades --no-remove -- b',
@@ -48,10 +49,20 @@ test('installs packages with and without recommended ones in separate transactio
   });
 });
 
+test('passes the path of a package file to apt instead of the name', () => {
+  const common = { again: false, recommends: null };
+  const requested = [
+    { ...common, name: 'a', version: '1.0', file: '/contents/0.deb' },
+    { ...common, name: 'b', version: '2.0', file: null },
+  ];
+  expect(installArguments(requested).join(' ')).toBe('install --allow-downgrades --no-remove -- /contents/0.deb b=2.0');
+});
+
 test('starts no transaction after one that timed out', async () => {
   const requested = [true, false].map((recommends) => ({
     name: recommends ? 'b' : 'a',
     version: null,
+    file: null,
     again: false,
     recommends,
   }));
@@ -281,4 +292,43 @@ describe('removal of an apt package', () => {
     expect(diffPackageRemoval('foo', before({ state: 'config-files', trace }), left).action).toBe('none');
     expect(() => diffPackageRemoval('foo', before({ state: 'absent' }), seen({ held: true }))).toThrow(/on hold/);
   });
+
+  test('changes to the version of its file, without an offer of the sources', () => {
+    const file = (version: string | null) => ({ file: { version } });
+    expect(diff({}, { ...absent, ...file(null) })).toEqual({
+      action: 'create',
+      changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
+      diff: null,
+    });
+    expect(diff({}, { ...absent, ...file('1.0') }).changes).toContainEqual({ field: 'version', from: null, to: '1.0' });
+    expect(diff({}, seen(file('1.0'))).action).toBe('none');
+    expect(diff({}, seen(file(null)), 'drift').action).toBe('none');
+    expect(diff({}, seen(file('2.0')))).toEqual({
+      action: 'update',
+      changes: [{ field: 'version', from: '1.0', to: '2.0' }],
+      diff: null,
+    });
+    expect(diff({}, seen(file('0.9'))).message).toBe('0.9 is older than 1.0, so this is a downgrade');
+    expect(() => diff({}, seen({ held: true, ...file('2.0') }))).toThrow(/on hold/);
+    expect(diff({ hold: true }, seen({ held: true, ...file('2.0') })).action).toBe('update');
+  });
+});
+
+test('accepts a .deb file only with the declared name and an architecture of the machine', () => {
+  const misfit = (name: string, architecture: string) =>
+    debMisfit(name, { name: 'foo', version: '1', architecture }, 'amd64');
+  for (const [name, architecture] of [
+    ['foo', 'amd64'],
+    ['foo', 'all'],
+    ['foo:amd64', 'amd64'],
+    ['foo:amd64', 'all'],
+    ['foo:i386', 'i386'],
+  ] as const)
+    expect(misfit(name, architecture), `${name} ${architecture}`).toBeNull();
+  expect(misfit('bar', 'amd64')).toBe('the file has the package foo, not bar');
+  expect(misfit('foo', 'arm64')).toBe(
+    'the file is for the architecture arm64, not amd64; for another architecture, declare foo:arm64',
+  );
+  expect(misfit('foo:i386', 'amd64')).toMatch(/not i386/);
+  expect(misfit('foo:i386', 'all')).toMatch(/not i386/);
 });

@@ -4,15 +4,17 @@ import { HostFailure } from '../../host/failure.ts';
 import { aptCache } from '../../host/packages/apt.ts';
 import { parsePolicy } from '../../host/packages/apt-output.ts';
 import type { DpkgDatabase } from '../../host/packages/dpkg.ts';
+import { checkFile, type PackageFile, withFiles } from '../package-file/package-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, type Json, type Machine, nothing, type Outcome } from '../provider/provider.ts';
-import { diffPackage, vital } from './diff.ts';
+import { diffPackage, notRefreshed, vital } from './diff.ts';
 import { hold, release } from './hold.ts';
 import { installGroups, mark, type RequestedPackage, repairInterrupted } from './install.ts';
 import { orphansOf, type PackageRemoval, removeAll } from './remove.ts';
 import {
   bodyOf,
   briefly,
+  debFile,
   dpkgDatabase,
   isDeclaredAbsent,
   isThere,
@@ -20,6 +22,7 @@ import {
   observePackage,
   type PackageBefore,
   type PackageItem,
+  refreshOldLists,
   type SeenPackage,
   seenIn,
   seenToGo,
@@ -29,11 +32,21 @@ import { ground, readTrace, traceSince } from './trace.ts';
 /** A package for Debian or one of its derivatives, with apt and dpkg. */
 export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefore>({
   type: 'package-apt',
-  fields: { name: 'text', version: 'text?', recommends: 'boolean?', hold: 'boolean?', ensure: 'text?' },
+  fields: {
+    name: 'text',
+    version: 'text?',
+    recommends: 'boolean?',
+    hold: 'boolean?',
+    source: 'text?',
+    url: 'text?',
+    sha256: 'text?',
+    ensure: 'text?',
+  },
   brings: () => ['accounts', 'units', 'programs', 'databases'],
   // The package may provide package sources, as debian-archive-keyring does. Only its dependents wait for them, so that
   // a misspelled package name still fails a plan.
   bringsToDependents: () => ['packages'],
+  check: checkFile,
   observe: observePackage,
   diff: diffPackage,
   inBrief: briefly,
@@ -163,9 +176,8 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   const removed = going.length === 0 ? null : await removeAll(removals, machine);
   for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const coming = items.filter((item) => !isGoing(item));
-  const requested = coming.flatMap(requestedPackageOf);
-  const failed = await installGroups(requested, machine);
-  for (const item of coming) outcomes.set(item, failed.get(bodyOf(item.resource).name) ?? {});
+  const installed = await installItems(coming, machine);
+  for (const item of coming) outcomes.set(item, installed.get(item) ?? {});
   const database = await machine.database(dpkgDatabase);
   await mark('auto', autoAgain(coming, outcomes, database), machine);
   await hold(items, outcomes, machine);
@@ -175,6 +187,26 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
       outcomes.set(item, { ...outcome, before: (await withTrace(item.before, machine)) satisfies Json });
   }
   return items.map((item) => outcomes.get(item) ?? {});
+}
+
+/** @returns failures; a package without one is installed as declared */
+async function installItems(items: readonly PackageItem[], machine: Machine): Promise<Map<PackageItem, Outcome>> {
+  const withFile = items.filter((item) => item.kind === 'apply' && item.seen.file !== undefined && isRequested(item));
+  return withFiles(withFile, debFile, machine, async (files) => {
+    const outcomes = new Map<PackageItem, Outcome>();
+    for (const [item, file] of files) if (file instanceof HostFailure) outcomes.set(item, { failure: file.message });
+    const isUsable = (item: PackageItem) => isRequested(item) && !outcomes.has(item);
+    const trouble = withFile.some(isUsable) ? await refreshOldLists(machine) : null;
+    const requested = items.filter(isUsable).map((item) => requestedPackageOf(item, files.get(item)));
+    const failed = await installGroups(requested, machine);
+    for (const item of items) {
+      const outcome = failed.get(bodyOf(item.resource).name);
+      if (outcome === undefined) continue;
+      const because = trouble !== null && withFile.includes(item) ? `; ${notRefreshed(trouble)}` : '';
+      outcomes.set(item, { ...outcome, failure: `${outcome.failure}${because}` });
+    }
+    return outcomes;
+  });
 }
 
 /** Reports whether the package is installed although its installation failed. */
@@ -193,18 +225,27 @@ async function packageRemovalOf({ kind, resource, before }: PackageItem, machine
   return { name, brought: trace.packages, trace: before.state === 'absent' ? trace : null };
 }
 
-function requestedPackageOf({ kind, resource, seen, difference }: PackageItem): RequestedPackage[] {
+const installedFields: ReadonlySet<string> = new Set(['ensure', 'version', 'state']);
+
+/** Reports whether the change installs the package, also again. */
+const isRequested = ({ difference }: PackageItem): boolean =>
+  difference.changes.some(({ field }) => installedFields.has(field));
+
+function requestedPackageOf(
+  { kind, resource, seen, difference }: PackageItem,
+  file: PackageFile | HostFailure | undefined,
+): RequestedPackage {
   const { name, recommends = null } = bodyOf(resource);
   const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
   const version = fields.get('version');
   // A package whose configuration failed is not unpacked again.
   const again = fields.has('state') && (seen.state === 'half-installed' || seen.state === 'installed');
-  if (!fields.has('ensure') && !fields.has('version') && !fields.has('state')) return [];
   // Only a new installation has its own options: changes of versions may need each other in one transaction.
   const isNew = kind === 'apply' && fields.get('ensure') === 'present';
-  return [
-    { name, version: typeof version === 'string' ? version : null, again, recommends: isNew ? recommends : null },
-  ];
+  const common = { name, again, recommends: isNew ? recommends : null };
+  if (file !== undefined && !(file instanceof HostFailure))
+    return { ...common, version: file.contents.version, file: file.path };
+  return { ...common, version: typeof version === 'string' ? version : null, file: null };
 }
 
 /** Returns the packages that must be marked as automatic again. */

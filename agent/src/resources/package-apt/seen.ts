@@ -9,7 +9,9 @@ import {
   isVersion,
   readDpkg,
 } from '../../host/packages/dpkg.ts';
+import { type FileContents, readDebFile } from '../../host/packages/package-file.ts';
 import { vitalBecause } from '../../host/packages/vital-packages.ts';
+import { type FileFormat, fileVersion, isFromFile } from '../package-file/package-file.ts';
 import type { Circumstances, Database, Item, Json, Machine } from '../provider/provider.ts';
 
 export type Body = ResourceBodies['package-apt'];
@@ -25,6 +27,8 @@ export type SeenPackage = {
   auto: boolean;
   /** Versions and providing packages that the sources offer; null if the decision does not depend on them. */
   offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
+  /** The file to install the package from, with null for an unknown version. */
+  file?: { version: string | null };
   /** The reason why a package that is declared absent must not be removed. */
   vital?: string;
   /** Unneeded dependencies that the agent installed for a package that is already removed. */
@@ -72,11 +76,32 @@ export const knownOffers: Database<Offers> = {
   read: (machine) => readOffers(machine, false),
 };
 
+/** Files of dpkg. The version of a package is compared as a whole. */
+export const debFile: FileFormat = {
+  suffix: '.deb',
+  read: readDebFile,
+  async misfit(name, contents, machine) {
+    const { native } = await machine.database(dpkgDatabase);
+    return debMisfit(name, contents, native);
+  },
+  isVersion: (declared, version) => declared === version,
+};
+
+/** Returns why a .deb file is not the package with this name on this machine, or null. */
+export function debMisfit(name: string, contents: FileContents, native: string): string | null {
+  const [baseName, architecture = native] = name.split(':');
+  if (contents.name !== baseName) return `the file has the package ${contents.name}, not ${baseName}`;
+  const fits = contents.architecture === architecture || (contents.architecture === 'all' && architecture === native);
+  return fits
+    ? null
+    : `the file is for the architecture ${contents.architecture}, not ${architecture}; for another architecture, declare ${baseName}:${contents.architecture}`;
+}
+
 export const isDeclaredAbsent = (resource: ResolvedResource): boolean => bodyOf(resource).ensure === 'absent';
 
 /** Reports whether the decision about the package depends on the versions that the sources offer. */
 function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): boolean {
-  if (body.ensure === 'absent') return false;
+  if (body.ensure === 'absent' || body.url != null || body.source != null) return false;
   if (!isThere(found.state) || body.version === 'latest') return true;
   return body.version != null && !isVersion(body.version, found.version ?? '');
 }
@@ -84,7 +109,7 @@ function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): 
 /** Reports whether the package is installed, completely or partly. */
 export const isThere = (state: DpkgState): boolean => state !== 'not-installed' && state !== 'config-files';
 
-const nothingThere: Omit<SeenPackage, 'offer' | 'orphans' | 'vital'> = {
+const nothingThere: Omit<SeenPackage, 'offer' | 'file' | 'orphans' | 'vital'> = {
   state: 'not-installed',
   whole: true,
   version: null,
@@ -92,7 +117,10 @@ const nothingThere: Omit<SeenPackage, 'offer' | 'orphans' | 'vital'> = {
   auto: false,
 };
 
-export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'orphans' | 'vital'> {
+export function seenIn(
+  database: DpkgDatabase,
+  name: string,
+): Omit<SeenPackage, 'offer' | 'file' | 'orphans' | 'vital'> {
   const found = findPackage(database, name);
   if (found === null) return nothingThere;
   const { state, version, held, auto } = found;
@@ -100,7 +128,7 @@ export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 
 }
 
 /** Returns the state of a package that may be removed, with the reason if it must not be removed. */
-export function seenToGo(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'orphans'> {
+export function seenToGo(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'file' | 'orphans'> {
   const seen = seenIn(database, name);
   const found = isThere(seen.state) ? findPackage(database, name) : null;
   const vital = found === null ? null : vitalBecause(found);
@@ -109,12 +137,18 @@ export function seenToGo(database: DpkgDatabase, name: string): Omit<SeenPackage
 
 export async function observePackage(
   resource: ResolvedResource,
-  { purpose }: Pick<Circumstances, 'purpose'>,
+  circumstances: Pick<Circumstances, 'purpose'>,
   machine: Machine,
 ): Promise<SeenPackage> {
   const body = bodyOf(resource);
+  const { purpose } = circumstances;
   const look = body.ensure === 'absent' && purpose !== 'drift' ? seenToGo : seenIn;
   const found = look(await machine.database(dpkgDatabase), body.name);
+  const declared = resource as ResolvedResource<'package-apt'>;
+  if (isFromFile(declared)) {
+    const version = await fileVersion(declared, found.version, circumstances, debFile, machine);
+    return { ...found, offer: null, file: { version } };
+  }
   if (!needsOffer(body, found)) return { ...found, offer: null };
   const database = purpose === 'drift' ? knownOffers : freshOffers;
   let offers = await machine.database(database);
@@ -151,6 +185,20 @@ async function providersOf(name: string, machine: Machine): Promise<string[]> {
   return parseProviders(stdout).slice(0, 10);
 }
 
+/** Reports whether the package lists are too old to install from, and when they were refreshed. */
+function listAge(machine: Machine): { isOld: boolean; refreshedAt: number; sourcesChangedAt: number } {
+  const { refreshedAt, sourcesChangedAt } = listTimes();
+  const isOld = machine.clock.now() - refreshedAt > freshForMs || sourcesChangedAt >= refreshedAt;
+  return { isOld, refreshedAt, sourcesChangedAt };
+}
+
+/**
+ * Refreshes old package lists, which have the dependencies of package files.
+ * @returns the errors, or null if all sources succeeded or the lists are new
+ */
+export const refreshOldLists = async (machine: Machine): Promise<string | null> =>
+  listAge(machine).isOld ? refreshLists(machine) : null;
+
 async function readOffers(machine: Machine, mayRefresh: boolean): Promise<Offers> {
   const database = await machine.database(dpkgDatabase);
   const lacking = machine
@@ -169,12 +217,11 @@ async function readOffers(machine: Machine, mayRefresh: boolean): Promise<Offers
       return version == null || version === 'latest' || policy.offered.some((offered) => isVersion(version, offered));
     });
   let trouble: string | null = null;
-  const { refreshedAt, sourcesChangedAt } = listTimes();
-  const now = machine.clock.now();
-  const old = now - refreshedAt > freshForMs || sourcesChangedAt >= refreshedAt;
-  if (mayRefresh && lacking.length > 0 && old) trouble = await refreshLists(machine);
+  const { isOld, refreshedAt, sourcesChangedAt } = listAge(machine);
+  if (mayRefresh && lacking.length > 0 && isOld) trouble = await refreshLists(machine);
   let policies = await ask();
-  if (mayRefresh && !old && now - refreshedAt > justNowMs && !isKnown(policies)) {
+  const isRecent = machine.clock.now() - refreshedAt <= justNowMs;
+  if (mayRefresh && !isOld && !isRecent && !isKnown(policies)) {
     trouble = await refreshLists(machine);
     policies = await ask();
   }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { compareRpmVersions, type RpmVersion, versionText } from '../../host/packages/rpm-version.ts';
 import { diffPackage } from './diff.ts';
 import { diffPackageRemoval, packageDnf } from './package-dnf.ts';
-import type { SeenPackage } from './seen.ts';
+import { rpmMisfit, type SeenPackage } from './seen.ts';
 
 const version = (text: string): RpmVersion => {
   const [, epoch = '0', rest = '', release = ''] = /^(?:(\d+):)?([^-]+)-(.+)$/.exec(text) ?? [];
@@ -36,6 +36,38 @@ describe('changes of an rpm package', () => {
     expect(diff({ version: '1.0' }, seen('1.0-7')).action).toBe('none');
     expect(diff({ version: 'latest' }, seen('2:1-1', offered)).action).toBe('none');
     expect(diff({ ensure: 'absent' }, seen(null)).action).toBe('none');
+  });
+
+  test('changes to the version of its file, without an offer of the repositories', () => {
+    const file = (version: string | null) => ({ file: { version } });
+    expect(diff({}, seen(null, null, file(null)))).toEqual({
+      action: 'create',
+      changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
+      diff: null,
+    });
+    expect(diff({}, seen('1:1.0-1', null, file('1:1.0-1'))).action).toBe('none');
+    expect(diff({}, seen('1.0-1', null, file(null)), 'drift').action).toBe('none');
+    expect(diff({}, seen('1.0-1', null, file('1.1-1')))).toEqual({
+      action: 'update',
+      changes: [{ field: 'version', from: '1.0-1', to: '1.1-1' }],
+      diff: null,
+    });
+    expect(diff({}, seen('1:0.9-1', null, file('1.1-1'))).message).toMatch(/this is a downgrade/);
+    expect(() => diff({}, seen('1.0-1', null, { locked: true, ...file('1.1-1') }))).toThrow(/versionlock/);
+  });
+
+  test('accepts an .rpm file only with the declared name and an architecture of the machine', () => {
+    const misfit = (name: string, architecture: string, inside = 'foo') =>
+      rpmMisfit(name, { name: inside, version: '1-1', architecture }, 'x86_64');
+    expect(misfit('foo', 'x86_64')).toBeNull();
+    expect(misfit('foo', 'noarch')).toBeNull();
+    expect(misfit('foo.i686', 'i686')).toBeNull();
+    expect(misfit('foo.i686', 'noarch', 'foo.i686')).toBeNull();
+    expect(misfit('bar', 'x86_64')).toBe('the file has the package foo, not bar');
+    expect(misfit('foo', 'i686')).toBe(
+      'the file is for the architecture i686, not x86_64; for another architecture, declare foo.i686',
+    );
+    expect(misfit('foo.i686', 'x86_64')).toMatch(/not i686/);
   });
 
   test('changes to the declared version, even across epochs', () => {

@@ -1,7 +1,13 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { compareRpmVersions, isVersion, type RpmVersion, versionText } from '../../host/packages/rpm-version.ts';
+import {
+  compareRpmVersions,
+  isVersion,
+  parseVersion,
+  type RpmVersion,
+  versionText,
+} from '../../host/packages/rpm-version.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, type SeenPackage } from './seen.ts';
 
@@ -18,7 +24,8 @@ export function diffPackage(
     if (seen.locked && !asDrift) throw locked(name, 'removed');
     return presenceDrift();
   }
-  const target = targetVersionOf(version ?? null, seen);
+  const { file } = seen;
+  const target = file === undefined ? targetVersionOf(version ?? null, seen) : file.version;
   const moves = target !== null && target !== (installed === null ? null : versionText(installed));
   const changes: FieldChange[] = [];
   if (installed === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
@@ -28,8 +35,11 @@ export function diffPackage(
   const action = installed === null ? 'create' : 'update';
   if (asDrift) return { action, changes, diff: null };
   if (seen.locked) throw locked(name, installed === null ? 'installed' : `changed to ${target}`);
-  const missing = whatIsMissing(name, version ?? null, seen);
-  const chosen = seen.offer?.versions.find((offered) => versionText(offered) === target) ?? null;
+  const missing = file === undefined ? whatIsMissing(name, version ?? null, seen) : null;
+  const chosen =
+    file?.version?.includes('-') === true
+      ? parseVersion(file.version)
+      : (seen.offer?.versions.find((offered) => versionText(offered) === target) ?? null);
   const isLower = installed !== null && chosen !== null && compareRpmVersions(chosen, installed) < 0;
   const notes = [
     ...(isLower ? [`${target} is older than ${versionText(installed)}, so this is a downgrade`] : []),

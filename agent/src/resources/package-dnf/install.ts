@@ -2,7 +2,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { dnf, dnfQuery, dnfWould } from '../../host/packages/dnf.ts';
 import { dnfComplaint, scriptComplaint } from '../../host/packages/dnf-output.ts';
 import { type RpmDatabase, splitName } from '../../host/packages/rpm.ts';
-import { isVersion } from '../../host/packages/rpm-version.ts';
+import { isVersion, versionText } from '../../host/packages/rpm-version.ts';
 import type { TransactionResult } from '../../host/processes/transaction.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { rpmDatabase, seenIn } from './seen.ts';
@@ -11,6 +11,8 @@ export interface RequestedPackage {
   name: string;
   /** The version as dnf accepts it, or null for the one that the repositories prefer. */
   version: string | null;
+  /** Path of an .rpm file with this version; null to install the package from the repositories. */
+  file: string | null;
 }
 
 /** Maximum number of remaining packages to retry one by one. */
@@ -65,7 +67,8 @@ export async function installAll(
   return outcomes;
 }
 
-const specOf = ({ name, version }: RequestedPackage): string => {
+const specOf = ({ name, version, file }: RequestedPackage): string => {
+  if (file !== null) return file;
   if (version === null) return name;
   // dnf expects the architecture after the version.
   const [baseName, arch] = splitName(name, () => false);
@@ -75,8 +78,9 @@ const specOf = ({ name, version }: RequestedPackage): string => {
 const baseNameOf = ({ name }: RequestedPackage, { packages }: RpmDatabase): string =>
   splitName(name, (candidate) => packages.has(candidate))[0];
 
-const isFulfilled = ({ name, version }: RequestedPackage, database: RpmDatabase): boolean => {
+const isFulfilled = ({ name, version, file }: RequestedPackage, database: RpmDatabase): boolean => {
   const { installed } = seenIn(database, name);
+  if (file !== null) return installed !== null && versionText(installed) === version;
   return installed !== null && (version === null || isVersion(version, installed));
 };
 

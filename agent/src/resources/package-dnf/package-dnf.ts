@@ -1,6 +1,7 @@
 import { HostFailure } from '../../host/failure.ts';
 import { compareRpmVersions, versionText } from '../../host/packages/rpm-version.ts';
 import { lowerBound } from '../../host/packages/version-range.ts';
+import { checkFile, type PackageFile, withFiles } from '../package-file/package-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import type { CopyReference } from '../provider/provider.ts';
 import {
@@ -21,6 +22,7 @@ import {
   observePackage,
   offersOf,
   rpmDatabase,
+  rpmFile,
   type SeenPackage,
   seenIn,
 } from './seen.ts';
@@ -40,12 +42,15 @@ type PackageItem = Item<SeenPackage, PackageBefore>;
 /** A package for Fedora or a related distribution, with dnf and rpm. */
 export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefore>({
   type: 'package-dnf',
-  fields: { name: 'text', version: 'text?', ensure: 'text?' },
+  fields: { name: 'text', version: 'text?', source: 'text?', url: 'text?', sha256: 'text?', ensure: 'text?' },
   brings: () => ['accounts', 'units', 'programs', 'databases'],
   // A package may contain a package source, as epel-release does. Only its dependents wait for it, so that a misspelled
   // package name still fails a plan.
   bringsToDependents: () => ['packages'],
-  check: checkBody,
+  check(resource) {
+    checkBody(resource);
+    checkFile(resource);
+  },
   observe: observePackage,
   diff: diffPackage,
   inBrief: briefly,
@@ -145,12 +150,11 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
   for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const installations = items.filter((item) => !isRemoval(item));
-  const requested = installations.flatMap(requestedPackageOf);
-  const results = requested.length === 0 ? null : await installAll(requested, machine);
+  const results = await installItems(installations, machine);
   const database = await machine.database(rpmDatabase);
   for (const item of installations) {
     const { name } = bodyOf(item.resource);
-    const outcome = results?.get(name) ?? {};
+    const outcome = results.get(item) ?? {};
     // A package may be installed although its installation failed.
     const isInstalled = outcome.failure === undefined || seenIn(database, name).installed !== null;
     const before =
@@ -169,11 +173,35 @@ const packageRemovalOf = ({ kind, resource, before }: PackageItem): PackageRemov
   brought: kind === 'apply' ? [] : (before?.brought ?? []),
 });
 
-function requestedPackageOf({ resource, difference }: PackageItem): RequestedPackage[] {
-  const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
-  if (!fields.has('ensure') && !fields.has('version')) return [];
-  const version = fields.get('version');
-  return [{ name: bodyOf(resource).name, version: typeof version === 'string' ? version : null }];
+/** @returns the failure, or a note about an installed package */
+async function installItems(items: readonly PackageItem[], machine: Machine): Promise<Map<PackageItem, Outcome>> {
+  const changed = items.filter(({ difference: { changes } }) =>
+    changes.some(({ field }) => field === 'ensure' || field === 'version'),
+  );
+  const withFile = changed.filter((item) => item.kind === 'apply' && item.seen.file !== undefined);
+  return withFiles(withFile, rpmFile, machine, async (files) => {
+    const outcomes = new Map<PackageItem, Outcome>();
+    for (const [item, file] of files) if (file instanceof HostFailure) outcomes.set(item, { failure: file.message });
+    const usable = changed.filter((item) => !outcomes.has(item));
+    if (usable.length === 0) return outcomes;
+    const results = await installAll(
+      usable.map((item) => requestedPackageOf(item, files.get(item))),
+      machine,
+    );
+    for (const item of usable) outcomes.set(item, results.get(bodyOf(item.resource).name) ?? {});
+    return outcomes;
+  });
+}
+
+function requestedPackageOf(
+  { resource, difference }: PackageItem,
+  file: PackageFile | HostFailure | undefined,
+): RequestedPackage {
+  const { name } = bodyOf(resource);
+  if (file !== undefined && !(file instanceof HostFailure))
+    return { name, version: file.contents.version, file: file.path };
+  const version = difference.changes.find(({ field }) => field === 'version')?.to;
+  return { name, version: typeof version === 'string' ? version : null, file: null };
 }
 
 /** Copy of all installed packages' names, created once for all installations in an operation. */

@@ -1,6 +1,7 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { dnfQuery, dnfSourcesStamp } from '../../host/packages/dnf.ts';
 import { dnfComplaint } from '../../host/packages/dnf-output.ts';
+import { type FileContents, readRpmFile } from '../../host/packages/package-file.ts';
 import {
   findRpm,
   isOwn,
@@ -10,7 +11,14 @@ import {
   readRpm,
   splitName,
 } from '../../host/packages/rpm.ts';
-import { compareRpmVersions, isVersion, type RpmVersion } from '../../host/packages/rpm-version.ts';
+import {
+  compareRpmVersions,
+  isVersion,
+  parseVersion,
+  type RpmVersion,
+  versionText,
+} from '../../host/packages/rpm-version.ts';
+import { type FileFormat, fileVersion, isFromFile } from '../package-file/package-file.ts';
 import type { Circumstances, Database, Json, Machine } from '../provider/provider.ts';
 
 export type Body = ResourceBodies['package-dnf'];
@@ -23,6 +31,8 @@ export type SeenPackage = {
   locked: boolean;
   /** Versions that the sources offer, newest last; null if the decision does not depend on them. */
   offer: { versions: RpmVersion[]; providers: string[]; trouble: string | null } | null;
+  /** The file to install the package from, with null for an unknown version. */
+  file?: { version: string | null };
 };
 
 /** This machine's packages, read once per operation. */
@@ -48,15 +58,37 @@ export const knownOffers: Database<Offers> = {
   read: (machine) => readOffers(machine, ['--cacheonly']),
 };
 
+/** Files of rpm. */
+export const rpmFile: FileFormat = {
+  suffix: '.rpm',
+  read: readRpmFile,
+  async misfit(name, contents, machine) {
+    const { native } = await machine.database(rpmDatabase);
+    return rpmMisfit(name, contents, native);
+  },
+  isVersion: (declared, version) => isVersion(declared, parseVersion(version)),
+};
+
+/** Returns why an .rpm file is not the package with this name on this machine, or null. */
+export function rpmMisfit(name: string, contents: FileContents, native: string): string | null {
+  const [baseName, declaredArch] = splitName(name, (candidate) => candidate === contents.name);
+  if (contents.name !== baseName) return `the file has the package ${contents.name}, not ${baseName}`;
+  const { architecture: arch } = contents;
+  const fits = declaredArch === null ? isOwn({ arch }, native) : arch === declaredArch;
+  return fits
+    ? null
+    : `the file is for the architecture ${arch}, not ${declaredArch ?? native}; for another architecture, declare ${baseName}.${arch}`;
+}
+
 export const isDeclaredAbsent = (resource: ResolvedResource): boolean => bodyOf(resource).ensure === 'absent';
 
-function needsOffer({ ensure, version }: Body, installed: RpmVersion | null): boolean {
-  if (ensure === 'absent') return false;
+function needsOffer({ ensure, version, url, source }: Body, installed: RpmVersion | null): boolean {
+  if (ensure === 'absent' || url != null || source != null) return false;
   if (installed === null || version === 'latest') return true;
   return version != null && !isVersion(version, installed);
 }
 
-export function seenIn(database: RpmDatabase, name: string): Omit<SeenPackage, 'offer'> {
+export function seenIn(database: RpmDatabase, name: string): Omit<SeenPackage, 'offer' | 'file'> {
   const found = findRpm(database, name).at(-1);
   return { installed: found === undefined ? null : versionOf(found), locked: isLocked(database, name) };
 }
@@ -79,12 +111,19 @@ const isLocked = ({ locks, packages }: RpmDatabase, name: string): boolean => {
 
 export async function observePackage(
   resource: ResolvedResource,
-  { purpose }: Pick<Circumstances, 'purpose'>,
+  circumstances: Pick<Circumstances, 'purpose'>,
   machine: Machine,
 ): Promise<SeenPackage> {
+  const { purpose } = circumstances;
   const body = bodyOf(resource);
   const database = await machine.database(rpmDatabase);
   const found = seenIn(database, body.name);
+  const declared = resource as ResolvedResource<'package-dnf'>;
+  if (isFromFile(declared)) {
+    const installed = found.installed === null ? null : versionText(found.installed);
+    const version = await fileVersion(declared, installed, circumstances, rpmFile, machine);
+    return { ...found, offer: null, file: { version } };
+  }
   if (!needsOffer(body, found.installed)) return { ...found, offer: null };
   const offered = purpose === 'drift' ? knownOffers : freshOffers;
   let offers = await machine.database(offered);

@@ -143,7 +143,11 @@ export interface StoredContent {
   readonly path: string;
   /** Reads all of it into memory. */
   read(): Promise<Buffer>;
+  /** Returns another path of the same file, for programs that require a suffix. */
+  named(suffix: NameSuffix): string;
 }
+
+export type NameSuffix = '.deb' | '.rpm';
 
 /** The URL and the SHA-256 of content to download. */
 export interface DownloadSource {

@@ -1,4 +1,5 @@
 import { pythonName } from '../../python-version.ts';
+import { content } from './content.ts';
 import { boolean, choice, type Field, formatted, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';
@@ -23,10 +24,13 @@ const packageKind = (
     description: `A package installed by ${program}`,
     platforms,
     example,
-    isSupported: program === 'dnf',
+    isSupported: false,
     required: { name: formatted('Name of the package', name) },
     optional: { version, ensure },
   });
+
+const debFile = content('.deb file');
+const rpmFile = content('.rpm file');
 
 export const packageKinds = {
   'package-apt': defineKind({
@@ -42,10 +46,19 @@ export const packageKinds = {
       hold: boolean(
         'Whether it is on hold, so that other upgrades leave it as it is; default: as it is on the machine',
       ),
+      ...debFile.fields,
       ensure,
     },
+    ...debFile.rules,
   }),
-  'package-dnf': packageKind('dnf', ['linux'], format.dnfPackage, 'name: nginx\nversion: latest', versionRange),
+  'package-dnf': defineKind({
+    description: 'A package installed by dnf',
+    platforms: ['linux'],
+    example: 'name: nginx\nversion: latest',
+    required: { name: formatted('Name of the package', format.dnfPackage) },
+    optional: { version: versionRange, ...rpmFile.fields, ensure },
+    ...rpmFile.rules,
+  }),
   'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName, 'name: jq'),
   'package-choco': packageKind('Chocolatey', ['windows'], format.packageName, 'name: git'),
   'package-winget': packageKind('winget', ['windows'], format.packageName, 'name: Git.Git'),
@@ -97,10 +110,14 @@ export const languagePackageKinds = {
 /** Version for all packages of a module that declare none. */
 export const packageDefault = choice('Version of packages without version', ['any', 'latest'], 'any');
 
-/** Declares the default version for a package that declares none, and removes `*`, which stands for any version. */
+/**
+ * Declares the default version for a package of the sources that declares none, and removes `*`, which stands for any
+ * version.
+ */
 export function declareVersion(type: string, body: Record<string, unknown>, versionDefault: string): void {
   if (!Object.hasOwn(packageKinds, type)) return;
+  const isFile = body.url !== undefined || body.source !== undefined;
   if (body.version === '*') delete body.version;
-  else if (versionDefault === 'latest' && body.version === undefined && body.ensure !== 'absent')
+  else if (versionDefault === 'latest' && body.version === undefined && body.ensure !== 'absent' && !isFile)
     body.version = 'latest';
 }
