@@ -1,15 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { operation } from '../agent/src/converge/test/desired.ts';
+import { blocksOf } from '../tools/docs/markdown.ts';
+import { root } from '../tools/suite/cli.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
+import { buildDeb, debs, fileServerUp, requestsTo, sha256On, urlOf } from './hosts/registries/package-files.ts';
 import { packageAptSubjects } from './hosts/subjects/package-apt.ts';
-import { resolved } from './hosts/subjects/subject.ts';
+import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
 // In a separate file, so that these slow tests run in parallel with the tests for other kinds.
 describeSubjects('packages on a test host', packageAptSubjects, () => TestHosts.open());
+
+/** Returns the resources of a kind in the modules of docs/modules.md whose text matches. */
+const documented = (kind: keyof Declared, pattern: RegExp): Declared[] =>
+  blocksOf(readFileSync(join(root, 'docs/modules.md'), 'utf8'))
+    .filter(({ language, source }) => language === 'yaml' && source.includes(`${kind}:`) && pattern.test(source))
+    .flatMap(({ source }) => (parse(source) as { resources: { resource: Declared }[] }).resources)
+    .flatMap(({ resource }) => (Object.hasOwn(resource, kind) ? [resource] : []));
 
 const reason = noHosts();
 
@@ -129,5 +142,106 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     expect(await statuses(kept('1'))).toContain('unchanged');
     await agent.run(operation('apply', []));
     expect(await machine.sh('apt-mark showhold')).toBe('sample-theirs\n');
+  });
+
+  describe('from files', () => {
+    beforeAll(async () => {
+      const plain = ['1.0', '2.0'].map((version) => buildDeb('filed', version));
+      await machine.sh(`rm -rf /srv/*; ${plain.join('')}${buildDeb('filed-other', '1.0')}
+        ${buildDeb('sample-exporter', '1.4.2')}${buildDeb('filed-alien', '1.0', { Architecture: 'alpha' })}
+        echo 'not a package' > ${debs}/text.deb
+        head -c 300 ${debs}/filed_1.0.deb > ${debs}/short.deb
+        rm -f /etc/apt/sources.list.d/*; apt-get update -qq; ${fileServerUp(debs)}`);
+      await requestsTo(machine);
+    });
+
+    const fromFile = async (name: string, file: string, fields: object = {}, path = file) =>
+      of(name, { url: urlOf(path), sha256: await sha256On(machine, `${debs}/${file}`), ...fields });
+    const run = async (kind: 'plan' | 'apply', ...resources: ReturnType<typeof of>[]) =>
+      (await agent.run(operation(kind, resources))).results;
+    const apply = (...resources: ReturnType<typeof of>[]) => run('apply', ...resources);
+    const installed = () => machine.sh("dpkg-query -W -f '${Package} ${Version}\n' 'filed*' 2> /dev/null || true");
+
+    test('a plan downloads a file only if the package is installed and the file is unknown', async () => {
+      const one = await fromFile('filed', 'filed_1.0.deb');
+      expect(await run('plan', one)).toMatchObject([
+        { status: 'would_change', changes: [{ field: 'ensure', from: 'absent', to: 'present' }] },
+      ]);
+      expect(await requestsTo(machine)).toEqual([]);
+      await machine.sh(`dpkg --install ${debs}/filed_1.0.deb > /dev/null`);
+      for (const status of ['unchanged', 'unchanged']) expect(await run('plan', one)).toMatchObject([{ status }]);
+      expect(await requestsTo(machine)).toEqual(['/filed_1.0.deb']);
+      expect(await apply(one)).toMatchObject([{ status: 'unchanged' }]);
+      const two = await fromFile('filed', 'filed_2.0.deb', { version: '2.0' });
+      expect(await run('plan', two)).toMatchObject([{ changes: [{ field: 'version', from: '1.0', to: '2.0' }] }]);
+      expect(await requestsTo(machine)).toEqual([]);
+      expect(await apply(two)).toMatchObject([{ status: 'changed' }]);
+      expect(await installed()).toBe('filed 2.0\n');
+      expect(await run('plan', one)).toMatchObject([{ message: '1.0 is older than 2.0, so this is a downgrade' }]);
+      expect(await apply(one)).toMatchObject([{ status: 'changed' }]);
+      expect(await requestsTo(machine)).toEqual(['/filed_2.0.deb', '/filed_1.0.deb']);
+      await agent.run(operation('apply', []));
+      await machine.sh('dpkg --purge filed > /dev/null');
+    });
+
+    test('an unsuitable file fails before anything is installed, and does not stop other packages', async () => {
+      const right = await fromFile('filed-other', 'filed-other_1.0.deb', {}, 'cut/filed-other_1.0.deb');
+      const wrong: [ReturnType<typeof of>, RegExp][] = [
+        [of('filed-hash', { url: urlOf('filed_1.0.deb'), sha256: '0'.repeat(64) }), /not have the declared SHA-256/],
+        [await fromFile('filed-text', 'text.deb'), /^the file is not a \.deb file: dpkg-deb: error: .*the file/],
+        [await fromFile('filed-short', 'short.deb'), /^the file is not a \.deb file: /],
+        [await fromFile('filed-name', 'filed_1.0.deb'), /^the file has the package filed, not filed-name; nothing/],
+        [await fromFile('filed-alien', 'filed-alien_1.0.deb'), /architecture alpha, not .*declare filed-alien:alpha/],
+        [await fromFile('filed', 'filed_1.0.deb', { version: '2.0' }), /has version 1\.0, not the declared 2\.0/],
+        [of('filed-gone', { url: urlOf('gone.deb'), sha256: '1'.repeat(64) }), /gone\.deb: the server answers 404/],
+      ];
+      const results = await apply(...wrong.map(([resource]) => resource), right);
+      wrong.forEach(([{ body }, message], i) => {
+        expect(results[i], JSON.stringify(body)).toMatchObject({
+          status: 'failed',
+          message: expect.stringMatching(message),
+        });
+      });
+      expect(results.at(-1)).toMatchObject({ status: 'changed' });
+      expect(await installed()).toBe('filed-other 1.0\n');
+      const requests = await requestsTo(machine);
+      expect(requests.filter((request) => request.startsWith('/cut/'))).toEqual([
+        '/cut/filed-other_1.0.deb',
+        expect.stringMatching(/^\/cut\/filed-other_1\.0\.deb bytes=[1-9]/),
+      ]);
+      await agent.run(operation('apply', []));
+      expect(await installed()).toBe('');
+    });
+
+    test('a package on hold is changed only if the module decides about the hold', async () => {
+      await machine.sh(`dpkg --install ${debs}/filed_1.0.deb > /dev/null; apt-mark -qq hold filed`);
+      const two = await fromFile('filed', 'filed_2.0.deb');
+      expect(await apply(two)).toMatchObject([{ status: 'failed', message: expect.stringContaining('on hold') }]);
+      expect(await apply(await fromFile('filed', 'filed_2.0.deb', { hold: true }))).toMatchObject([
+        { status: 'changed' },
+      ]);
+      expect(await machine.sh('apt-mark showhold')).toContain('filed\n');
+      expect(await installed()).toBe('filed 2.0\n');
+      // The sources do not offer the former version.
+      expect(await apply()).toMatchObject([{ message: expect.stringContaining('kept at 2.0') }]);
+      await machine.sh('apt-mark -qq unhold filed; dpkg --purge filed > /dev/null');
+    });
+
+    test('a URL with a secret is not shown', async () => {
+      const url = urlOf('gone.deb?token=sesame');
+      const secret = { ...of('filed', { url, sha256: '2'.repeat(64) }), sensitive_fields: ['url'] };
+      const results = await apply(secret);
+      expect(results).toMatchObject([{ status: 'failed', message: expect.stringContaining('from `url`: the server') }]);
+      expect(JSON.stringify(results)).not.toContain('sesame');
+    });
+
+    test('the example of the documentation installs its file', async () => {
+      const [example] = documented('package-apt', /url: /);
+      const body = { ...example?.['package-apt'], url: urlOf('sample-exporter_1.4.2.deb') };
+      const sha256 = await sha256On(machine, `${debs}/sample-exporter_1.4.2.deb`);
+      expect(await apply(of('sample-exporter', { ...body, sha256 }))).toMatchObject([{ status: 'changed' }]);
+      expect(await machine.sh('cat /usr/share/sample-exporter/version')).toBe('1.4.2\n');
+      await agent.run(operation('apply', []));
+    });
   });
 });

@@ -1,4 +1,5 @@
 import { derivedRoot } from './derived-root.ts';
+import { fileServerUp, urlOf } from './registries/package-files.ts';
 import { volatilePaths } from './root-difference.ts';
 import type { Subject } from './subjects/subject.ts';
 
@@ -65,17 +66,41 @@ export const rpmRoot = (): Promise<string> =>
 
 export const installedRpms = "rpm -qa --queryformat '%{NAME} %{EVR}\\n' | sort";
 
+/** Directory of the packages in the repository. */
+export const rpms = '/srv/rpms/noarch';
+
+// The rpm database, and dnf's record of which packages the user requested.
+const volatile = [...volatilePaths, '/var/lib/rpm', '/var/lib/dnf'];
+const common = { state: installedRpms, slow: true, volatile } as const;
+
 export const packageDnfSubjects: Subject[] = [
   {
+    ...common,
     name: 'package-dnf with a version and dependencies',
     desired: { 'package-dnf': { name: 'hello', version: '1.0' } },
     // The latest version has a higher epoch than the others.
     changed: { 'package-dnf': { name: 'hello', version: 'latest' } },
     tamper: 'rpm --upgrade /srv/rpms/noarch/hello-1.1-1.noarch.rpm',
     moved: ['version'],
-    state: installedRpms,
-    slow: true,
-    // The rpm database, and dnf's record of which packages the user requested.
-    volatile: [...volatilePaths, '/var/lib/rpm', '/var/lib/dnf'],
+  },
+  {
+    ...common,
+    name: 'package-dnf from a file, with dependencies from the repository',
+    prepare: fileServerUp(rpms),
+    desired: { 'package-dnf': { name: 'hello', url: urlOf('hello-1.0-1.noarch.rpm') } },
+    changed: { 'package-dnf': { name: 'hello', url: urlOf('hello-0.9-1.noarch.rpm') } },
+    hashed: { desired: `${rpms}/hello-1.0-1.noarch.rpm`, changed: `${rpms}/hello-0.9-1.noarch.rpm` },
+    tamper: 'rpm --upgrade /srv/rpms/noarch/hello-1.1-1.noarch.rpm',
+    moved: ['version'],
+  },
+  {
+    ...common,
+    name: 'package-dnf from a file, previously another version',
+    prepare: `${fileServerUp(rpms)}dnf -qy install hello-1.1`,
+    desired: { 'package-dnf': { name: 'hello', url: urlOf('hello-1.0-1.noarch.rpm'), version: '1.0' } },
+    changed: { 'package-dnf': { name: 'hello', version: 'latest' } },
+    hashed: { desired: `${rpms}/hello-1.0-1.noarch.rpm` },
+    tamper: 'rpm --upgrade /srv/rpms/noarch/hello-0.9-1.noarch.rpm',
+    moved: ['version'],
   },
 ];

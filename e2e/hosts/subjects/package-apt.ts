@@ -1,3 +1,4 @@
+import { buildDeb, debs, fileServerUp, urlOf } from '../registries/package-files.ts';
 import type { Subject } from './subject.ts';
 
 const quiet = 'DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 > /dev/null';
@@ -66,5 +67,25 @@ export const packageAptSubjects: Subject[] = [
     changed: { 'package-apt': { name: 'sample-config', version: '2.0' } },
     tamper: `${quiet} install sample-config=1.0`,
     moved: ['ensure'],
+  },
+  {
+    ...common,
+    name: 'package-apt, from a file, with dependencies from the sources',
+    prepare: `${['1.0', '2.0'].map((version) => buildDeb('sample-file', version, { Depends: 'sample-plain' })).join('')}${fileServerUp(debs)}`,
+    desired: { 'package-apt': { name: 'sample-file', url: urlOf('sample-file_1.0.deb') } },
+    changed: { 'package-apt': { name: 'sample-file', url: urlOf('sample-file_2.0.deb') } },
+    hashed: { desired: `${debs}/sample-file_1.0.deb`, changed: `${debs}/sample-file_2.0.deb` },
+    tamper: `${quiet} remove sample-file`,
+    moved: ['ensure'],
+  },
+  {
+    ...common,
+    name: 'package-apt, from a file, previously from the sources',
+    prepare: `${buildDeb('sample-plain', '3.0')}${fileServerUp(debs)}${quiet} install sample-plain=1.0`,
+    desired: { 'package-apt': { name: 'sample-plain', url: urlOf('sample-plain_3.0.deb'), version: '3.0' } },
+    changed: { 'package-apt': { name: 'sample-plain', version: '2.0' } },
+    hashed: { desired: `${debs}/sample-plain_3.0.deb` },
+    tamper: `${quiet} install --allow-downgrades sample-plain=1.0`,
+    moved: ['version'],
   },
 ];

@@ -13,6 +13,8 @@ export interface Subject {
   desired: Declared;
   /** The same resource with different fields. */
   changed: Declared;
+  /** Paths of files on the prepared machine whose SHA-256 is the `sha256` of the declarations. */
+  hashed?: { desired?: string; changed?: string };
   /** Shell text that changes the resource manually. */
   tamper: string;
   /** The fields that a drift check reports after `tamper`. */

@@ -2,9 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { providerContract } from '../../../agent/src/converge/test/provider-contract.ts';
 import { sampled, seededRandom } from '../../../lib/test/sampled.ts';
+import type { Machine } from '../machine.ts';
+import { sha256On } from '../registries/package-files.ts';
 import { noHosts } from '../test.ts';
 import type { TestHosts } from '../test-hosts.ts';
-import { kindOf, resolved, type Subject } from './subject.ts';
+import { type Declared, kindOf, resolved, type Subject } from './subject.ts';
 import { type Prepared, SubjectMachines, stateOf } from './subject-machines.ts';
 
 /**
@@ -48,8 +50,8 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
           const { machine, agent } = prepared;
           return {
             agent,
-            desired: resolved(subject.desired),
-            changed: resolved(subject.changed),
+            desired: resolved(await withHash(subject.desired, machine, subject.hashed?.desired)),
+            changed: resolved(await withHash(subject.changed, machine, subject.hashed?.changed)),
             snapshot: () => stateOf(machine, subject),
             async tamper() {
               const there = await stateOf(machine, subject);
@@ -61,6 +63,13 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
       });
     });
   });
+}
+
+/** Adds the hash of a file on the machine to a declaration. */
+async function withHash(declared: Declared, machine: Machine, path: string | undefined): Promise<Declared> {
+  if (path === undefined) return declared;
+  const sha256 = await sha256On(machine, path);
+  return Object.fromEntries(Object.entries(declared).map(([kind, body]) => [kind, { ...body, sha256 }]));
 }
 
 /**
