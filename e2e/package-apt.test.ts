@@ -227,6 +227,26 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
       await machine.sh('apt-mark -qq unhold filed; dpkg --purge filed > /dev/null');
     });
 
+    test('the dependencies of a file come from sources that changed since the last refresh', async () => {
+      const needs = { Depends: 'filed-needed' };
+      await machine.sh(`${buildDeb('filed', '3.0', needs)}${offer('/srv/needed', 'filed-needed', '1')}
+        echo '${source('/srv/nowhere')}' > /etc/apt/sources.list.d/needed.list`);
+      const filed = await fromFile('filed', 'filed_3.0.deb');
+      expect(await apply(filed)).toMatchObject([
+        {
+          status: 'failed',
+          message: expect.stringMatching(/filed-needed.*; the package lists could not be refreshed: /s),
+        },
+      ]);
+      expect(await installed()).toBe('');
+      await machine.sh(`echo '${source('/srv/needed')}' > /etc/apt/sources.list.d/needed.list`);
+      expect(await apply(filed)).toMatchObject([{ status: 'changed' }]);
+      expect(await installed()).toBe('filed 3.0\nfiled-needed 1\n');
+      expect(await apply()).toMatchObject([{ status: 'changed' }]);
+      expect(await installed()).toBe('');
+      await machine.sh('rm /etc/apt/sources.list.d/needed.list; apt-get update -qq');
+    });
+
     test('a URL with a secret is not shown', async () => {
       const url = urlOf('gone.deb?token=sesame');
       const secret = { ...of('filed', { url, sha256: '2'.repeat(64) }), sensitive_fields: ['url'] };
