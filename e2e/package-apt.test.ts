@@ -247,6 +247,28 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
       await machine.sh('rm /etc/apt/sources.list.d/needed.list; apt-get update -qq');
     });
 
+    test('an agent that is killed or stopped while it reads or installs a file completes the installation', async () => {
+      const one = await fromFile('filed', 'filed_1.0.deb');
+      const cuts = ['process:before', 'process:after', 'together:before', 'together:after'];
+      for (const point of cuts) {
+        const { points, reported } = await agent.killedAt(operation('apply', [one]), { point, nth: 1 });
+        expect(points.at(-1)).toBe(point);
+        expect(reported.results, point).toMatchObject([{ status: 'changed' }]);
+        expect(await installed()).toBe('filed 1.0\n');
+        expect(await apply()).toMatchObject([{ status: 'changed' }]);
+        expect(await installed()).toBe('');
+      }
+      const { reported } = await agent.interruptedAt(
+        operation('apply', [one]),
+        { point: 'process:after', nth: 1 },
+        'stop',
+      );
+      expect(reported.results).toMatchObject([{ status: 'changed' }]);
+      expect(await apply()).toMatchObject([{ status: 'changed' }]);
+      expect(await installed()).toBe('');
+      expect(await machine.sh('ls /var/lib/muster-agent/state/contents')).toBe('');
+    });
+
     test('a URL with a secret is not shown', async () => {
       const url = urlOf('gone.deb?token=sesame');
       const secret = { ...of('filed', { url, sha256: '2'.repeat(64) }), sensitive_fields: ['url'] };
