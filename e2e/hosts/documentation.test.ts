@@ -27,8 +27,11 @@ const yamlOf = (page: string): string[] =>
   blocksOf(read(page)).flatMap(({ language, source }) => (language === 'yaml' ? [source] : []));
 const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as string;
 
-/** Kinds of resources that a test host without a network, git, npm, pip, and Podman does not support. */
-const elsewhereKinds = ['package-dnf', 'service-openrc', 'git', 'package-npm', 'package-pip', 'container'];
+/** Kinds of resources that a test host without a network, git, npm, pip, Podman, and SELinux does not support. */
+const elsewhereKinds = [
+  ...['package-dnf', 'service-openrc', 'git', 'package-npm', 'package-pip', 'container'],
+  ...['selinux-mode', 'selinux-boolean', 'selinux-port', 'selinux-context'],
+];
 /**
  * Kinds whose example is also applied and removed. The `kernel-module` example is only planned, because all test hosts
  * share the kernel of the machine that runs the tests.

@@ -8,6 +8,7 @@ import { baseRoot } from './base-root.ts';
 import { curlRoot } from './installed.ts';
 import { recipesRoot } from './recipes-root.ts';
 import { rpmRoot } from './rpm-root.ts';
+import { selinuxRoot } from './selinux/selinux-root.ts';
 import { databasesRoot } from './subjects/databases.ts';
 
 if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
@@ -17,6 +18,7 @@ if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
     rpmRoot(),
     curlRoot(),
     databasesRoot(),
+    selinuxRoot(),
     recipesRoot().then((root) => packagePool(root, 'recipes')),
   ]);
   await built();

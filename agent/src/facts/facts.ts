@@ -2,9 +2,10 @@ import { arch, cpus, hostname, networkInterfaces, release, totalmem } from 'node
 import { limits } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { exists, linkTarget, readText } from '../host/read-system.ts';
+import { runningMode } from '../host/selinux.ts';
 import { customFacts } from './custom-facts.ts';
 import { addressesOf, defaultRoute4, defaultRoute6, fullyQualifiedName, nameOfInterface } from './network-facts.ts';
-import { familyOf, selinuxMode, systemdVersion } from './system-facts.ts';
+import { familyOf, systemdVersion } from './system-facts.ts';
 
 /** Collects the machine's attributes. All values are strings. */
 
@@ -109,7 +110,7 @@ export function builtInFacts(root: string, name = hostname()): Record<string, st
     memory_bytes: String(totalmem()),
     virtualization: virtualization(root),
     container: String(containerKind(root) !== null),
-    selinux: selinuxMode(root),
+    selinux: runningMode(root),
     efi: String(exists(`${root}/sys/firmware/efi`)),
     timezone: timezone(root),
   };

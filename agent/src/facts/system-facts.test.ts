@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { familyOf, selinuxMode, systemdVersion } from './system-facts.ts';
+import { runningMode } from '../host/selinux.ts';
+import { familyOf, systemdVersion } from './system-facts.ts';
 
 let root: string;
 beforeEach(() => {
@@ -32,11 +33,11 @@ test.each([
 });
 
 test('reads the SELinux mode', () => {
-  expect(selinuxMode(root)).toBe('disabled');
+  expect(runningMode(root)).toBe('disabled');
   write('/sys/fs/selinux/enforce', '1');
-  expect(selinuxMode(root)).toBe('enforcing');
+  expect(runningMode(root)).toBe('enforcing');
   write('/sys/fs/selinux/enforce', '0');
-  expect(selinuxMode(root)).toBe('permissive');
+  expect(runningMode(root)).toBe('permissive');
 });
 
 test.each([

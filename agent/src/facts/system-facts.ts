@@ -1,4 +1,4 @@
-import { namesIn, readText } from '../host/read-system.ts';
+import { namesIn } from '../host/read-system.ts';
 
 /**
  * Facts about the operating system that are derived from other facts, or from files provided by the kernel and the init
@@ -21,12 +21,6 @@ const families: Readonly<Record<string, string>> = {
 export function familyOf(distro: string | null, like: readonly string[]): string | null {
   for (const name of [distro ?? '', ...like]) if (Object.hasOwn(families, name)) return families[name] as string;
   return distro;
-}
-
-/** Returns `enforcing` or `permissive`; `disabled` if the kernel does not use SELinux. */
-export function selinuxMode(root: string): string {
-  const enforce = readText(`${root}/sys/fs/selinux/enforce`)?.trim();
-  return enforce === '1' ? 'enforcing' : enforce === '0' ? 'permissive' : 'disabled';
 }
 
 /**

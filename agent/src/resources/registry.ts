@@ -37,6 +37,10 @@ import { guarded } from './provider/guarded.ts';
 import type { Provider } from './provider/provider.ts';
 import { reboot } from './reboot/reboot.ts';
 import { script } from './script/script.ts';
+import { selinuxBoolean } from './selinux/boolean.ts';
+import { selinuxContext } from './selinux/context.ts';
+import { selinuxMode } from './selinux/mode.ts';
+import { selinuxPort } from './selinux/port.ts';
 import { serviceOpenrc } from './service-openrc/service-openrc.ts';
 import { serviceSystemd } from './service-systemd/service-systemd.ts';
 import { sshAuthorizedKey } from './ssh-authorized-key/ssh-authorized-key.ts';
@@ -97,6 +101,10 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     certificateAcme,
     swap,
     locale,
+    selinuxMode,
+    selinuxBoolean,
+    selinuxPort,
+    selinuxContext,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

@@ -163,6 +163,15 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   hostname: ['name: web-1.example, ensure: present', 'hostname:hostname'],
   timezone: ['name: Europe/Paris, ensure: present', 'timezone:timezone'],
+  'selinux-mode': ['mode: enforcing, policy: targeted', 'selinux-mode:selinux-mode'],
+  'selinux-port': [
+    'port: "8000-8010", protocol: udp, type: http_port_t, range: s0, ensure: present',
+    'selinux-port:udp/8000-8010',
+  ],
+  'selinux-context': [
+    'target: "/srv/web(/.*)?", file_type: directory, type: tmp_t, user: user_u, range: "s0-s15:c0.c1023", restore: [/srv/web], ensure: present',
+    'selinux-context:directory /srv/web(/.*)?',
+  ],
   'ssh-authorized-key': [
     `user: deploy, key: "ssh-ed25519 ${'A'.repeat(68)}", comment: ci, ensure: present`,
     `ssh-authorized-key:deploy/ssh-ed25519 ${'A'.repeat(68)}`,

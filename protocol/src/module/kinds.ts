@@ -16,6 +16,7 @@ import { limitsKind } from './kinds/limits.ts';
 import { mountUnixKind } from './kinds/mount-unix.ts';
 import { languagePackageKinds, packageKinds } from './kinds/packages.ts';
 import { rebootKind } from './kinds/reboot.ts';
+import { selinuxKinds } from './kinds/selinux.ts';
 import { serviceKinds } from './kinds/services.ts';
 import { structuredFileKinds } from './kinds/structured-files.ts';
 import { systemKinds } from './kinds/system.ts';
@@ -39,6 +40,7 @@ const table = {
   ...kernelModuleKind,
   ...mountUnixKind,
   ...systemKinds,
+  ...selinuxKinds,
   ...downloadKind,
   ...archiveKind,
   ...gitKind,

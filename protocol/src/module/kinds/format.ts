@@ -7,7 +7,7 @@ import { maxPythonVersion, pythonName, pythonVersion } from '../../python-versio
  */
 export type Check = (text: string) => string | undefined;
 
-const byPattern =
+export const byPattern =
   (pattern: RegExp, fault: string): Check =>
   (text) =>
     pattern.test(text) ? undefined : fault;

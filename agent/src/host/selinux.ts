@@ -1,0 +1,316 @@
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
+import { HostFailure } from './failure.ts';
+import { failureText, lastLine } from './processes/failure-text.ts';
+import { missingProgram } from './processes/find-program.ts';
+import { type CommandResult, runInEnglish } from './processes/run-command.ts';
+import { exists, fileStatus, namesIn, readText } from './read-system.ts';
+
+/**
+ * Reads SELinux's state from files, and changes it with the programs of policycoreutils. These take seconds for each
+ * change, and semanage takes a second for each list, so lists are read from the files that libsemanage keeps. Their
+ * format is that of libsemanage 2.5 to 3.8.
+ */
+
+export type SelinuxMode = 'enforcing' | 'permissive' | 'disabled';
+
+/** Context for running programs that must not be killed in the middle of a transaction. */
+export interface PolicyRunner {
+  clock: Clock;
+  startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
+}
+
+/** The local records of the policy, which semanage adds to what the policy defines. */
+export interface LocalRecords {
+  /** Values by name. */
+  booleans: ReadonlyMap<string, boolean>;
+  /** Contexts by protocol and port, such as `tcp/80` and `tcp/8000-8010`. */
+  ports: ReadonlyMap<string, Context>;
+  /** Contexts by file type and pattern, as in {@link contextKey}. */
+  contexts: ReadonlyMap<string, Context>;
+}
+
+/** A context, of which only the role is fixed. `type` is `<<none>>` for files that are not labeled. */
+export type Context = { user: string | null; type: string; range: string | null };
+
+export const config = '/etc/selinux/config';
+const kernel = '/sys/fs/selinux';
+/** Maximum size of a file of records in bytes. Each record takes about 100 bytes. */
+const maxRecords = 8 * 1024 * 1024;
+const minute = 60_000;
+/** Milliseconds for one transaction, which compiles the whole policy. */
+const transactionLimit = 15 * minute;
+/** Milliseconds for reading or writing the labels of all files below some directories. */
+const labelLimit = 60 * minute;
+/** Seconds to wait for a transaction of another program. */
+const lockSeconds = 120;
+
+/**
+ * Returns the running mode; `disabled` if the kernel does not use SELinux.
+ * @param root directory that contains /sys, for tests
+ */
+export function runningMode(root = ''): SelinuxMode {
+  const enforce = readText(`${root}${kernel}/enforce`)?.trim();
+  return enforce === '1' ? 'enforcing' : enforce === '0' ? 'permissive' : 'disabled';
+}
+
+/** Returns the value of a setting such as `SELINUXTYPE=targeted`. The last one counts. */
+const settingIn = (text: string | null, name: string): string | null =>
+  (text ?? '')
+    .match(new RegExp(`^${name}[ \\t]*=[ \\t]*(\\S+)`, 'gm'))
+    ?.at(-1)
+    ?.replace(/^.*=[ \t]*/, '') ?? null;
+
+/** Returns the policy that is loaded at boot. */
+const configuredPolicy = (): string => settingIn(readText(config), 'SELINUXTYPE') ?? 'targeted';
+
+/** Reports whether the machine has a compiled policy with this name. */
+export const hasPolicy = (policy: string): boolean =>
+  isPolicyName(policy) && namesIn(`/etc/selinux/${policy}/policy`).some((name) => name.startsWith('policy.'));
+
+const isPolicyName = (policy: string): boolean => /^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(policy);
+
+/** Returns the directory of libsemanage's store of the configured policy. */
+function store(): string {
+  const root = settingIn(readText('/etc/selinux/semanage.conf'), 'store-root') ?? '/var/lib/selinux';
+  const policy = configuredPolicy();
+  return `${root}/${isPolicyName(policy) ? policy : 'targeted'}`;
+}
+
+export type RecordFile = 'booleans' | 'ports' | 'file_contexts';
+
+/** Returns the path of a file of local records. */
+export const recordPath = (file: RecordFile): string => `${store()}/active/${file}.local`;
+
+/** Returns why records cannot be changed; null if they can. */
+export function missingForRecords(): string | null {
+  if (runningMode() === 'disabled')
+    return 'SELinux is off on this machine; declare selinux-mode, and reboot the machine, or give the resource `when: { selinux: { not: disabled } }`';
+  return missingTools();
+}
+
+/** Returns which program or policy is missing for changes to the store, which also exists while SELinux is off. */
+export function missingTools(): string | null {
+  if (!exists(`${store()}/active`))
+    return `there is no policy ${configuredPolicy()} in ${store()}; install the policy that ${config} names`;
+  const program = ['semanage', 'setsebool', 'restorecon'].find((name) => missingProgram(name) !== null);
+  return program === undefined
+    ? null
+    : `there is no program ${program}; install the package \`policycoreutils-python-utils\``;
+}
+
+/**
+ * Reads all local records.
+ * @throws HostFailure if a file is too large, or if another program does not finish its transaction
+ */
+export async function readRecords(runner: PolicyRunner): Promise<LocalRecords> {
+  await withoutTransaction(runner);
+  return {
+    booleans: parseBooleans(recordsIn('booleans')),
+    ports: parsePorts(recordsIn('ports')),
+    contexts: parseContexts(recordsIn('file_contexts')),
+  };
+}
+
+function recordsIn(file: RecordFile): string {
+  const path = recordPath(file);
+  const size = fileStatus(path)?.size ?? 0;
+  if (size > maxRecords) throw new HostFailure(`${path} has ${size} bytes, more than the agent reads`);
+  return readText(path) ?? '';
+}
+
+/** Waits for a transaction that a killed agent, or another program, has begun. */
+async function withoutTransaction(runner: PolicyRunner): Promise<void> {
+  const lock = `${store()}/semanage.trans.LOCK`;
+  if (!exists(lock) || missingProgram('flock') !== null) return;
+  const limits = { timeLimit: (lockSeconds + 10) * 1000, outputCap: 4096 };
+  const { exitCode } = await runInEnglish('flock', ['--wait', String(lockSeconds), lock, 'true'], limits, runner);
+  if (exitCode !== 0)
+    throw new HostFailure(`another program has been changing the SELinux policy for ${lockSeconds} s (${lock}); retry`);
+}
+
+/** @param text lines such as `httpd_enable_cgi=1` */
+export const parseBooleans = (text: string): Map<string, boolean> =>
+  new Map(
+    [...text.matchAll(/^\s*([\w.-]+)\s*=\s*(1|0|true|false)\s*$/gm)].map(([, name = '', value]) => [
+      name,
+      value === '1' || value === 'true',
+    ]),
+  );
+
+/** @param text lines such as `portcon tcp 8000 - 8010 system_u:object_r:http_port_t:s0` */
+export const parsePorts = (text: string): Map<string, Context> =>
+  new Map(
+    [...text.matchAll(/^portcon\s+(\w+)\s+(\d+)(?:\s*-\s*(\d+))?\s+(\S+)\s*$/gm)].map(
+      ([, protocol = '', low = '', high = low, context = '']) => [
+        `${protocol}/${high === low ? low : `${low}-${high}`}`,
+        parseContext(context),
+      ],
+    ),
+  );
+
+/** Letters of file types: after a dash in files of contexts, where a regular file has a second dash, and for semanage. */
+const fileTypes: Readonly<Record<string, string>> = {
+  ...{ any: 'a', file: 'f', directory: 'd', symlink: 'l', socket: 's', pipe: 'p', block: 'b', character: 'c' },
+};
+const letters: Readonly<Record<string, string>> = { '': 'a', '--': 'f' };
+
+/** Returns the key of a pattern in {@link LocalRecords.contexts}. */
+export const contextKey = (fileType: string, target: string): string => `${fileTypes[fileType] ?? 'a'} ${target}`;
+
+/** @param text lines such as `/srv/web(/.*)? -d system_u:object_r:httpd_sys_content_t:s0` */
+export const parseContexts = (text: string): Map<string, Context> =>
+  new Map(
+    [...text.matchAll(/^(\/\S*)[ \t]+(?:(-[-dlspbc])[ \t]+)?(\S+)[ \t]*$/gm)].map(
+      ([, target = '', type = '', context = '']) => [
+        `${letters[type] ?? type.slice(1)} ${target}`,
+        parseContext(context),
+      ],
+    ),
+  );
+
+/** @param text such as `system_u:object_r:http_port_t:s0`, in which a range may contain colons */
+function parseContext(text: string): Context {
+  const [user = '', , type, ...range] = text.split(':');
+  if (type === undefined) return { user: null, type: text, range: null };
+  return { user, type, range: range.length === 0 ? null : range.join(':') };
+}
+
+/** Returns the running value of a boolean; null if the kernel has no such boolean. */
+export function runningValue(name: string): boolean | null {
+  const value = readText(`${kernel}/booleans/${name}`)?.trim();
+  return value === undefined || !/^[01]\b/.test(value) ? null : value.startsWith('1');
+}
+
+/** Sets the running value, and with `persistent` also the one at the next boot. */
+export async function setBoolean(
+  name: string,
+  value: boolean,
+  { persistent }: { persistent: boolean },
+  runner: PolicyRunner,
+): Promise<void> {
+  const args = [...(persistent ? ['-P'] : []), `${name}=${value ? '1' : '0'}`];
+  await change('setsebool', args, `set the SELinux boolean ${name}`, runner);
+}
+
+// semanage has no option that deletes a single boolean, but its Python module has the function.
+const deletion = 'import sys, seobject; seobject.booleanRecords().delete(sys.argv[1])';
+
+/** Removes the local value of a boolean, so that the policy's value applies at the next boot. */
+export async function deleteBoolean(name: string, runner: PolicyRunner): Promise<void> {
+  await change(semanagePython(), ['-E', '-s', '-c', deletion, name], `delete the local value of ${name}`, runner);
+}
+
+/** Returns the Python that has semanage's modules: the one that runs semanage. */
+function semanagePython(): string {
+  const path = ['/usr/sbin/semanage', '/sbin/semanage'].find(exists) ?? '';
+  return /^#! *(\/\S*python\S*)/.exec((readText(path) ?? '').slice(0, 256))?.[1] ?? 'python3';
+}
+
+/**
+ * Sets or deletes a local record.
+ * @param object object and arguments that identify the record, such as `['port', '-p', 'tcp', '80']`
+ * @param now the current local record; null if there is none
+ * @param next the desired record; null to delete it. A field that is null is not changed
+ */
+export async function setRecord(
+  { object, key, what }: { object: 'port' | 'fcontext'; key: readonly string[]; what: string },
+  now: Context | null,
+  next: Partial<Context> | null,
+  runner: PolicyRunner,
+): Promise<void> {
+  const doing = `${next === null ? 'delete' : 'record'} the SELinux context of ${what}`;
+  if (next === null) return semanage([object, '-d', ...key], doing, runner);
+  const labeled = next.type !== '<<none>>';
+  const fields = [
+    ...(next.type == null ? [] : ['-t', next.type]),
+    ...(labeled && next.user != null && object === 'fcontext' ? ['-s', next.user] : []),
+    ...(labeled && next.range != null ? ['-r', next.range] : []),
+  ];
+  if (now !== null) return semanage([object, '-m', ...fields, ...key], doing, runner);
+  try {
+    await semanage([object, '-a', ...fields, ...key], doing, runner);
+  } catch (error) {
+    // The policy defines a record with this key, which semanage only modifies.
+    if (!(error instanceof HostFailure) || !error.message.includes('already defined')) throw error;
+    await semanage([object, '-m', ...fields, ...key], doing, runner);
+  }
+}
+
+export const portKey = (protocol: string, port: string): string[] => ['-p', protocol, port];
+export const patternKey = (fileType: string, target: string): string[] => ['-f', fileTypes[fileType] ?? 'a', target];
+
+const semanage = (args: readonly string[], doing: string, runner: PolicyRunner): Promise<void> =>
+  change('semanage', args, doing, runner);
+
+async function change(program: string, args: readonly string[], doing: string, runner: PolicyRunner): Promise<void> {
+  await withoutTransaction(runner);
+  // A transaction that is killed could leave the store without a policy.
+  const result = await run(program, args, transactionLimit, {
+    clock: runner.clock,
+    startedProcess: (process) => runner.startedProcess(process, 'left'),
+  });
+  if (result.exitCode === 0) return;
+  throw new HostFailure(`cannot ${doing}: ${failureText(result, program, transactionLimit, semanageMessage)}`);
+}
+
+const run = (
+  program: string,
+  args: readonly string[],
+  timeLimit: number,
+  runner: PolicyRunner,
+): Promise<CommandResult> => runInEnglish(program, args, { timeLimit, outputCap: 1024 * 1024 }, runner);
+
+/** Returns the reason in the standard error of semanage, whose last line may be a Python exception without one. */
+export function semanageMessage(stderr: string): string {
+  if (stderr.includes('protocol not found'))
+    return 'semanage finds no protocols in /etc/protocols; install the package `netbase` or `setup`';
+  const lines = stderr.split('\n').map((line) => line.trim());
+  const reason =
+    lines.findLast((line) => /^ValueError: /.test(line)) ??
+    lines.find((line) => /has invalid regex|^libsemanage\.(?!add_user)\w+: (?!WARNING)/.test(line)) ??
+    lastLine(stderr);
+  return reason.replace(/^(ValueError|libsemanage\.\w+): /, '').slice(0, 500);
+}
+
+/** Returns the paths that exist. restorecon fails for others. */
+const existing = (paths: readonly string[]): string[] => paths.filter(exists);
+
+/**
+ * Lists the files whose label differs from the policy, at or below some paths. Large lists are incomplete, because the
+ * middle of the output is dropped.
+ */
+export async function wrongLabels(paths: readonly string[], runner: PolicyRunner): Promise<string[]> {
+  const found = existing(paths);
+  if (found.length === 0) return [];
+  const result = await run('restorecon', ['-R', '-n', '-v', '--', ...found], labelLimit, runner);
+  if (result.exitCode !== 0)
+    throw new HostFailure(`cannot check SELinux labels: ${failureText(result, 'restorecon', labelLimit, lastLine)}`);
+  return parseLabels(result.stdout);
+}
+
+/** @param text lines such as `Would relabel /srv/a from (null) to system_u:object_r:var_t:s0` */
+export const parseLabels = (text: string): string[] =>
+  [...text.matchAll(/^Would relabel (\/.*) from \S+ to \S+$/gm)].map(([, path = '']) => path);
+
+/** Labels all files at or below some paths as the policy says. Does not follow symbolic links below them. */
+export async function restoreLabels(paths: readonly string[], runner: PolicyRunner): Promise<void> {
+  const found = existing(paths);
+  if (found.length === 0) return;
+  const result = await run('restorecon', ['-R', '--', ...found], labelLimit, runner);
+  if (result.exitCode !== 0)
+    throw new HostFailure(`cannot restore SELinux labels: ${failureText(result, 'restorecon', labelLimit, lastLine)}`);
+}
+
+/** Changes the running mode. */
+export async function setRunningMode(mode: 'enforcing' | 'permissive', runner: PolicyRunner): Promise<void> {
+  const result = await run('setenforce', [mode === 'enforcing' ? '1' : '0'], minute, runner);
+  if (result.exitCode !== 0)
+    throw new HostFailure(`cannot make SELinux ${mode}: ${failureText(result, 'setenforce', minute, lastLine)}`);
+}
+
+/** Returns how to install the program that changes the running mode; null if it exists. */
+export const missingSetenforce = (): string | null =>
+  missingProgram('setenforce') === null
+    ? null
+    : 'there is no program setenforce; install the package `selinux-utils` or `libselinux-utils`';
