@@ -60,17 +60,13 @@ export function AgentsPage() {
     enabled: isShown('cpu') || isShown('memory'),
   });
   const sync = useFleetSync();
-  const { search, tab, setTab, rows, counts, isFiltered } = useAgentFilter(agents, sync);
+  const { search, tab, setTab, rows, counts, isFiltered, onClear } = useAgentFilter(agents, sync);
   const { chosen, setChosen, chosenAgents, hidden } = useAgentSelection(agents, rows);
   // The rows that match a filter may be among the agents that are still loading.
   const isListed = isComplete || rows.length > 0;
   const table = useRef<HTMLDivElement>(null);
   const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
   const [dialog, setDialog] = useState<AgentsDialog | null>(null);
-  const onClear = () => {
-    search.set('');
-    setTab('all');
-  };
   const onAdd = isAdmin ? () => setDialog({ kind: 'add' }) : null;
   const onDialog = useCallback((kind: RowDialog, agent: Agent) => setDialog({ kind, agent }), []);
   const hasPending = useMemo(() => agents.some(({ status }) => status === 'pending'), [agents]);

@@ -25,7 +25,11 @@ export function useAgentFilter(agents: readonly Agent[], sync: FleetSync | null)
   );
   useEffect(() => runInSlices(indexSearch(agents), () => {}), [agents]);
   const isFiltered = search.text !== '' || tab !== 'all';
-  return { search, tab, setTab, rows, counts, isFiltered };
+  const onClear = () => {
+    search.set('');
+    setTab('all');
+  };
+  return { search, tab, setTab, rows, counts, isFiltered, onClear };
 }
 
 /**
