@@ -100,6 +100,47 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('rm -rf /home/used');
   });
 
+  test('an apply removes the home directory of a user if that is declared, and refuses what it must not remove', async () => {
+    await sh(`useradd -m -U gone && mkdir -p /home/gone/deep && echo x > /home/gone/deep/x && ln -s /etc /home/gone/etc
+      useradd -m -U -d /home/shared shared1 && useradd -M -U -d /home/shared/sub shared2
+      useradd -M -U -d /etc/ system1 && useradd -m -U foreign && chown root:root /home/foreign
+      useradd -m -U declared && mkdir /srv/open && chmod 777 /srv/open && useradd -m -U -d /srv/open/movable movable`);
+    const absent = (name: string) => ({ 'user-unix': { name, ensure: 'absent' as const, remove_home: true } });
+    const gone = declared(absent('gone'));
+    expect(await plan(...gone)).toMatchObject([
+      { message: expect.stringContaining('/home/gone is removed with its content') },
+    ]);
+    expect(await apply(...gone)).toMatchObject([{ status: 'changed' }]);
+    expect(
+      await sh('test -e /home/gone || echo gone; test -e /etc/passwd && getent passwd gone || echo no account'),
+    ).toBe('gone\nno account\n');
+    expect(await apply(...gone)).toMatchObject([{ status: 'unchanged' }]);
+    const refused = await apply(
+      ...declared(...['shared1', 'system1', 'foreign', 'movable', 'declared'].map(absent), {
+        'file-unix': { path: '/home/declared/f', content: '' },
+      }),
+    );
+    expect(refused.slice(0, 5)).toMatchObject([
+      failed(/home directory of shared2 is there/),
+      failed(/directory of the system/),
+      failed(/belongs to another user/),
+      failed(/another user could replace it/),
+      failed(/a resource declares it/),
+    ]);
+    expect(await sh('ls -d /home/shared /etc/passwd /home/foreign /srv/open/movable /home/declared | wc -l')).toBe(
+      '5\n',
+    );
+  });
+
+  test('an apply removes the home directory of an account that it created again with one', async () => {
+    await apply(...declared({ 'user-unix': { name: 'again', create_home: false } }));
+    await sh('userdel again');
+    await apply(...declared({ 'user-unix': { name: 'again', create_home: true } }));
+    expect(await sh('ls -d /home/again')).toBe('/home/again\n');
+    await apply();
+    expect(await sh('test -e /home/again || echo gone')).toBe('gone\n');
+  });
+
   test('an apply keeps the primary group of a removed user if the group existed before the user', async () => {
     await sh('groupadd -g 1850 shared');
     const before = machine.changes();

@@ -32,6 +32,7 @@ export {
   moduleFileName,
 } from './files/module-file.ts';
 export { type KindField, kindFields } from './kind-fields.ts';
+export { isNoHome } from './kinds/accounts.ts';
 export {
   executableKinds,
   identify,

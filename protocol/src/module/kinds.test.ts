@@ -37,7 +37,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   'directory-windows': ['path: "c:/Data", ensure: present', 'path:c:\\data'],
   'user-unix': [
-    'name: ada, uid: 1001, primary_group: ada, additional_groups: [audio], home: /home/ada, shell: /bin/sh, system: false, create_home: true, comment: Ada L, password_hash: "$6$salt$abcdefgh", locked: false, expires: never, password_min_days: 0, password_max_days: 90, password_warn_days: 7, password_inactive_days: -1, ensure: present',
+    'name: ada, uid: 1001, primary_group: ada, additional_groups: [audio], home: /home/ada, shell: /bin/sh, system: false, remove_home: false, create_home: true, comment: Ada L, password_hash: "$6$salt$abcdefgh", locked: false, expires: never, password_min_days: 0, password_max_days: 90, password_warn_days: 7, password_inactive_days: -1, ensure: present',
     'user-unix:ada',
   ],
   'user-windows': [
@@ -248,6 +248,9 @@ describe('kinds', () => {
     ['file-unix', 'path: /a'],
     ['file-unix', 'path: /a, content: ""'],
     ['line-unix', 'path: /a, line: b'],
+    ['user-unix', 'name: a, create_home: false, home: /nonexistent'],
+    ['user-unix', 'name: a, remove_home: true, ensure: absent'],
+    ['user-unix', 'name: a, remove_home: true, ensure: "${{ tag.x }}"'],
     ['block-unix', 'path: /a, marker: b, ensure: absent'],
     ['apt-repository', 'name: x, uris: [a], suites: [./]'],
     ['download', 'path: /a, url: "${{ secrets.url }}", ensure: absent'],
@@ -434,6 +437,8 @@ describe('kinds', () => {
     ['line-unix', 'path: /a, line: "a\\nb"', 'must be one line'],
     ['line-unix', 'path: /a, line: b, before: c, after: d', 'cannot be combined with before; keep only one'],
     ['line-unix', 'path: /a, line: b, backrefs: true', 'requires match: add it'],
+    ['user-unix', 'name: a, create_home: true, home: /nonexistent', 'cannot create /nonexistent'],
+    ['user-unix', 'name: a, remove_home: true', 'requires ensure: absent'],
     ['line-unix', 'path: /a, line: b, replaces: every_line', 'requires match: add it'],
     ['line-unix', 'path: /a, line: b, after: "("', 'is not a regular expression'],
     ['block-unix', 'path: /a, marker: "a b"', 'must be one word'],

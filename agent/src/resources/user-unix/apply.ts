@@ -4,9 +4,11 @@ import { processesOf, runAccountTool } from '../../host/accounts/account-tools.t
 import { HostFailure } from '../../host/failure.ts';
 import { inspect } from '../../host/files/inspect.ts';
 import { digestOfTree } from '../../host/files/skeleton.ts';
+import { removeTree } from '../../host/trees/archive-tools.ts';
 import { accountDatabase, findGroup } from '../provider/account-database.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { touch } from './diff.ts';
+import { homeFault } from './home.ts';
 import {
   type Body,
   bodyOf,
@@ -17,6 +19,7 @@ import {
   type Made,
   membershipsOf,
   type SeenUser,
+  type User,
   type UserBefore,
   userIn,
   userRecord,
@@ -35,7 +38,11 @@ export async function rememberUser(
 ): Promise<UserBefore> {
   const body = bodyOf(resource);
   const { user } = seen;
-  if (before?.was === 'absent') return before;
+  if (before?.was === 'absent') {
+    // The account was created without a home directory, was removed by hand, and is created again.
+    if (user !== null || before.made !== null || !getsHome(body)) return before;
+    return { ...before, made: homeToMake(homeOf(body), machine) };
+  }
   const files = await machine.database(accountDatabase);
   if (user === null)
     return (
@@ -80,7 +87,8 @@ export async function applyUser(
   try {
     const files = await machine.database(accountDatabase);
     if (body.ensure === 'absent') {
-      await removeAccount(body.name, files, groupIsDeclared(body.name, machine), machine);
+      const home = seen.homeFault === null ? (seen.user?.home ?? null) : null;
+      await removeAccount(body.name, files, groupIsDeclared(body.name, machine), machine, home);
     } else {
       if (seen.user === null) await createAccount(body, files, machine);
       else await changeAccount(body, difference, files, machine);
@@ -163,14 +171,16 @@ const supplementaryGroups = (files: AccountFiles, body: Body): string[] => [
 ];
 
 /**
- * Removes an account, but none of its user's files.
+ * Removes an account, and no files except the home directory.
  * @param keepGroup whether to keep the group with the account's name, which userdel would remove
+ * @param home the home directory to remove; null to keep it
  */
 export async function removeAccount(
   name: string,
   files: AccountFiles,
   keepGroup: boolean,
   machine: Machine,
+  home: string | null = null,
 ): Promise<void> {
   const user = userIn(files, name);
   if (user === null) return;
@@ -180,6 +190,8 @@ export async function removeAccount(
     throw new HostFailure(
       `${name} is not removed: its processes are still running: ${running.join(', ')}; end them, or sign the user out, and apply again`,
     );
+  // Before the account, so that an apply that is killed here continues with the next one.
+  if (home !== null) await removeHomeTree(home, user, files, name, machine);
   const own = files.groups.get(name);
   if (keepGroup && own !== undefined && own.gid === user.gid) {
     const other = [...files.groups.values()].find(({ gid }) => gid !== own.gid);
@@ -189,4 +201,21 @@ export async function removeAccount(
       await runAccountTool('usermod', ['-d', '/nonexistent', '-g', String(other.gid), '--', name], machine);
   }
   await runAccountTool('userdel', ['--', name], machine);
+}
+
+/** @throws HostFailure if the home directory changed since it was observed, so that it must not be removed */
+async function removeHomeTree(
+  home: string,
+  user: User,
+  files: AccountFiles,
+  name: string,
+  machine: Machine,
+): Promise<void> {
+  machine.walk.forget();
+  const fault = homeFault(name, user, files, machine);
+  if (fault !== null || user.home !== home)
+    throw new HostFailure(`the home directory ${home} is not removed: ${fault ?? 'the account has another one now'}`);
+  await removeTree(home, machine);
+  machine.changedDirectory(above(home));
+  machine.walk.forget();
 }

@@ -112,6 +112,18 @@ describe('the declaration of an account', () => {
     expect(() => diffUser(declared(), elsewhere, plan)).toThrow(/not in \/etc\/passwd.*sss/);
   });
 
+  test('removes the home directory only if that is declared and allowed', () => {
+    const absent = (rest: Partial<SeenUser>) =>
+      diffUser(declared({ ensure: 'absent', remove_home: true }), seen(ann, {}, rest), plan);
+    expect(absent({}).message).toContain('is kept');
+    expect(absent({ homeFault: null }).message).toContain(
+      '/home/ann is removed with its content, which nothing restores',
+    );
+    expect(() => absent({ homeFault: 'it belongs to another user' })).toThrow(
+      'is not removed: it belongs to another user',
+    );
+  });
+
   test('refuses to remove the superuser under any name', () => {
     expect(() => diff({ ...ann, uid: 0 }, { ensure: 'absent' })).toThrow(/superuser/);
   });

@@ -22,7 +22,13 @@ export function diffUser(
     if (user === null) return nothing();
     if (purpose === 'drift') return presenceDrift();
     if (user.uid === 0) throw new HostFailure(`${body.name} has number 0: the superuser is not removed`);
-    return { ...presenceDrift(), message: `its home directory ${user.home} is kept` };
+    if (seen.homeFault === undefined) return { ...presenceDrift(), message: `its home directory ${user.home} is kept` };
+    if (seen.homeFault !== null)
+      throw new HostFailure(`the home directory ${user.home} is not removed: ${seen.homeFault}`);
+    return {
+      ...presenceDrift(),
+      message: `its home directory ${user.home} is removed with its content, which nothing restores`,
+    };
   }
   const changes: FieldChange[] = [];
   if (user === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });

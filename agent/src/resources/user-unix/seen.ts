@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { isNoHome, type ResolvedResource, type ResourceBodies } from '@muster/protocol/module';
 import {
   type AccountFiles,
   type AccountSecrets,
@@ -10,6 +10,7 @@ import { isKnownElsewhere } from '../../host/accounts/account-tools.ts';
 import { inspect } from '../../host/files/inspect.ts';
 import { accountDatabase, findGroup } from '../provider/account-database.ts';
 import type { Machine } from '../provider/provider.ts';
+import { homeFault } from './home.ts';
 import { declaresSignIn, type SignInTouched } from './sign-in.ts';
 
 export type Body = ResourceBodies['user-unix'];
@@ -40,6 +41,8 @@ export interface SeenUser {
   shadow: ShadowEntry | null;
   /** Whether the home directory that was created with the account exists; checked only if it may be removed. */
   homeIsThere: boolean;
+  /** Why the home directory is not removed with the account; null if it can be. Absent if it is not to be removed. */
+  homeFault?: string | null;
   /** Whether the shadow entry equals the record; checked only if there is a record that may have to be restored. */
   secretsAsBefore: boolean;
 }
@@ -82,11 +85,8 @@ export type UserRecord = User & {
 };
 
 /** Values of `home` that are not the path of a real home directory. */
-const noHomes = new Set(['/', '/nonexistent', '/dev/null', '/proc', '/run', '/bin', '/sbin', '/usr/sbin']);
-
 /** Reports whether a home directory is created with the account. */
-export const getsHome = (body: Body): boolean =>
-  (body.create_home ?? body.system !== true) && !noHomes.has(homeOf(body));
+export const getsHome = (body: Body): boolean => (body.create_home ?? body.system !== true) && !isNoHome(homeOf(body));
 /** Returns the path of a new account's home. */
 export const homeOf = (body: Body): string => body.home ?? `/home/${body.name}`;
 
@@ -110,6 +110,9 @@ export async function lookAtUser(
     appended: named(files, body.groups_append),
     shadow:
       user !== null && (declaresSignIn(body) || Object.keys(touched).length > 0) ? files.shadowOf(body.name) : null,
+    ...(user !== null && body.ensure === 'absent' && body.remove_home === true
+      ? { homeFault: homeFault(body.name, user, files, machine) }
+      : {}),
     homeIsThere: made !== null && inspect(machine.walk, made.home, false).type === 'directory',
     secretsAsBefore: whole === null || user === null || isDeepStrictEqual(readAccountSecrets(body.name), whole.secrets),
   };

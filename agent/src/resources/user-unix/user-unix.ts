@@ -27,6 +27,7 @@ export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
     password_inactive_days: 'integer?',
     system: 'boolean?',
     create_home: 'boolean?',
+    remove_home: 'boolean?',
     ensure: 'text?',
   },
   brings: () => ['accounts'],

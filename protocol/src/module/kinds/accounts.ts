@@ -11,6 +11,11 @@ const days = (description: string) => integer(`${description}; -1 for none`, -1,
 
 const windowsAccount = (description: string) => formatted(description, format.windowsAccount);
 
+const noHomes = new Set(['/', '/nonexistent', '/dev/null', '/proc', '/run', '/bin', '/sbin', '/usr/sbin']);
+
+/** Reports whether a path stands for no home directory, or is a directory of the system. */
+export const isNoHome = (home: string): boolean => noHomes.has(format.withoutClosingSlash(home));
+
 export const accountKinds = {
   'user-unix': defineKind({
     description: 'A user account',
@@ -45,9 +50,23 @@ export const accountKinds = {
       create_home: boolean(
         'Whether a new account gets its home directory; default: true, but false for a system account',
       ),
+      remove_home: boolean('Whether ensure: absent also removes the home directory with its content, for good'),
       ensure,
     },
     exclusive: [['additional_groups', 'groups_append']],
+    rules: ({ create_home, remove_home, home, ensure }) => [
+      ...(create_home === true && ensure !== 'absent' && typeof home === 'string' && isNoHome(home)
+        ? [
+            {
+              path: ['create_home'] as const,
+              message: `cannot create ${home}: declare another home, or omit create_home`,
+            },
+          ]
+        : []),
+      ...(remove_home === true && ensure !== 'absent' && !(typeof ensure === 'string' && ensure.includes('${{'))
+        ? [{ path: ['remove_home'] as const, message: 'requires ensure: absent: add it' }]
+        : []),
+    ],
     sensitive: ['password_hash'],
   }),
   'user-windows': defineKind({

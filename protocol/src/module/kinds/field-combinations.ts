@@ -29,6 +29,7 @@ export function declaredCombinationFaults(kind: Kind, given: Given): Combination
       isNull: (name) => given[name] === undefined || given[name] === null,
       ensure: given.ensure,
     }),
+    ...kind.rules(given),
   ];
 }
 
@@ -43,6 +44,7 @@ export function combinationFaults(kind: Kind, body: Given): CombinationFault[] {
       isNull,
       ensure: body.ensure,
     }),
+    ...kind.rules(body),
   ];
 }
 

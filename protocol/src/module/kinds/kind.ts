@@ -6,6 +6,12 @@ export type Fields = Readonly<Record<string, Field>>;
 
 export type Trigger = 'reload_on' | 'restart_on' | 'rerun_on';
 
+/** An error in a field, because of the value of another. */
+export interface RuleFault {
+  readonly path: readonly [string];
+  readonly message: string;
+}
+
 /** A kind of resource: its fields, and how its resources are identified. */
 export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly description: string;
@@ -52,6 +58,8 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly presentNeeds: readonly string[];
   /** At least one field in each group must be set, unless the resource is absent. */
   readonly oneOf: readonly (readonly string[])[];
+  /** Returns the errors in values that do not fit together. In a module, values may be expressions. */
+  readonly rules: (body: Readonly<Record<string, unknown>>) => readonly RuleFault[];
   /** Fields that are redacted even if they contain no secret. */
   readonly sensitive: readonly string[];
   /** Converts a valid body to its canonical form. Absent if bodies have only one form. */
@@ -83,6 +91,7 @@ interface KindOptions<R extends Fields, O extends Fields>
         | 'needs'
         | 'presentNeeds'
         | 'oneOf'
+        | 'rules'
         | 'sensitive'
         | 'normalise'
       >
@@ -111,6 +120,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
     needs: {},
     presentNeeds: [],
     oneOf: [],
+    rules: () => [],
     sensitive: [],
     ...options,
     identifiedBy,

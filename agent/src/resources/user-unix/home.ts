@@ -1,0 +1,34 @@
+import { isNoHome } from '@muster/protocol/module';
+import type { AccountFiles } from '../../host/accounts/account-files.ts';
+import { inspect } from '../../host/files/inspect.ts';
+import { readMountPoints } from '../../host/files/mount-points.ts';
+import { isSystemDirectory } from '../directory-unix/purge.ts';
+import type { Machine } from '../provider/provider.ts';
+
+/**
+ * Returns why the home directory of an account must not be removed with its content; null if it may be, or does not
+ * exist.
+ */
+export function homeFault(
+  name: string,
+  { home: written, uid }: { home: string; uid: number },
+  files: AccountFiles,
+  machine: Machine,
+): string | null {
+  const home = written.replace(/\/$/, '');
+  if (!/^(\/(?!\.{1,2}(\/|$))[^/]+)+$/.test(home)) return 'it is not a plain absolute path';
+  if (isNoHome(home) || isSystemDirectory(home)) return 'it is a directory of the system';
+  const below = `${home}/`;
+  const other = [...files.users].find(
+    ([user, entry]) => user !== name && (entry.home === home || entry.home.startsWith(below)),
+  );
+  if (other !== undefined) return `the home directory of ${other[0]} is there, too`;
+  if (machine.manages(home) || machine.declared(home)) return 'a resource declares it, or something in it';
+  const found = inspect(machine.walk, home, false);
+  if (found.type === 'absent') return null;
+  if (found.type !== 'directory') return 'it is no directory';
+  if (found.uid !== uid) return 'it belongs to another user';
+  if (found.movable === true) return 'another user could replace it';
+  const mounted = [...readMountPoints()].find((path) => path === home || path.startsWith(below));
+  return mounted === undefined ? null : `${mounted} is mounted; unmount it`;
+}
