@@ -54,7 +54,7 @@ const fatal = (reason: Error) => {
 async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   const location = {
     file: join(dataDir, 'muster.db'),
-    postgres: database.url === null ? null : { url: database.url, poolSize: 4, statementTimeout: 30 },
+    postgres: database.url === null ? null : { url: database.url, poolSize: 4, statementTimeout: 30, replica: null },
   };
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const db = await openDatabase(location, { now: () => Date.now(), onFatal: fatal, onMigrated() {}, log });

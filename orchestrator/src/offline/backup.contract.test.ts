@@ -206,7 +206,7 @@ describeDatabases('backup and restore', (fixture) => {
     await transcripts.close();
 
     // The first start moves the restored files into the database.
-    const location = { file: '', postgres: { url: to.where, poolSize: 1, statementTimeout: 10 } };
+    const location = { file: '', postgres: { url: to.where, poolSize: 1, statementTimeout: 10, replica: null } };
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const restored = await openTranscripts(location, to.dataDir, 'next', { clock: systemClock, log });
     await vi.waitFor(() => expect(readdirSync(join(to.dataDir, 'terminals'))).toEqual([]), 5_000);

@@ -26,7 +26,7 @@ export async function lockDatabase(config: Config, dataDir: string, make: boolea
       process.stderr.write('the connection to the database was lost; nothing was changed\n');
       process.exit(1);
     };
-    const lock = await takePostgresLock(url, { onLost: lost, onTaken: lost });
+    const lock = await takePostgresLock(url, { replica: null }, { onLost: lost, onTaken: lost });
     const { applicationName } = lock;
     return { kind: 'postgres', name: String(config.database_url), url, applicationName, release: () => lock.release() };
   }

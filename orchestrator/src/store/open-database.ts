@@ -9,7 +9,13 @@ import { openSqlite } from './sqlite/sqlite.ts';
 export interface DatabaseLocation {
   /** The SQLite file; unused with PostgreSQL. */
   readonly file: string;
-  readonly postgres: { readonly url: string; readonly poolSize: number; readonly statementTimeout: number } | null;
+  readonly postgres: {
+    readonly url: string;
+    readonly poolSize: number;
+    readonly statementTimeout: number;
+    /** Name of this replica, which shares the database with other replicas; null to use the database alone. */
+    readonly replica: string | null;
+  } | null;
 }
 
 export interface DatabaseDeps {
@@ -33,7 +39,7 @@ export interface DatabaseDeps {
 const serverStartMs = 30_000;
 
 /**
- * Opens the database for exclusive use by this process.
+ * Opens the database for this process alone or, with PostgreSQL, for this replica and others.
  * @throws DatabaseInUse, SchemaRefused, and server or disk errors
  */
 export async function openDatabase(location: DatabaseLocation, deps: DatabaseDeps): Promise<Database> {
@@ -54,7 +60,8 @@ export async function openDatabase(location: DatabaseLocation, deps: DatabaseDep
         ...committed,
         onNotice: (notice) => log.warn({}, notice),
         onConnectionError: (error) => log.warn({ err: error }, 'lost a database connection'),
-        exclusive: {
+        lock: {
+          replica: postgres.replica,
           onLost: (reason) =>
             log.error(
               { err: reason },

@@ -23,7 +23,7 @@ async function openAlone(fixture: DatabaseFixture, rows = 60_000) {
   const domain = await openDomain({
     ...fixture,
     open: async () => {
-      const database = await fixture.open({ exclusive: { onTaken: fail }, cacheMs: rows });
+      const database = await fixture.open({ lock: { replica: null, onTaken: fail }, cacheMs: rows });
       at.database = database;
       const counted = <T>(work: T): T => {
         at.statements++;

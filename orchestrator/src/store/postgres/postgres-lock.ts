@@ -1,17 +1,19 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ClientBase } from 'pg';
 import { lockKey } from './migrate-postgres.ts';
-import { connect, connectionSettings, lockPrefix, workPrefix } from './postgres-settings.ts';
+import { connect, connectionSettings, lockPrefix, sharedWorkPrefix, workPrefix } from './postgres-settings.ts';
 
 /**
- * Only one orchestrator may use a database, because two would dispatch the same work twice. The orchestrator holds an
- * advisory lock on a separate connection while it runs.
+ * Keeps other processes from using a database. A process holds an advisory lock on a separate connection while it runs.
+ * Replicas hold the lock together, and each has a second lock for its name. All other processes, such as an
+ * orchestrator without replicas and the offline commands, hold it alone.
  *
  * The server releases the lock when this connection closes, so another process may take the lock before the former
- * holder detects the loss. Therefore, a new holder terminates the connections of other processes, and a process uses a
- * new connection only after the server has confirmed the lock. After that, no write by the former holder can be
- * committed.
+ * holder detects the loss. Therefore, a new holder terminates the connections of the processes that must not use the
+ * database with it, and a process uses a new connection only after the server has confirmed the lock. After that, no
+ * write by the former holder can be committed. Replicas do not terminate each other's connections: their transactions
+ * have preconditions that refuse a closed replica.
  */
 
 export class DatabaseInUse extends Error {
@@ -36,6 +38,19 @@ export class LockNotHeld extends Error {
 interface Holder {
   readonly pid: number;
   readonly start: string;
+}
+
+/** A holder of the lock, for error messages. */
+interface OtherHolder extends Holder {
+  readonly application: string;
+  readonly from: string | null;
+  readonly since: string;
+}
+
+/** How a process uses the database. */
+export interface LockMode {
+  /** Name of this replica, which shares the database with other replicas; null to use the database alone. */
+  readonly replica: string | null;
 }
 
 export interface LockEvents {
@@ -66,17 +81,25 @@ const heartbeatMs = 5_000;
 const handoverMs = 3_000;
 const maxPauseMs = 2_000;
 
-const holders = `from pg_locks l join pg_stat_activity a using (pid)
-  where l.locktype = 'advisory' and l.classid = ${lockKey} and l.objid = 1 and l.objsubid = 2 and l.granted
+/** Class of the locks for the names of replicas. `lockKey` is the class of the lock for the database. */
+const nameLockClass = lockKey + 1;
+
+const holdersOf = (lockClass: number, object: number) => `from pg_locks l join pg_stat_activity a using (pid)
+  where l.locktype = 'advisory' and l.classid = ${lockClass} and l.objid = ${object} and l.objsubid = 2 and l.granted
     and l.database = (select oid from pg_database where datname = current_database())`;
+const holders = holdersOf(lockKey, 1);
+
+/** Returns the number that represents a name in its lock. */
+const nameLockOf = (name: string): number => Number.parseInt(hash('sha256', name).slice(0, 7), 16);
 
 /**
- * @throws DatabaseInUse if another process holds the lock
+ * @throws DatabaseInUse if a process holds the lock that must not use the database at the same time
  * @throws Error if the server cannot be reached
  */
-export async function takePostgresLock(url: string, events: LockEvents): Promise<PostgresLock> {
+export async function takePostgresLock(url: string, { replica }: LockMode, events: LockEvents): Promise<PostgresLock> {
   const process = randomBytes(6).toString('hex');
-  let [client, holder] = await acquire(url, process, null);
+  const wish = { url, process, replica };
+  let [client, holder] = await acquire(wish, null);
   let held = true;
   let acquisitions = 1;
   let released = false;
@@ -93,7 +116,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   const regain = async () => {
     for (let pause = 50; !released; pause = Math.min(pause * 2, maxPauseMs)) {
       try {
-        const [next, as] = await acquire(url, process, holder);
+        const [next, as] = await acquire(wish, holder);
         if (released) {
           await next.end();
           return;
@@ -133,7 +156,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
     get acquisitions() {
       return acquisitions;
     },
-    applicationName: workPrefix + process,
+    applicationName: workName(wish),
     async admit(other) {
       const { pid, start } = holder;
       const answer = await other.query(`select 1 ${holders} and a.pid = $1 and a.backend_start::text = $2`, [
@@ -152,13 +175,23 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   };
 }
 
+/** What a process acquires. */
+interface Wish extends LockMode {
+  readonly url: string;
+  /** Random text that identifies the process. */
+  readonly process: string;
+}
+
+const workName = ({ process, replica }: Wish): string => (replica === null ? workPrefix : sharedWorkPrefix) + process;
+const lockName = ({ process, replica }: Wish): string => lockPrefix + process + (replica === null ? '' : `:${replica}`);
+
 /** @param former the lost connection that held the lock; the server may not have closed it yet */
-async function acquire(url: string, process: string, former: Holder | null): Promise<[Client, Holder]> {
+async function acquire(wish: Wish, former: Holder | null): Promise<[Client, Holder]> {
   const client = await connect({
     ...connectionSettings({
-      url,
+      url: wish.url,
       statementTimeout: 10,
-      applicationName: lockPrefix + process,
+      applicationName: lockName(wish),
       // With these settings, the server releases a disconnected machine's lock within a minute.
       server: { tcp_keepalives_idle: '10', tcp_keepalives_interval: '5', tcp_keepalives_count: '3' },
     }),
@@ -166,12 +199,10 @@ async function acquire(url: string, process: string, former: Holder | null): Pro
   });
   try {
     const until = performance.now() + handoverMs;
-    for (;;) {
-      const tried = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${lockKey}, 1) as got`);
-      if (tried.rows[0]?.got) break;
-      await giveWay(client, former, performance.now() < until);
-    }
-    await endOthers(client, workPrefix + process);
+    const { replica } = wish;
+    if (replica !== null) await take(client, namedLock(replica), former, until);
+    await take(client, databaseLock(replica), former, until);
+    await endOthers(client, wish);
     const self = await client.query<Holder>(
       'select pid, backend_start::text as start from pg_stat_activity where pid = pg_backend_pid()',
     );
@@ -182,26 +213,73 @@ async function acquire(url: string, process: string, former: Holder | null): Pro
   }
 }
 
-async function giveWay(client: Client, former: Holder | null, mayWait: boolean): Promise<void> {
-  const found = await client.query<Holder & { from: string | null; since: string }>(
-    `select a.pid, a.backend_start::text as start, host(a.client_addr) as from,
-       to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since ${holders}`,
+/** An advisory lock to take. */
+interface Taking {
+  /** Tries to take the lock. Returns `got`. */
+  readonly sql: string;
+  /** The end of a query for the processes that hold the lock. */
+  readonly heldBy: string;
+  /** Returns the error message. */
+  refusal(others: readonly OtherHolder[]): string;
+}
+
+const databaseLock = (replica: string | null): Taking => ({
+  sql: `select pg_try_advisory_lock${replica === null ? '' : '_shared'}(${lockKey}, 1) as got`,
+  heldBy: holders,
+  refusal(others) {
+    const replicas = others.flatMap((other) => replicaOf(other) ?? []).sort();
+    if (replicas.length > 0)
+      return `the database is in use by the ${replicas.length === 1 ? 'replica' : 'replicas'} ${replicas.join(', ')}: stop ${replicas.length === 1 ? 'it' : 'them'} first, or, to start another replica, set replica.name`;
+    const [other] = others as [OtherHolder];
+    const stop = 'stop that one first, or choose another database';
+    const alone = replica === null ? '' : ', which has no replica.name and therefore uses it alone';
+    return `the database is in use by another Muster process, ${connectionOf(other)}${alone}: ${stop}`;
+  },
+});
+
+const namedLock = (name: string): Taking => ({
+  sql: `select pg_try_advisory_lock(${nameLockClass}, ${nameLockOf(name)}) as got`,
+  heldBy: holdersOf(nameLockClass, nameLockOf(name)),
+  refusal: ([other]) =>
+    `a replica with the name ${name} is running, ${connectionOf(other!)}: stop that one first, or set another replica.name`,
+});
+
+const connectionOf = ({ from, since }: OtherHolder): string =>
+  `connected${from === null ? '' : ` from ${from}`} since ${since}`;
+
+/** Returns the name of the replica that holds the lock; null if another process holds it. */
+const replicaOf = ({ application }: OtherHolder): string | null =>
+  /^muster-lock:[^:]*:(.+)$/.exec(application)?.[1] ?? null;
+
+/** @param until time after which the holders are expected not to give way, in the milliseconds of `performance.now` */
+async function take(client: Client, taking: Taking, former: Holder | null, until: number): Promise<void> {
+  for (;;) {
+    const tried = await client.query<{ got: boolean }>(taking.sql);
+    if (tried.rows[0]?.got) return;
+    await giveWay(client, taking, former, performance.now() < until);
+  }
+}
+
+async function giveWay(client: Client, taking: Taking, former: Holder | null, mayWait: boolean): Promise<void> {
+  const { rows } = await client.query<OtherHolder>(
+    `select a.pid, a.backend_start::text as start, a.application_name as application, host(a.client_addr) as from,
+       to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since ${taking.heldBy}`,
   );
-  const [other] = found.rows;
-  if (other && other.pid === former?.pid && other.start === former.start)
-    await client.query('select pg_terminate_backend($1)', [other.pid]);
-  else if (other && !mayWait)
-    throw new DatabaseInUse(
-      `the database is in use by another Muster process, connected${other.from === null ? '' : ` from ${other.from}`} since ${other.since}: stop that one first, or choose another database`,
-    );
+  const own = rows.find(({ pid, start }) => pid === former?.pid && start === former.start);
+  if (own) await client.query('select pg_terminate_backend($1)', [own.pid]);
+  else if (rows.length > 0 && !mayWait) throw new DatabaseInUse(taking.refusal(rows));
   await sleep(50);
 }
 
-/** Terminates connections of former lock holders, but not of processes that wait for the lock. */
-async function endOthers(client: Client, applicationName: string): Promise<void> {
+/**
+ * Terminates connections of former lock holders that must not use the database with this process, but not of processes
+ * that wait for the lock.
+ */
+async function endOthers(client: Client, wish: Wish): Promise<void> {
   const others = `from pg_stat_activity where datname = current_database()
-    and starts_with(application_name, $1) and application_name <> $2`;
-  const whose = [workPrefix, applicationName];
+    and starts_with(application_name, $1) and application_name <> $2 and not starts_with(application_name, $3)`;
+  const spared = wish.replica === null ? workName(wish) : sharedWorkPrefix;
+  const whose = [workPrefix, workName(wish), spared];
   for (let attempt = 0; attempt < 100; attempt++) {
     const ended = await client.query(`select pg_terminate_backend(pid) ${others}`, whose);
     if (ended.rowCount === 0) return;

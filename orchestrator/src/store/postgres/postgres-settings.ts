@@ -6,6 +6,8 @@ export const connectTimeoutMs = 10_000;
 
 /** Prefixes of `application_name`. Each process appends a random part. */
 export const workPrefix = 'muster-orchestrator:';
+/** Begins with `workPrefix`, so that earlier releases also terminate these connections once they hold the lock. */
+export const sharedWorkPrefix = `${workPrefix}replica:`;
 export const lockPrefix = 'muster-lock:';
 
 export interface ConnectionWishes {

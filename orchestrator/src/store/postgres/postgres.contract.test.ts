@@ -54,13 +54,17 @@ describe('an orchestrator on PostgreSQL', () => {
     regained: number;
     taken: Error[];
   }
-  async function openAlone(options: Partial<PostgresOptions> = {}): Promise<{ db: Database; events: LockEvents }> {
+  async function openAlone({
+    replica = null,
+    ...options
+  }: Partial<PostgresOptions> & { replica?: string | null } = {}): Promise<{ db: Database; events: LockEvents }> {
     const events: LockEvents = { lost: 0, regained: 0, taken: [] };
     const db = await openPostgres({
       url,
       now: () => testTime,
       statementTimeout: 2,
-      exclusive: {
+      lock: {
+        replica,
         onLost: () => void events.lost++,
         onRegained: () => void events.regained++,
         onTaken: (reason) => void events.taken.push(reason),
@@ -109,6 +113,63 @@ describe('an orchestrator on PostgreSQL', () => {
     expect(await second.all(allSettings, {})).toEqual([{ key: 'first', value: 'x' }]);
   });
 
+  test('lets replicas use the database together, each under its own name', async () => {
+    const { db: a, events } = await openAlone({ replica: 'a' });
+    await put(a, 'a');
+    const { db: b } = await openAlone({ replica: 'b' });
+    await put(b, 'b');
+    await put(a, 'a again');
+    expect((await b.all(allSettings, {})).map(({ key }) => key)).toEqual(['a', 'a again', 'b']);
+    await expect(openAlone({ replica: 'a' })).rejects.toThrow(
+      /a replica with the name a is running, connected .*since/,
+    );
+    await expect(openAlone()).rejects.toThrow(/in use by the replicas a, b: stop them first/);
+    await a.close();
+    await put((await openAlone({ replica: 'a' })).db, 'next');
+    expect(events).toEqual({ lost: 0, regained: 0, taken: [] });
+  });
+
+  test('refuses a replica while a process uses the database alone', async () => {
+    const { db } = await openAlone();
+    await expect(openAlone({ replica: 'a' })).rejects.toThrow(/has no replica.name and therefore uses it alone: stop/);
+    await db.close();
+    await put((await openAlone({ replica: 'a' })).db, 'a');
+  });
+
+  test('gives a replica that lost its lock the lock again, although others hold it', async () => {
+    const { db: a, events } = await openAlone({ replica: 'a' });
+    const { db: b, events: others } = await openAlone({ replica: 'b' });
+    await put(a, 'before');
+    await beside((query) =>
+      query("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'muster-lock:%:a'"),
+    );
+    await until('the lock is missed', () => events.lost === 1);
+    await until('the lock is held again', () => events.regained === 1);
+    await put(a, 'after');
+    await put(b, 'after');
+    expect([events.taken, others]).toEqual([[], { lost: 0, regained: 0, taken: [] }]);
+  });
+
+  test('ends a replica whose lock was lost when a process uses the database alone', async () => {
+    const { db: a, events } = await openAlone({ replica: 'a' });
+    await put(a, 'a');
+    await beside(async (query) => {
+      for (let got = false; !got; ) {
+        await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
+        got = (await query('select pg_try_advisory_lock(1836413812, 1) as got')).rows[0]?.got === true;
+      }
+      await until('it is notified', () => events.taken.length === 1);
+    });
+    const { db } = await openAlone();
+    await put(db, 'alone');
+    await beside(async (query) => {
+      const left = await query(
+        "select 1 from pg_stat_activity where application_name like 'muster-orchestrator:replica:%'",
+      );
+      expect(left.rows).toEqual([]);
+    });
+  });
+
   test('refuses writes while the lock is lost, and recovers', async () => {
     const { db, events } = await openAlone();
     await put(db, 'before');
@@ -120,7 +181,7 @@ describe('an orchestrator on PostgreSQL', () => {
   });
 
   test('reports the database as unavailable if a new connection finds that the lock was released', async () => {
-    const lock = await takePostgresLock(url, { onTaken: () => {} });
+    const lock = await takePostgresLock(url, { replica: null }, { onTaken: () => {} });
     await lock.release();
     await beside((query) =>
       until('the server releases the lock', async () => (await query(theLock)).rows.length === 0),

@@ -11,7 +11,7 @@ import { type StatementResult, type Unit, UnitResult } from '../transaction.ts';
 import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimits } from '../write-queue-limits.ts';
 import { migratePostgres } from './migrate-postgres.ts';
 import { postgresFailure } from './postgres-failure.ts';
-import { type LockEvents, type PostgresLock, takePostgresLock } from './postgres-lock.ts';
+import { type LockEvents, type LockMode, type PostgresLock, takePostgresLock } from './postgres-lock.ts';
 import { rowTypes } from './postgres-row-types.ts';
 import { connect, connectionSettings, connectTimeoutMs } from './postgres-settings.ts';
 
@@ -32,10 +32,11 @@ export interface PostgresOptions {
   /** Seconds after which the server cancels a statement; no limit by default. */
   readonly statementTimeout?: number;
   /**
-   * Prevents other processes from using the database. Tests leave it unset to use a database from several processes.
+   * Prevents processes from using the database that must not use it at the same time. Tests leave it unset to use a
+   * database from several processes.
    * @throws DatabaseInUse from {@link openPostgres}
    */
-  readonly exclusive?: LockEvents;
+  readonly lock?: LockMode & LockEvents;
   /** Milliseconds for which rows may be cached while the lock is held. For tests. */
   readonly cacheMs?: number;
   /** Called with a warning about the server's configuration, for the log. */
@@ -64,10 +65,10 @@ const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
 /**
  * Opens a PostgreSQL database and migrates it.
  * @throws SchemaRefused if the database is from a newer release
- * @throws DatabaseInUse if `exclusive` is set and another process uses the database
+ * @throws DatabaseInUse if `lock` is set and a process uses the database that must not use it at the same time
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const lock = options.exclusive ? await takePostgresLock(options.url, options.exclusive) : null;
+  const lock = options.lock ? await takePostgresLock(options.url, options.lock, options.lock) : null;
   try {
     const client = await connect(connectionSettings({ url: options.url }));
     try {
@@ -126,7 +127,8 @@ class PostgresDatabase implements Database {
 
   constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
     this.#lock = lock;
-    this.#cacheMs = options.cacheMs ?? defaultCacheMs;
+    // Other replicas write at any time, and a client may read here what it has just written there.
+    this.#cacheMs = options.cacheMs ?? (options.lock && options.lock.replica !== null ? 0 : defaultCacheMs);
     this.#random = options.random ?? Math.random;
     this.#intake = new WriteQueueLimiter(options.limits ?? defaultWriteQueueLimits);
     this.#onCommit = options.onCommit;
@@ -283,7 +285,7 @@ class PostgresDatabase implements Database {
   outsideChanges(): number {
     const lock = this.#lock;
     const now = performance.now();
-    if (!lock?.held || lock.acquisitions !== this.#acquisitions || now > this.#cachedUntil) {
+    if (!lock?.held || lock.acquisitions !== this.#acquisitions || now >= this.#cachedUntil) {
       this.#acquisitions = lock?.acquisitions ?? 0;
       this.#cachedUntil = now + this.#cacheMs;
       this.#outsideChanges++;
