@@ -41,6 +41,7 @@ export async function openDomain(
     dailyBytes = 256 * 1024 * 1024,
     comparesSent = false,
     incarnation = randomUUID() as string,
+    isReplica = false,
   } = {},
 ) {
   const clock = new ManualClock();
@@ -60,6 +61,7 @@ export async function openDomain(
     agentRecords,
     bus,
     incarnation,
+    isReplica,
     now: () => clock.now(),
     steadyNow: () => clock.monotonic(),
     ...createIds(() => clock.now()),
@@ -75,6 +77,7 @@ export async function openDomain(
       isConnected: (nodeId) => connected.has(nodeId),
       lastContactAt: (nodeId) => (connected.has(nodeId) ? Math.floor(clock.now() / 1000) : null),
       clockAheadSecs: (nodeId) => clockAheadSecs.get(nodeId) ?? 0,
+      replicaOf: () => null,
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },
   };

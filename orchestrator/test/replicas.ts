@@ -5,7 +5,7 @@ import { Leases } from '../src/domain/shared/leases.ts';
 import { type Database, withOverrides } from '../src/store/database.ts';
 import { insertReplica, removeReplica } from '../src/store/replicas.ts';
 import type { Unit } from '../src/store/transaction.ts';
-import type { DatabaseFixture } from './databases/databases.ts';
+import type { DatabaseAddress, DatabaseFixture } from './databases/databases.ts';
 import { type Domain, openDomain } from './domain.ts';
 
 /** Registers another process in the database. @returns the context of that process */
@@ -21,21 +21,26 @@ export async function close({ db }: Context, incarnation: string): Promise<void>
 
 /** A process of several that share a database. It has its own connections, clock, and agents. */
 export interface ReplicaDomain extends Domain {
+  readonly address: DatabaseAddress;
   readonly leases: Leases;
   /** Decides which leases the process should hold; by default, all. Tests may change it. */
   readonly placement: { -readonly [Field in keyof Placement]: Placement[Field] };
 }
 
-/** Opens two processes on one new database. */
-export async function openPair(fixture: DatabaseFixture): Promise<[ReplicaDomain, ReplicaDomain]> {
+/** Opens two processes on one new database. @param options.isReplica whether they follow each other's changes */
+export async function openPair(
+  fixture: DatabaseFixture,
+  { isReplica = false } = {},
+): Promise<[ReplicaDomain, ReplicaDomain]> {
   const at = await fixture.newAddress();
   const writes = { count: 0 };
   const open = async (): Promise<ReplicaDomain> => {
-    const domain = await openDomain({ ...fixture, open: async () => seeingOthers(await fixture.open({ at }), writes) });
+    const of = { ...fixture, open: async () => seeingOthers(await fixture.open({ at }), writes) };
+    const domain = await openDomain(of, { isReplica });
     await joined(domain.context, domain.context.incarnation);
     await domain.conductor.stop();
     const placement = { ...alone, shared: true };
-    return { ...domain, placement, leases: new Leases(domain.context, placement) };
+    return { ...domain, address: at, placement, leases: new Leases(domain.context, placement) };
   };
   return [await open(), await open()];
 }

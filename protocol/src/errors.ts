@@ -359,11 +359,23 @@ export const errorKinds = {
     'The connection reads the output of the terminal too slowly',
     'Attach again. Only viewers are disconnected for this reason.',
   ),
+  terminal_at_other_replica: kind(
+    409,
+    false,
+    'The agent is connected to another replica',
+    'Send the request to the orchestrator that `detail` names.',
+  ),
   terminal_ended: kind(
     409,
     false,
     'The terminal session has ended',
     'Read the transcript, or open another terminal session.',
+  ),
+  secrets_key_shared: kind(
+    409,
+    false,
+    'Replicas share the secrets key',
+    'Stop all replicas, rotate the key with one orchestrator without `replica.name`, and copy its `secrets.keys` to the others.',
   ),
   run_finished: kind(409, false, 'The run has ended', 'See its outcome with `muster runs show`.'),
   last_admin: kind(409, false, 'The last admin cannot be removed', 'Add another admin first.'),

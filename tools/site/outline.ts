@@ -26,7 +26,7 @@ const sections: Readonly<Record<string, readonly string[]>> = {
   Console: ['console.md'],
   'Command line': ['cli.md', 'cli-reference.md'],
   API: ['api.md', 'sign-in-by-hand.md', 'errors.md'],
-  Operations: ['operations.md', 'operations/', 'performance.md'],
+  Operations: ['operations.md', 'replicas.md', 'operations/', 'performance.md'],
   Security: ['security.md', 'threat-model.md', 'hardening.md', 'audit-events.md'],
   Project: ['architecture.md', 'contributing.md', 'style.md', 'checklists/'],
   Decisions: ['decisions/'],

@@ -33,6 +33,7 @@ export async function seedAgentsInto(db: Database, count: number): Promise<void>
       return [
         statement(insertAgent, {
           incarnation: '',
+          instance: '',
           node_id: id,
           public_key: id,
           name,

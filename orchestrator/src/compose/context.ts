@@ -17,12 +17,13 @@ export interface ContextParts {
   readonly log: Logger;
   readonly presence: Presence;
   readonly incarnation: string;
+  readonly isReplica: boolean;
 }
 
 /** Creates the dependencies that all domain modules share. */
 export async function createContext(
   { db, secretKeys }: Store,
-  { bus, clock, log, presence, incarnation }: ContextParts,
+  { bus, clock, log, presence, incarnation, isReplica }: ContextParts,
 ): Promise<Context> {
   // With PostgreSQL, the clock returns the database server's time.
   const startedAt = clock.now() - clock.monotonic();
@@ -37,6 +38,7 @@ export async function createContext(
     agentRecords,
     bus,
     incarnation,
+    isReplica,
     log,
     now: () => clock.now(),
     steadyNow: () => (db.kind === 'postgres' ? clock.now() : Math.floor(startedAt + clock.monotonic())),

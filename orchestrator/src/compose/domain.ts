@@ -40,6 +40,8 @@ export interface DomainParts {
   readonly shells: Shells;
   readonly identity: Identity;
   readonly dataDir: string;
+  /** Milliseconds since the last heartbeat of this replica; null without replicas. */
+  readonly beatAge: (() => number) | null;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -50,7 +52,7 @@ export type Domain = Awaited<ReturnType<typeof createDomain>>;
 export async function createDomain(parts: DomainParts, disposables: Disposables) {
   const { context, leases, store, settings, dataDir, clock } = parts;
   const config = settings.current;
-  const health = createHealth(context);
+  const health = createHealth(context, parts.beatAge);
   const terminals = createTerminalSessions(parts);
   disposables.add(() => terminals.stop());
   await terminals.interruptLeftovers();

@@ -81,6 +81,9 @@ export class Schedules {
       ),
       pruneSamples: domain.metrics.prune,
       pruneTerminals: (fleet) => pruneTerminals(fleet, transcripts, settings.current.terminals.retention_days),
+      ...(context.isReplica
+        ? { endStrandedTerminals: async () => (await domain.terminals.interruptLeftovers()).recorded }
+        : {}),
       runs: domain.conductor,
       refusals: domain.refusals,
       pending: domain.pending,

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -14,8 +13,8 @@ import type { Config } from '../config/schema.ts';
 import { Disposables } from '../disposables.ts';
 import { repairRestored } from '../domain/fleet/restored.ts';
 import { bootstrapOperator } from '../domain/operators/operators.ts';
-import { closeOtherReplicas, joinReplicas, type Replica } from '../domain/replicas/replicas.ts';
-import { createServerClock, type ServerClock } from '../domain/replicas/server-clock.ts';
+import type { Replica } from '../domain/replicas/replicas.ts';
+import { createServerClock } from '../domain/replicas/server-clock.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { Leases } from '../domain/shared/leases.ts';
 import { createConnectedAgents, createGateway, type Gateway } from '../gateway/gateway.ts';
@@ -23,14 +22,13 @@ import { createTelemetry } from '../http/metrics/telemetry.ts';
 import { loadApiCertificate } from '../identity/api-certificate.ts';
 import { loadIdentity } from '../identity/identity.ts';
 import { finishRestore } from '../offline/restore-place.ts';
-import { startBeats } from '../schedule/beats.ts';
-import type { Database } from '../store/database.ts';
+import { type ReplicaSync, startReplicaSync } from '../schedule/replica-sync.ts';
 import { anyOperator } from '../store/queries/operators.ts';
-import { version } from '../version.ts';
 import { Addresses, readTls } from './addresses.ts';
 import { createContext } from './context.ts';
 import { createDomain, type Domain } from './domain.ts';
 import { createHttp, ratesOf, replaceCertificate } from './http.ts';
+import { joinDatabase, openPresence } from './replica.ts';
 import { Schedules } from './schedules.ts';
 import { Settings } from './settings.ts';
 import { openStore } from './store.ts';
@@ -116,15 +114,13 @@ async function start(
     { incarnation, clock, log, onFatal: options.onFatal, onCommit },
     disposables,
   );
-  // The lock on the directory or the database proves that all previous processes have ended. A database that was
-  // restored from a PostgreSQL backup still lists the process that was running when the backup was created.
-  await closeOtherReplicas(store.db, incarnation);
-  const replica =
-    serverClock === null ? null : await joinOthers(store.db, incarnation, serverClock, options, disposables);
+  const joining = { config, dataDir, incarnation, identity, generated, clock: serverClock, options };
+  const replica = await joinDatabase(store, joining, disposables);
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'bus listener failed'));
   disposables.add(() => bus.close());
   const connected = createConnectedAgents(clock);
-  const context = await createContext(store, { bus, clock, log, presence: connected.registry, incarnation });
+  const { presence, view } = await openPresence(store, joining, connected.registry);
+  const context = await createContext(store, { bus, clock, log, presence, incarnation, isReplica: view !== null });
 
   const leases = new Leases(context, replica?.placement);
   const restored = await repairRestored(
@@ -135,8 +131,9 @@ async function start(
   if (restored)
     log.warn({ ...restored }, 'restored from a backup; ended unfinished operations and revoked enrollment tokens');
   const bootstrapped = await bootstrap(context, config);
+  const beatAge = view && replica && (() => options.clock.monotonic() - replica.beatAt);
   const domain = await createDomain(
-    { context, leases, store, settings, addresses, shells: connected.shells, identity, dataDir, clock, log },
+    { context, leases, store, settings, addresses, shells: connected.shells, identity, dataDir, beatAge, clock, log },
     disposables,
   );
   const gateway = createGateway({
@@ -156,7 +153,8 @@ async function start(
   const parts = { domain, store, gateway, telemetry, identity, settings, addresses, tls, dataDir, clock, log };
   const app = await createHttp(parts);
   const schedules = new Schedules({ domain, leases, transcripts: store.transcripts, settings, clock });
-  disposables.add(() => stop({ app, gateway, domain, schedules, replica, clock, log }));
+  const sync = view && startReplicaSync({ ...domain, view, local: gateway.local, clock });
+  disposables.add(() => stop({ app, gateway, domain, schedules, sync, replica, clock, log }));
   await app.listen({ host: config.api_host, port: config.api_port });
   addresses.apiPort = (app.server.address() as AddressInfo).port;
   addresses.agentPort = await listenForAgents(gateway, config);
@@ -174,19 +172,6 @@ async function start(
       reload(next, sources, { app, settings, addresses, domain, log, ownCertificate: generated !== null }),
     stop: () => disposables.dispose(),
   };
-}
-
-/** Registers this process with the others on the PostgreSQL database, and sends its heartbeats until it stops. */
-async function joinOthers(
-  db: Database,
-  incarnation: string,
-  clock: ServerClock,
-  { log, onFatal }: StartOptions,
-  disposables: Disposables,
-): Promise<Replica> {
-  const replica = await joinReplicas({ db, clock, log, incarnation, name: hostname(), version });
-  disposables.add(startBeats(replica, { clock, log, onClosed: onFatal }));
-  return replica;
 }
 
 /**
@@ -230,6 +215,8 @@ interface StopParts {
   readonly gateway: Gateway;
   readonly domain: Domain;
   readonly schedules: Schedules;
+  /** Null without replicas. */
+  readonly sync: ReplicaSync | null;
   /** Null with SQLite. */
   readonly replica: Replica | null;
   readonly clock: Clock;
@@ -240,7 +227,7 @@ interface StopParts {
 const cutOffMs = 5_000;
 
 /** Stops serving requests and agents, then stops all other work. */
-async function stop({ app, gateway, domain, schedules, replica, clock, log }: StopParts): Promise<void> {
+async function stop({ app, gateway, domain, schedules, sync, replica, clock, log }: StopParts): Promise<void> {
   // Refuses new requests, and returns the current state to requests that are waiting for agents.
   app.drain();
   // Other processes take over each lease as soon as its work here has ended.
@@ -252,6 +239,7 @@ async function stop({ app, gateway, domain, schedules, replica, clock, log }: St
   // Stops terminals before the links, so that agents terminate their shells and clients receive the reason.
   await domain.terminals.stop();
   await gateway.drain();
+  await sync?.stop();
   domain.waiting.close();
   await domain.conductor.stop();
   await app.close();

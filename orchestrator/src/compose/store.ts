@@ -81,6 +81,6 @@ const databaseLocation = (config: Config, dataDir: string): DatabaseLocation => 
           url: config.database_url.reveal(),
           poolSize: config.database_pool_size,
           statementTimeout: config.database_statement_timeout,
-          replica: null,
+          replica: config.replica.name,
         },
 });

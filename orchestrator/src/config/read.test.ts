@@ -15,6 +15,14 @@ const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readInvocation(arg
 const key = 'ab'.repeat(32);
 
 describe('the configuration', () => {
+  test('accepts a name of a replica only with PostgreSQL', () => {
+    const named = { MUSTER_REPLICA_NAME: 'muster-1' };
+    expect(() => read([], named)).toThrow('replica.name needs a PostgreSQL database: set database_url');
+    const { config } = read([], { ...named, MUSTER_DATABASE_URL: 'postgres://m:p@db.example:5432/m' });
+    expect(config.replica.name).toBe('muster-1');
+    expect(() => read([], { MUSTER_REPLICA_NAME: 'Muster 1' })).toThrow(/replica.name: must be 1 to 32 lowercase/);
+  });
+
   test('uses the documented defaults without a configuration', () => {
     expect(read([])).toEqual({
       help: false,
@@ -56,6 +64,7 @@ describe('the configuration', () => {
           console_idle_secs: 43_200,
           console_life_secs: 604_800,
         },
+        replica: { name: null },
         disk: { reserve: null },
         discovery: { port: 4747 },
         secrets_key_file: null,

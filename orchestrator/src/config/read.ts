@@ -61,6 +61,8 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   if ((config.bootstrap_key === null) !== (config.bootstrap_username === null))
     throw new ConfigError('bootstrap_key and bootstrap_username must be set together');
   checkRemoteWrite(config.metrics.remote_write);
+  if (config.replica.name !== null && config.database_url === null && config.database_url_file === null)
+    throw new ConfigError('replica.name needs a PostgreSQL database: set database_url, or remove replica.name');
   return {
     help: false,
     file: file ?? null,

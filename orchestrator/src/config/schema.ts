@@ -115,6 +115,16 @@ export const configSchema = z.strictObject({
     .max(3600)
     .default(30)
     .describe('seconds after which PostgreSQL cancels a statement'),
+  replica: section({
+    name: z
+      .string()
+      .regex(/^[a-z0-9]([a-z0-9.-]{0,30}[a-z0-9])?$/, 'must be 1 to 32 lowercase letters, digits, dots, or hyphens')
+      .nullable()
+      .default(null)
+      .describe(
+        'unique name of this orchestrator among those that share the PostgreSQL database; null: it has no others',
+      ),
+  }),
   disk: section({
     reserve: z
       .number()

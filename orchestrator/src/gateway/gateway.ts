@@ -29,6 +29,7 @@ import { Dispatcher, sendCancel } from './dispatch.ts';
 import { Inbound } from './inbound.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './limits.ts';
 import { Link, type LinkOwner, LinkSocket, workFlags } from './link.ts';
+import { LocalLinks } from './local-links.ts';
 import { LinkRegistry } from './presence.ts';
 import { asKnown, Reception } from './reception.ts';
 import { RefusedHellos } from './refused-hellos.ts';
@@ -73,6 +74,7 @@ export interface Gateway {
   listen(host: string, port: number): Promise<number>;
   readonly presence: Presence;
   readonly shells: Shells;
+  readonly local: LocalLinks;
   /** Number of agents whose work has not been read yet, and bytes of operations not yet written to the network. */
   readonly backlog: { readonly agents: number; readonly bytes: number };
   /** Number of connections dropped before their handshake. */
@@ -132,6 +134,7 @@ class AgentGateway implements Gateway, LinkOwner {
   /** Links that have not sent a hello. */
   private readonly greetings: Deadlines<Link>;
   private readonly reception: Reception;
+  readonly local: LocalLinks;
   private readonly refusals: TokenBucket;
   private readonly refusedHellos: RefusedHellos;
   private unlogged = 0;
@@ -175,6 +178,7 @@ class AgentGateway implements Gateway, LinkOwner {
       admissions: { perSecond: this.limits.admissionsPerSecond, burst: this.limits.admissionBurst },
       metricsInterval: options.metricsInterval,
     });
+    this.local = new LocalLinks({ registry: this.registry, reception: this.reception, dispatcher: this.dispatcher });
     this.sweptAt = this.clock.monotonic();
     this.refusals = new TokenBucket(this.limits.refusalBurst, this.sweptAt);
     const socketOptions: ServerOptions<typeof LinkSocket> & { closeTimeout: number } = {

@@ -43,6 +43,11 @@ export class LinkRegistry implements Presence {
     return this.byNode.get(nodeId)?.clockSkewSecs ?? 0;
   }
 
+  /** Returns null, because the gateway knows only the links of this process. */
+  replicaOf(): null {
+    return null;
+  }
+
   /** Returns the time of the last frame on a link, in Unix seconds. */
   lastFrameAt(link: Link): number {
     return Math.floor((this.clock.now() - (this.clock.monotonic() - link.lastFrameAt)) / 1000);

@@ -70,7 +70,13 @@ const maxLogGrowth = 1024 ** 3;
 /**
  * Tables that a backup omits, so that operators must sign in again after a restore. Transcripts have their own entries.
  */
-const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes', 'terminal_tickets']);
+const excludedTables: ReadonlySet<string> = new Set([
+  'sessions',
+  'web_login_codes',
+  'terminal_tickets',
+  'replica_contacts',
+  'replica_keys',
+]);
 const omits = (table: string): boolean => excludedTables.has(table) || transcriptTables.has(table);
 
 /**

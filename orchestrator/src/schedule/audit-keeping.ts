@@ -10,6 +10,8 @@ import type { Fence, Lease } from '../domain/shared/leases.ts';
 const gatherMs = 25;
 /** Milliseconds between searches for events that no hint announced. Each search also checks the lease. */
 const sweepMs = 2_000;
+/** {@link sweepMs} of a replica, which gets no hints about the events of other replicas. */
+const replicaSweepMs = 1_000;
 const retryMs = 1_000;
 const pruneEveryMs = 300_000;
 
@@ -88,7 +90,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
   const look = () => {
     due = null;
     round().then(
-      () => lookIn(sweepMs),
+      () => lookIn(context.isReplica ? replicaSweepMs : sweepMs),
       (error: unknown) => {
         context.log.error({ err: error }, 'failed to maintain the audit log; will retry');
         lookIn(retryMs);

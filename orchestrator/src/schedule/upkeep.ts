@@ -49,6 +49,8 @@ export interface UpkeepOptions {
   retention?: Retention;
   /** Removes expired terminal sessions and their transcripts. */
   pruneTerminals?: (fleet: Context) => Promise<unknown>;
+  /** Ends the terminal sessions of replicas that have ended. */
+  endStrandedTerminals?: () => Promise<unknown>;
   /** Removes expired samples. */
   pruneSamples?: () => Promise<void>;
   runs?: Pick<RunConductor, 'sweep'>;
@@ -122,7 +124,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
     refusals,
     pending,
   } = options;
-  const { secretsExpiryNoticeDays = 14, pruneTerminals } = options;
+  const { secretsExpiryNoticeDays = 14, pruneTerminals, endStrandedTerminals } = options;
   const fleetMaintenance = new FleetMaintenance(context, clock, lease);
   const upFor = () => clock.monotonic() - Math.max(fleetMaintenance.since, placement.peerLeftAt);
   const lostAgents = createLostWatch(context, { lostAfterSecs, upFor });
@@ -142,6 +144,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
   ];
   const maintainFleet = (fleet: Context, no: number): Task[] => [
     async () => pending?.forget(fleet, upFor()),
+    async () => endStrandedTerminals?.(),
     () => announceExpiring(fleet, secretsExpiryNoticeDays),
     ...(no % formerSecretsEvery === 0 ? [() => dropFormerSecrets(fleet)] : []),
     ...(no % sessionsEvery === 0

@@ -69,6 +69,12 @@ export interface Dialect {
    */
   typed<T extends ValueType>(value: TypeOf<T> | null, type: T): RawBuilder<TypeOf<T>>;
 
+  /** PostgreSQL: the ID of the open transaction, which is larger than the IDs of all that had begun to write before. */
+  readonly transactionId: RawBuilder<number>;
+
+  /** PostgreSQL: the ID of the oldest transaction that may still be open. */
+  readonly oldestOpenTransaction: RawBuilder<number>;
+
   /** The server's current time in Unix milliseconds, even within a transaction. */
   readonly serverTime: RawBuilder<number>;
 
@@ -122,6 +128,9 @@ const sqlite: Dialect = {
   containsText: (column, text) => sql`instr(lower(${sql.ref(column)}), lower(${text})) > 0`,
   greatest: (left, right) => sql`max(${left}, ${right})`,
   typed: (value, type) => sql`cast(${value} as ${sql.raw(type)})`,
+  // A single process writes to an SQLite file, so that nothing reads the IDs.
+  transactionId: sql`0`,
+  oldestOpenTransaction: sql`0`,
   serverTime: sql`cast(unixepoch('subsec') * 1000 as integer)`,
   columns: {
     text: sql`text`,
@@ -160,6 +169,8 @@ const postgres: Dialect = {
   greatest: (left, right) =>
     sql`case when ${left} is null or ${right} is null then null else greatest(${left}, ${right}) end`,
   typed: (value, type) => sql`cast(${value} as ${sql.raw(postgresTypes[type])})`,
+  transactionId: sql`pg_current_xact_id()::text::bigint`,
+  oldestOpenTransaction: sql`pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
   serverTime: sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`,
   columns: {
     text: sql`text collate "C"`,

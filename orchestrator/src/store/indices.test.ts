@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrations } from './migrations/index.ts';
+import { changedLinks } from './queries/agents/agent-links.ts';
 import { unseenAgents } from './queries/agents/agents.ts';
 import { auditKeys, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './queries/audit.ts';
 import { basesOfOpenRuns, openOperationWith, removedWithFiles } from './queries/contents.ts';
@@ -32,7 +33,7 @@ import {
 import { failStranded } from './queries/runs.ts';
 import { secretsByExpiry } from './queries/secrets.ts';
 import { answeredSince, deleteAnsweredAfter, newestAnswered } from './queries/sign-in-challenges.ts';
-import { activeTerminals, terminals, ticketBeyond } from './queries/terminals.ts';
+import { strandedTerminals, terminals, ticketBeyond } from './queries/terminals.ts';
 import { openSelectors, windows } from './queries/windows.ts';
 import type { AnyQuery } from './query.ts';
 import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts';
@@ -94,7 +95,8 @@ describe('indices', () => {
     ['how many terminals are open', countOfActiveTerminals, 'COVERING INDEX terminal_sessions_status'],
     ['how many events have no place', countUnplaced, 'audit_events_unplaced'],
     ['how many deliveries wait', waitingDeliveries, 'COVERING INDEX deliveries_place'],
-    ['open ones', activeTerminals, 'terminal_sessions_status'],
+    ['open ones of ended processes', strandedTerminals, 'terminal_sessions_status'],
+    ['changes of links', changedLinks, 'SEARCH agents USING INDEX agents_link_change'],
     ['drift records of an agent', driftIds({}), 'drift_records_node'],
     ['those of a status', driftIds({ status: true }), 'drift_records_node_status'],
     ['old drift records', oldDriftRecords, 'drift_records_checked'],

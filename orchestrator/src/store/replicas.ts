@@ -35,6 +35,17 @@ export const otherReplicas = defineQuery('replicas/others', (db, p: { incarnatio
     .where('incarnation', '<>', p.incarnation),
 );
 
+export const isLiveReplica = defineQuery('replicas/is live', (db, p: { incarnation: string }) =>
+  db.selectFrom('replicas').select('incarnation').where('incarnation', '=', p.incarnation),
+);
+
+/** Removes the former processes of a replica. Their end is proved by the lock for the name. */
+export const removeFormerReplicas = defineQuery(
+  'replicas/remove former',
+  (db, p: { name: string; incarnation: string }) =>
+    db.deleteFrom('replicas').where('name', '=', p.name).where('incarnation', '<>', p.incarnation),
+);
+
 /** Marks a process as stopping. */
 export const drainReplica = defineQuery('replicas/drain', (db, p: { incarnation: string }) =>
   db.updateTable('replicas').set({ draining: 1 }).where('incarnation', '=', p.incarnation),
@@ -52,3 +63,18 @@ export const removeReplica = defineQuery('replicas/remove', (db, p: { incarnatio
 export const removeOtherReplicas = defineQuery('replicas/remove others', (db, p: { incarnation: string }) =>
   db.deleteFrom('replicas').where('incarnation', '<>', p.incarnation),
 );
+
+/** Stores the fingerprint of a key, unless the replicas already have a key of this kind. */
+export const claimReplicaKey = defineQuery(
+  'replica keys/claim',
+  (db, p: { kind: 'identity' | 'api' | 'secrets'; fingerprint: string }) =>
+    db
+      .insertInto('replica_keys')
+      .values({ kind: p.kind, fingerprint: p.fingerprint })
+      .onConflict((conflict) => conflict.column('kind').doNothing()),
+);
+
+export const replicaKeys = defineQuery('replica keys/all', (db) => db.selectFrom('replica_keys').selectAll());
+
+/** Lets the next replica decide which keys all replicas must have. */
+export const deleteReplicaKeys = defineQuery('replica keys/delete', (db) => db.deleteFrom('replica_keys'));

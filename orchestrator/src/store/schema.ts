@@ -69,6 +69,18 @@ export interface AgentsTable {
   clone_seen_at: number | null;
   /** The process that admitted the agent's newest link. Only this process may write the agent's reports. */
   link_incarnation: string | null;
+  /**
+   * With PostgreSQL, the ID of the transaction that last changed the link, the status, the name, or the tags. Other
+   * processes find changes by it.
+   */
+  link_change: Generated<number>;
+  /** The agent process that has the newest link. Set only by replicas. */
+  link_instance: string | null;
+  /**
+   * Set by another replica to ask whether the agent still answers on its newest link. The replica that has the link
+   * replaces it by the answer.
+   */
+  link_probe: string | null;
 }
 
 export interface AgentTagsTable {
@@ -382,6 +394,20 @@ export interface ReplicasTable {
   draining: Generated<0 | 1>;
 }
 
+/** When each replica last heard from its agents. */
+export interface ReplicaContactsTable {
+  incarnation: string;
+  /** Unix seconds. */
+  at: number;
+  contacts: Uint8Array;
+}
+
+/** Fingerprints of the keys that all replicas must have. */
+export interface ReplicaKeysTable {
+  kind: 'identity' | 'api' | 'secrets';
+  fingerprint: string;
+}
+
 export interface SettingsTable {
   key: string;
   value: string;
@@ -471,6 +497,8 @@ export interface TerminalSessionsTable {
   /** SHA-256 of the transcript file at the end of the session. */
   transcript_sha256: string | null;
   transcript_bytes: number | null;
+  /** The process that has the terminal; null for sessions that an earlier release opened. */
+  home: string | null;
 }
 
 export interface ChannelsTable {
@@ -613,6 +641,8 @@ export interface Schema {
   audit_chain: AuditChainTable;
   leases: LeasesTable;
   replicas: ReplicasTable;
+  replica_contacts: ReplicaContactsTable;
+  replica_keys: ReplicaKeysTable;
   settings: SettingsTable;
   maintenance_windows: MaintenanceWindowsTable;
   web_login_codes: WebLoginCodesTable;

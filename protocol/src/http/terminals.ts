@@ -100,6 +100,7 @@ export const openTerminal = route({
     'agent_not_found',
     'agent_offline',
     'agent_not_approved',
+    'terminal_at_other_replica',
     'terminal_disabled',
     'terminal_limit',
     'terminal_shell_refused',
@@ -159,7 +160,7 @@ export const closeTerminal = route({
   access: 'operator',
   params: sessionParams,
   answers: { 204: null },
-  errors: ['terminal_not_found', 'terminal_of_another'],
+  errors: ['terminal_not_found', 'terminal_of_another', 'terminal_at_other_replica'],
   example: { params: { session_id: sessionId } },
 });
 
@@ -175,7 +176,13 @@ export const attachTerminal = route({
   params: sessionParams,
   body: z.strictObject({ mode: z.enum(terminalModes) }),
   answers: { 200: connection },
-  errors: ['terminal_not_found', 'terminal_of_another', 'terminal_ended', 'terminal_limit'],
+  errors: [
+    'terminal_not_found',
+    'terminal_of_another',
+    'terminal_at_other_replica',
+    'terminal_ended',
+    'terminal_limit',
+  ],
   example: { params: { session_id: sessionId }, body: { mode: 'view' }, answer: connectionExample },
 });
 

@@ -170,6 +170,7 @@ async function recordConnected(
       lost_at: row.lost_at ?? 0,
       now: from.now,
       incarnation: context.incarnation,
+      instance: hello.instance_id,
     };
     const label = row.name ?? row.initial_hostname;
     const happening = connectionHappening(row, hello, from, label);

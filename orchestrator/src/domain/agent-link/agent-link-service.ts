@@ -1,11 +1,11 @@
 import { MusterError } from '@muster/protocol';
-import { protocolVersion } from '@muster/protocol/wire';
+import { type Hello, protocolVersion } from '@muster/protocol/wire';
 import { fromJson, toJson } from '../../store/json-text.ts';
 import { agentById, setAttributes } from '../../store/queries/agents/agents.ts';
 import { agentsWithWork } from '../../store/queries/operations.ts';
 import { statement } from '../../store/transaction.ts';
-import { createAgentUsage } from '../agents/agent-usage.ts';
-import { createDepartures } from '../agents/disconnect-writer.ts';
+import { type AgentUsage, createAgentUsage } from '../agents/agent-usage.ts';
+import { createDepartures, type Departures } from '../agents/disconnect-writer.ts';
 import type { PendingList } from '../agents/pending-list.ts';
 import type { Refusals } from '../audit/refusals.ts';
 import { driftCheckWaits, submitDriftCheck } from '../drift/drift.ts';
@@ -22,9 +22,11 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { createAdmission } from './agent-admission.ts';
 import { recordClone, recordRefusedAgent } from './agent-incidents.ts';
 import { keyOf } from './agent-keys.ts';
-import type { AgentLinks } from './agent-link.ts';
+import type { AgentLinks, Caller } from './agent-link.ts';
 import { type ReportMemory, reported } from './agent-reports.ts';
 import { nextOperation } from './dispatch.ts';
+import { judgeRival } from './link-rivals.ts';
+import type { Refusal } from './refusal.ts';
 import { createSentContents } from './sent-contents.ts';
 
 /** Limits on the data that agents can store. Read on each use, because the configuration can be reloaded. */
@@ -55,7 +57,7 @@ export function createAgentLinks(
     payloads,
     markOnly: createDispatchMarks(context),
   };
-  const departed = createDepartures(context);
+  const departures = createDepartures(context);
   const scrub = createReportScrub(createOperationScrub(context, cache, payloads));
 
   const applied = createAppliedMemory();
@@ -72,11 +74,11 @@ export function createAgentLinks(
 
   return {
     keyOf: (hello) => keyOf(context, hello),
-
-    admit(hello, from) {
+    async admit(hello, from) {
       // The agent may have been connected to another orchestrator process since its last link.
       applied.forget(from.node_id);
-      return admit(hello, from);
+      const refusal = context.isReplica ? await prepareAsReplica(context, { usage, departures }, hello, from) : null;
+      return refusal === null ? admit(hello, from) : { admitted: false, refusal };
     },
 
     async sampled(nodeId, samples) {
@@ -132,10 +134,25 @@ export function createAgentLinks(
     },
 
     // Records no events for closed links, because links break and recover often. A scan finds lost agents.
-    closed: (nodeId, _reason, lastContactAt) => departed(nodeId, lastContactAt),
+    closed: (nodeId, _reason, lastContactAt) => departures.departed(nodeId, lastContactAt),
 
     cloneSeen: (nodeId, remoteIp) => recordClone(context, nodeId, remoteIp),
 
     refused: (refusal, from) => recordRefusedAgent(context, refusals, refusal, from),
   };
+}
+
+/**
+ * Forgets what another replica may have changed, and waits until the agent has no other link.
+ * @returns null, or the refusal of the new link
+ */
+async function prepareAsReplica(
+  context: Context,
+  { usage, departures }: { usage: AgentUsage; departures: Departures },
+  hello: Hello,
+  from: Caller,
+): Promise<Refusal | null> {
+  usage.forget(from.node_id);
+  await departures.settled(from.node_id);
+  return await judgeRival(context, hello, from);
 }

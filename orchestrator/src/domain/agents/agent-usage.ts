@@ -45,6 +45,8 @@ const daySecs = 86_400;
 export interface AgentUsage {
   readonly limits: UsageLimits;
   today(nodeId: string): Promise<Usage>;
+  /** Reads the usage again at the next use, because another process may have counted in the meantime. */
+  forget(nodeId: string): void;
   /**
    * Counts a transaction's usage. Reverts the count if the transaction fails.
    * @param agent `label` is read from the database if it is missing and needed
@@ -120,6 +122,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
   return {
     limits,
     today: dayOf,
+    forget: (nodeId) => void days.delete(nodeId),
     async consume({ node_id, label }, { bytes = 0, events = 0, hints = 0 }, write) {
       const day = await dayOf(node_id);
       // No `await` may precede setting `limited`, so that only one of several concurrent transactions records the

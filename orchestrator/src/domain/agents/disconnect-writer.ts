@@ -1,39 +1,69 @@
+import { releaseLink } from '../../store/queries/agents/agent-links.ts';
 import { markLastSeen } from '../../store/queries/agents/agents.ts';
-import { statement } from '../../store/transaction.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 
 /** Maximum number of agents written in one transaction. */
 const atOnce = 500;
 
+export interface Departures {
+  /**
+   * Records that an agent has disconnected. Resolves once it is committed.
+   * @param lastContactAt Unix seconds
+   */
+  departed(nodeId: string, lastContactAt: number): Promise<void>;
+  /**
+   * Resolves once no write for the agent is pending, so that the end of its former link cannot overwrite the claim of
+   * its next one. Never rejects: the claim of a failed write is replaced by the next one.
+   */
+  settled(nodeId: string): Promise<void>;
+}
+
 /**
- * Returns a function that records when a disconnected agent was last heard from. Thousands of agents may disconnect at
- * the same time, so agents that disconnect during a write share the next transaction.
+ * Records when a disconnected agent was last heard from and, as a replica, that this process no longer has its link.
+ * Thousands of agents may disconnect at the same time, so agents that disconnect during a write share the next
+ * transaction.
  */
-export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
+export function createDepartures({
+  db,
+  bus,
+  incarnation,
+  isReplica,
+}: Pick<Context, 'db' | 'bus' | 'incarnation' | 'isReplica'>): Departures {
   let waiting = new Map<string, number>();
   let next: Promise<void> | null = null;
+  let writing: ReadonlyMap<string, number> = new Map();
   let current: Promise<unknown> = Promise.resolve();
 
   const write = async (departed: ReadonlyMap<string, number>) => {
-    const statements = [...departed].map(([node_id, at]) => statement(markLastSeen, { node_id, at }));
+    writing = departed;
+    const statements = [...departed].flatMap(([node_id, at]): Statement[] => [
+      statement(markLastSeen, { node_id, at }),
+      ...(isReplica ? [statement(releaseLink, { node_id, incarnation })] : []),
+    ]);
     for (let start = 0; start < statements.length; start += atOnce)
       await db.write({ name: 'agents/gone', statements: statements.slice(start, start + atOnce) });
     for (const [node_id, heard_at] of departed) bus.publish({ type: 'agent_departed', node_id, heard_at });
   };
 
-  /** Resolves once it is committed. */
-  return (nodeId: string, lastContactAt: number): Promise<void> => {
-    waiting.set(nodeId, Math.max(lastContactAt, waiting.get(nodeId) ?? 0));
-    next ??= current
-      .catch(() => {})
-      .then(() => {
-        const departed = waiting;
-        waiting = new Map();
-        next = null;
-        const written = write(departed);
-        current = written;
-        return written;
-      });
-    return next;
+  return {
+    departed(nodeId, lastContactAt) {
+      waiting.set(nodeId, Math.max(lastContactAt, waiting.get(nodeId) ?? 0));
+      next ??= current
+        .catch(() => {})
+        .then(() => {
+          const departed = waiting;
+          waiting = new Map();
+          next = null;
+          const written = write(departed);
+          current = written;
+          return written;
+        });
+      return next;
+    },
+    async settled(nodeId) {
+      while (waiting.has(nodeId)) await next?.catch(() => {});
+      if (writing.has(nodeId)) await current.catch(() => {});
+    },
   };
 }

@@ -255,6 +255,7 @@ export async function enrolStatements(
         pin_source: hello.pin_source,
         enrolment_token_id: token?.id ?? null,
         incarnation: context.incarnation,
+        instance: hello.instance_id,
       }),
       statement(insertAgentKey, { public_key: hello.public_key, node_id }),
     );

@@ -49,6 +49,8 @@ export function createLostWatch(
   let reached = { seen_since: 0, after_id: '' };
   /** Whether the scan marks agents as lost. */
   let marks = false;
+  /** `upFor` in the last round. It decreases when another process is found to have ended. */
+  let wasUpFor = 0;
   /** Agents that changed behind the scan's position. */
   let behind = new Set<string>();
   const graceBegan = () => seconds(context.now()) - lostAfterSecs;
@@ -63,7 +65,8 @@ export function createLostWatch(
     for (const row of rows) {
       const lastContactAt = presence.lastContactAt(row.node_id);
       if (lastContactAt === null) lost.push(lossOf(context, row, now));
-      else if (row.last_seen_at <= now - recordEvery)
+      // The replica that the agent is connected to records it.
+      else if (row.last_seen_at <= now - recordEvery && presence.replicaOf(row.node_id) === null)
         seen.push([statement(markLastSeen, { node_id: row.node_id, at: lastContactAt })]);
     }
     for (const part of inParts(seen)) await db.write({ name: 'agents/seen', statements: part.flat() });
@@ -73,7 +76,11 @@ export function createLostWatch(
   return {
     async round(fleet) {
       if (fleet === null) marks = false;
-      if (upFor() < lostAfterSecs * 1000) return;
+      const isUpFor = upFor();
+      // The scan may have passed agents of the process that has ended, because they still counted as connected.
+      if (isUpFor < wasUpFor) startedAt = Number.NEGATIVE_INFINITY;
+      wasUpFor = isUpFor;
+      if (isUpFor < lostAfterSecs * 1000) return;
       const now = seconds(context.now());
       const seen_before = graceBegan();
       const again = behind;

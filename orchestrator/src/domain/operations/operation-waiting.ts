@@ -1,3 +1,4 @@
+import { endedOfWaiting } from '../../store/queries/operations.ts';
 import type { Context } from '../shared/context.ts';
 
 /** Lets requests wait until an operation or a run has ended. */
@@ -7,10 +8,12 @@ export interface Waiting {
    * @param id ID of an operation or a run
    */
   untilEnded(id: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
+  /** Wakes the requests that wait for an operation or a run that another process has ended. */
+  poll(): Promise<void>;
   close(): void;
 }
 
-export function createWaiting({ bus }: Pick<Context, 'bus'>): Waiting {
+export function createWaiting({ db, bus }: Pick<Context, 'db' | 'bus'>): Waiting {
   const waiting = new Map<string, Set<() => void>>();
   const wake = (id: string) => {
     const waiters = waiting.get(id);
@@ -38,6 +41,10 @@ export function createWaiting({ bus }: Pick<Context, 'bus'>): Waiting {
         if (waiters) waiters.add(done);
         else waiting.set(id, new Set([done]));
       });
+    },
+    async poll() {
+      if (waiting.size === 0) return;
+      for (const { id } of await db.all(endedOfWaiting, { ids: [...waiting.keys()] })) wake(id);
     },
     close() {
       unsubscribe();

@@ -90,6 +90,11 @@ export interface SignIn {
    * @returns the number of terminated sessions
    */
   endUnbound(): Promise<number>;
+  /**
+   * Announces the sign-in sessions in use that another replica has ended or renewed.
+   * @param tokenHashes token hashes of the sign-in sessions that opened terminals
+   */
+  recheck(tokenHashes: readonly string[]): Promise<void>;
   close(): void;
 }
 
@@ -137,6 +142,7 @@ export function createSignIn(
     webCode: (tokenHash) => issueWebCode(context, sessions, tokenHash),
     redeem: (code, client = nowhere) => redeemWebCode(context, sessions, refusals, code, client),
     endUnbound: () => sessions.endUnbound(),
+    recheck: (tokenHashes) => sessions.recheck(tokenHashes),
     close: unsubscribe,
   };
 }

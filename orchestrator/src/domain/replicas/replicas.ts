@@ -2,6 +2,7 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { Database } from '../../store/database.ts';
 import {
   closeReplica,
+  deleteReplicaKeys,
   drainReplica,
   insertReplica,
   otherReplicas,
@@ -30,6 +31,8 @@ export interface ReplicaParts {
 export interface Replica {
   /** Where leases should be, according to the last heartbeat. */
   readonly placement: Placement;
+  /** Monotonic milliseconds at which this process last began to send a heartbeat that succeeded. */
+  readonly beatAt: number;
   /**
    * Increments this process's heartbeat counter, measures the server's time, and closes the processes that are no
    * longer alive.
@@ -68,11 +71,16 @@ export async function joinReplicas({ db, clock, log, incarnation, name, version 
   const askedAt = clock.monotonic();
   measure((await db.alone(insertReplica, { incarnation, name, version, started_at })).rows, askedAt);
   await readPeers();
+  let beatAt = askedAt;
   return {
     placement: peers,
+    get beatAt() {
+      return beatAt;
+    },
     async beat() {
       const at = clock.monotonic();
       if (!measure((await db.alone(raiseBeat, { incarnation })).rows, at)) throw new ReplicaClosed();
+      beatAt = at;
       for (const peer of await readPeers()) {
         const { changes } = await db.alone(closeReplica, { incarnation: peer.incarnation, beat: peer.beat });
         if (changes > 0) log.warn({ replica: peer.name }, 'closed a replica that did not respond for 10 seconds');
@@ -136,8 +144,8 @@ class Peers implements Placement {
   }
 }
 
-/** Closes all other processes. Call this only while no other process can use the database. */
+/** Closes all other processes, and forgets which keys they had. Call this only while no other process can use the database. */
 export async function closeOtherReplicas(db: Database, incarnation: string): Promise<void> {
-  const statements = [statement(removeOtherReplicas, { incarnation })];
+  const statements = [statement(removeOtherReplicas, { incarnation }), statement(deleteReplicaKeys, {})];
   await db.write({ name: 'replicas/close others', statements });
 }

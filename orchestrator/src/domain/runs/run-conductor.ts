@@ -5,6 +5,7 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { LeaseLost, Leases } from '../shared/leases.ts';
 import { endFinishedRun, haltRun } from './run-end.ts';
+import { RunProgress } from './run-progress.ts';
 import { RunQueue } from './run-queue.ts';
 import { RunShards } from './run-shards.ts';
 import { type RunState, RunStates, withGracePeriod } from './run-states.ts';
@@ -27,6 +28,8 @@ export interface RunConductor {
    * startup.
    */
   sweep(): Promise<void>;
+  /** Continues the runs of this process for which other processes have recorded outcomes since the last call. */
+  followOthers(): Promise<void>;
   /** Passes on the shards that another process should hold. Never rejects. */
   handOver(): Promise<void>;
   stop(): Promise<void>;
@@ -53,6 +56,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
   const leases = options.leases ?? new Leases(context);
   const states = new RunStates(context, options.maxConcurrent, leases.placement);
   const shards = new RunShards(context, leases);
+  const progress = new RunProgress(context, shards);
   const queue = new RunQueue((runId) => whileHeld(runId, () => goOn(runId)), log);
   const isConnected = (nodeId: string) => presence.isConnected(nodeId);
   const now = () => seconds(context.now());
@@ -137,6 +141,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
         await queue.exclusively(run_id, () => whileHeld(run_id, () => lookAfter(run_id).catch(ignoreFinished)));
       }
     },
+    followOthers: async () => (await progress.read()).forEach((runId) => void queue.advance(runId)),
     handOver: () => shards.handOver(),
     async stop() {
       unsubscribe();

@@ -38,6 +38,11 @@ export class RunShards {
     return this.#hold(shardOf(runId));
   }
 
+  /** Whether this process should conduct the run. */
+  isPreferred(runId: string): boolean {
+    return this.#leases.placement.isPreferred(shardOf(runId));
+  }
+
   /** Acquires the shards that this process should hold, and releases the others. */
   async settle(): Promise<void> {
     const { placement } = this.#leases;

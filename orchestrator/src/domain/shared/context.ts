@@ -11,6 +11,8 @@ export interface Context {
   readonly bus: Bus;
   /** Identifies this process, for its whole lifetime, among all processes that ever use the database. */
   readonly incarnation: string;
+  /** Whether this process shares the database with others. */
+  readonly isReplica: boolean;
   /** Returns Unix milliseconds. */
   readonly now: () => number;
   /**
@@ -32,15 +34,17 @@ export interface Context {
   readonly log: Log;
 }
 
-/** The connected agents, according to the gateway. */
+/** The connected agents, according to the gateway and, with replicas, to the rows of the others. */
 export interface Presence {
   isConnected(nodeId: string): boolean;
   /** Number of connected agents. */
   readonly count: number;
-  /** Returns the Unix seconds of the last message or ping; null if not connected. */
+  /** Returns the Unix seconds of the last message or ping; null if not connected, and 0 if not known yet. */
   lastContactAt(nodeId: string): number | null;
   /** Returns how many seconds a connected agent's clock is ahead; 0 if unknown. */
   clockAheadSecs(nodeId: string): number;
+  /** Returns the name of the other replica that the agent is connected to; null if there is none. */
+  replicaOf(nodeId: string): string | null;
 }
 
 export interface Actor {

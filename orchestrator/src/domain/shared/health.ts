@@ -1,3 +1,4 @@
+import { MusterError } from '@muster/protocol';
 import { anyOperator } from '../../store/queries/operators.ts';
 import { putSetting } from '../../store/queries/settings.ts';
 import { statement } from '../../store/transaction.ts';
@@ -10,26 +11,37 @@ export interface Health {
   /** Reports whether the database responds and the last test write succeeded. */
   isReady(): Promise<boolean>;
   /**
-   * Performs a test write to the database.
+   * Performs a test write to the database. A replica relies on its heartbeats instead.
    * @throws the database's error
    */
   proveWritable(): Promise<void>;
 }
 
-/** Returns a state that counts as healthy until the first check. */
-export function createHealth({ db, now }: Pick<Context, 'db' | 'now'>): Health {
+/** Milliseconds after the last heartbeat at which a replica is not ready. Others close it after 10 seconds. */
+const maxBeatAgeMs = 6_000;
+
+/**
+ * Returns a state that counts as healthy until the first check.
+ * @param beatAge milliseconds since the last heartbeat of this replica; null without replicas
+ */
+export function createHealth({ db, now }: Pick<Context, 'db' | 'now'>, beatAge: (() => number) | null = null): Health {
   let writable = true;
+  const isWritable = () => (beatAge === null ? writable : beatAge() < maxBeatAgeMs);
   return {
     secretsReadable: true,
     async isReady() {
       try {
         await db.get(anyOperator, {});
-        return writable;
+        return isWritable();
       } catch {
         return false;
       }
     },
     async proveWritable() {
+      if (beatAge !== null) {
+        if (isWritable()) return;
+        throw new MusterError('storage_unavailable', 'the database accepts no heartbeats of this replica');
+      }
       const beat = { key: 'last_upkeep', value: String(seconds(now())) };
       try {
         await db.write({ name: 'health/beat', statements: [statement(putSetting, beat)] });

@@ -262,6 +262,11 @@ export class LiveTerminal implements ShellEvents {
     };
   }
 
+  /** Token hashes of the sign-in sessions that opened the connections. */
+  get tokenHashes(): string[] {
+    return Array.from(this.#connections, ({ tokenHash }) => tokenHash).filter((hash) => hash !== undefined);
+  }
+
   /** The ids of the owner and all connected operators. */
   get operators(): string[] {
     return [this.operator_id, ...[...this.#connections].map(({ who }) => who.operator_id)];

@@ -164,7 +164,7 @@ async function record(
       // Prevents a concurrently removed operator from getting a terminal.
       statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
       statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
-      statement(insertTerminal, { session_id, node_id, operator_id, opened_at }),
+      statement(insertTerminal, { session_id, node_id, operator_id, opened_at, home: context.incarnation }),
       ...more,
       audited(context, {
         type: 'terminal.opened',

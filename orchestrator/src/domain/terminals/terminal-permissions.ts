@@ -9,6 +9,8 @@ import type { TakenTicket } from './terminal-tickets.ts';
 
 /** Milliseconds after which the permissions of operators and agents are checked again, because hints may be lost. */
 const recheckMs = 5_000;
+/** {@link recheckMs} of a replica, which gets no hints about changes at other replicas. */
+const replicaRecheckMs = 1_000;
 
 /**
  * Ends terminal sessions when their operator is removed or their agent is no longer approved, and connections when their
@@ -73,7 +75,8 @@ export class TerminalPermissions {
 
   /** Rechecks permissions if `recheckMs` has passed since the last check. */
   recheckWhenDue(): void {
-    if (!this.#checking && this.#clock.monotonic() - this.#checkedAt >= recheckMs) void this.#recheck();
+    const interval = this.#context.isReplica ? replicaRecheckMs : recheckMs;
+    if (!this.#checking && this.#clock.monotonic() - this.#checkedAt >= interval) void this.#recheck();
   }
 
   stop(): void {

@@ -69,6 +69,11 @@ export class TerminalTickets {
     return { text, statements };
   }
 
+  /** Reports whether there is a ticket, which may have expired. */
+  async exists(text: string): Promise<boolean> {
+    return (await this.#context.db.get(ticketExists, { ticket_hash: digest(text) })) !== undefined;
+  }
+
   /** Redeems a ticket. Returns null if the ticket is unknown, used, or expired. */
   async take(text: string): Promise<TakenTicket | null> {
     const { db } = this.#context;

@@ -7,7 +7,7 @@ import {
   type TerminalStatus,
 } from '@muster/protocol/http';
 import { liveOperator } from '../../store/queries/operators.ts';
-import { activeTerminals, terminalById, terminals } from '../../store/queries/terminals.ts';
+import { homeOfTerminal, strandedTerminals, terminalById, terminals } from '../../store/queries/terminals.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { requireAgent } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
@@ -50,8 +50,8 @@ export interface TerminalConnection {
 export interface Terminals extends TerminalConnections {
   /**
    * Opens a session.
-   * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_unrecorded, draining, and the
-   * agent's refusals
+   * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_at_other_replica,
+   * terminal_unrecorded, draining, and the agent's refusals
    */
   open(asker: TerminalAsker, idOrName: string, options: TerminalOptions): Promise<TerminalConnection>;
   list(filter: { status?: TerminalStatus | undefined } & PageRequest): Promise<Page<TerminalSession>>;
@@ -62,12 +62,13 @@ export interface Terminals extends TerminalConnections {
   get(sessionId: string): Promise<TerminalSessionDetail>;
   /**
    * Ends a session. Has no effect if it has already ended.
-   * @throws MusterError terminal_not_found, terminal_of_another
+   * @throws MusterError terminal_not_found, terminal_of_another, terminal_at_other_replica
    */
   close(asker: TerminalAsker, sessionId: string): Promise<void>;
   /**
    * Issues a ticket to connect to an open session.
-   * @throws MusterError terminal_not_found, terminal_of_another, terminal_ended, terminal_limit
+   * @throws MusterError terminal_not_found, terminal_of_another, terminal_at_other_replica, terminal_ended,
+   * terminal_limit
    */
   attach(asker: TerminalAsker, sessionId: string, mode: TerminalMode): Promise<TerminalConnection>;
   /**
@@ -75,9 +76,11 @@ export interface Terminals extends TerminalConnections {
    * @throws MusterError terminal_not_found (also if there is no transcript), terminal_of_another
    */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
+  /** Token hashes of the sign-in sessions that opened connections. */
+  tokenHashes(): readonly string[];
   /**
-   * Closes the sessions that a previous process left open. Call this once, before all other calls. Resolves once these
-   * sessions are known.
+   * Closes the sessions that processes left open that have ended. Without replicas, call this once, before all other
+   * calls. Resolves once these sessions are known.
    * @returns `recorded`, which resolves once the end of each session is recorded
    */
   interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;
@@ -104,14 +107,17 @@ async function requireSession(context: Context, sessionId: string): Promise<Row>
 }
 
 /**
- * Returns the agent if it is connected and approved.
- * @throws MusterError agent_not_found, agent_offline, agent_not_approved
+ * Returns the agent if it is approved and connected to this process.
+ * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_at_other_replica
  */
 async function requireReachable(context: Context, idOrName: string): Promise<EndedSession['agent']> {
   const { node_id, name: chosen, initial_hostname, status } = await requireAgent(context, idOrName);
   const name = chosen ?? initial_hostname;
   if (!context.presence.isConnected(node_id)) throw new MusterError('agent_offline', `${name} is offline`);
   if (status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${status}`);
+  const replica = context.presence.replicaOf(node_id);
+  if (replica !== null)
+    throw new MusterError('terminal_at_other_replica', `${name} is connected to the replica ${replica}`);
   return { node_id, name };
 }
 
@@ -123,6 +129,26 @@ async function requireOwn(context: Context, { actor, role }: TerminalAsker, sess
   const row = await requireSession(context, sessionId);
   if (row.operator_id !== actor.id && role !== 'admin') throw new MusterError('terminal_of_another');
   return row;
+}
+
+/** @throws MusterError terminal_at_other_replica if another live replica has the session */
+async function requireHere({ db, isReplica, incarnation }: Context, session_id: string): Promise<void> {
+  const home = isReplica ? await db.get(homeOfTerminal, { session_id }) : undefined;
+  if (home !== undefined && home.incarnation !== incarnation)
+    throw new MusterError('terminal_at_other_replica', `the replica ${home.name} has the terminal session`);
+}
+
+/**
+ * Keeps a ticket valid for a session that another replica has.
+ * @throws MusterError terminal_at_other_replica
+ */
+async function keepTicket(
+  context: Context,
+  tickets: TerminalTickets,
+  ticket: string,
+  sessionId: string,
+): Promise<void> {
+  if (context.isReplica && (await tickets.exists(ticket))) await requireHere(context, sessionId);
 }
 
 /**
@@ -221,6 +247,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       await open.waitForEnds([sessionId]);
       const row = await requireOwn(context, asker, sessionId);
       const live = open.find(sessionId);
+      if (row.status === 'active' && !live) await requireHere(context, sessionId);
       if (row.status !== 'active' || !live) return;
       const actor = await stillSignedIn(context, asker.actor);
       live.close(ended('terminal_closed', `ended by ${actor.name}`, actor));
@@ -231,6 +258,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       await open.waitForEnds([sessionId]);
       const row = await requireOwn(context, asker, sessionId);
       const live = open.find(sessionId);
+      if (row.status === 'active' && !live) await requireHere(context, sessionId);
       if (row.status !== 'active' || !live || live.over) throw new MusterError('terminal_ended');
       const agent = await agentLabel(context, row.node_id);
       const { actor, token_hash } = asker;
@@ -248,6 +276,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     },
 
     async connect(ticket, sessionId, client) {
+      if (!open.find(sessionId)) await keepTicket(context, tickets, ticket, sessionId);
       const found = await tickets.take(ticket);
       if (found === null || found.session_id !== sessionId) return null;
       return permissions.admit(found, (tokenHash) => {
@@ -260,13 +289,14 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     },
 
     async interruptLeftovers() {
-      const rows = await db.all(activeTerminals, {});
+      const rows = await db.all(strandedTerminals, {});
       const recorded = interruptLeftovers(context, transcripts, ends, rows).then(() => {
         if (ends.waiting > 0) open.watch();
       });
       return { recorded };
     },
 
+    tokenHashes: () => open.all.flatMap(({ live }) => live.tokenHashes),
     stop() {
       permissions.stop();
       return open.stop();

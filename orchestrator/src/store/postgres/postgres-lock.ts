@@ -175,7 +175,7 @@ export async function takePostgresLock(url: string, { replica }: LockMode, event
   };
 }
 
-/** What a process acquires. */
+/** Options for a lock to acquire. */
 interface Wish extends LockMode {
   readonly url: string;
   /** Random text that identifies the process. */

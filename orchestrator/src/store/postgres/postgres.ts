@@ -127,7 +127,7 @@ class PostgresDatabase implements Database {
 
   constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
     this.#lock = lock;
-    // Other replicas write at any time, and a client may read here what it has just written there.
+    // Other replicas write at any time, and clients expect to read their own writes at any replica.
     this.#cacheMs = options.cacheMs ?? (options.lock && options.lock.replica !== null ? 0 : defaultCacheMs);
     this.#random = options.random ?? Math.random;
     this.#intake = new WriteQueueLimiter(options.limits ?? defaultWriteQueueLimits);

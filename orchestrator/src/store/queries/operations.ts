@@ -238,6 +238,18 @@ export const oldestOpen = defineQuery('operations/oldest open', (db, p: { node_i
     .limit(2),
 );
 
+/** Returns those of the given IDs that belong to an operation or a run that has ended. */
+export const endedOfWaiting = defineQuery('operations/ended of waiting', (db, p: { ids: readonly string[] }, d) =>
+  db
+    .selectFrom('operations')
+    .select('operation_id as id')
+    .where(d.isIn('operation_id', p.ids))
+    .where('finished_at', 'is not', null)
+    .unionAll(
+      db.selectFrom('runs').select('run_id as id').where(d.isIn('run_id', p.ids)).where('finished_at', 'is not', null),
+    ),
+);
+
 /** Agents with queued operations or requested cancellations. */
 export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
   db

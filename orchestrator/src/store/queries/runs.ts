@@ -437,3 +437,13 @@ export const endRunIfDone = defineQuery('runs/end', (db, p: { run_id: string; no
     )
     .returning(['run_id', 'status']),
 );
+
+/** Number of agents of each of the given runs whose outcome is not known. Omits runs without such agents. */
+export const openResults = defineQuery('runs/open results', (db, p: { run_ids: readonly string[] }, d) =>
+  db
+    .selectFrom('run_results')
+    .select((e) => ['run_id', e.fn.countAll<number>().as('count')])
+    .where(d.isIn('run_id', p.run_ids))
+    .where('status', 'in', ['waiting', 'queued', 'running'])
+    .groupBy('run_id'),
+);

@@ -41,6 +41,21 @@ export const sessionByHash = defineQuery('sessions/by hash', (db, p: { token_has
     .where('sessions.token_hash', '=', p.token_hash),
 );
 
+/** Returns the given sign-in sessions that exist, like {@link sessionByHash}. */
+export const sessionsByHash = defineQuery('sessions/by hashes', (db, p: { token_hashes: readonly string[] }, d) =>
+  db
+    .selectFrom('sessions')
+    .innerJoin('operators', 'operators.operator_id', 'sessions.operator_id')
+    .selectAll('sessions')
+    .select(['operators.username', 'operators.role', 'operators.removed_at'])
+    .where(d.isIn('sessions.token_hash', p.token_hashes)),
+);
+
+/** The sessions that have the given IDs, which a renewed session shares with its predecessors. */
+export const sessionsBySignIn = defineQuery('sessions/by sign-in', (db, p: { session_ids: readonly string[] }, d) =>
+  db.selectFrom('sessions').select(['token_hash', 'session_id']).where(d.isIn('session_id', p.session_ids)),
+);
+
 /** An operator's unexpired sign-in sessions, newest first. */
 export const sessionsOf = defineQuery('sessions/of operator', (db, p: { operator_id: string; now: number }) =>
   db

@@ -17,9 +17,32 @@ export const terminals = defineVariants(
   },
 );
 
-/** Open terminal sessions. Unlimited, because agents limit their number. */
-export const activeTerminals = defineQuery('terminals/active', (db) =>
-  db.selectFrom('terminal_sessions').selectAll().where('status', '=', 'active'),
+/** Open terminal sessions whose process has ended. Unlimited, because agents limit their number. */
+export const strandedTerminals = defineQuery('terminals/stranded', (db) =>
+  db
+    .selectFrom('terminal_sessions')
+    .selectAll()
+    .where('status', '=', 'active')
+    .where((w) =>
+      w.not(
+        w.exists(
+          w
+            .selectFrom('replicas')
+            .select('incarnation')
+            .whereRef('replicas.incarnation', '=', 'terminal_sessions.home'),
+        ),
+      ),
+    ),
+);
+
+/** Returns the name of the process that has an open terminal session, if it is alive. */
+export const homeOfTerminal = defineQuery('terminals/home', (db, p: { session_id: string }) =>
+  db
+    .selectFrom('terminal_sessions')
+    .innerJoin('replicas', 'replicas.incarnation', 'terminal_sessions.home')
+    .select(['replicas.incarnation', 'replicas.name'])
+    .where('session_id', '=', p.session_id)
+    .where('status', '=', 'active'),
 );
 
 export const activeTerminalsOf = defineQuery('terminals/active of operator', (db, p: { operator_id: string }) =>
@@ -52,7 +75,7 @@ export const deleteTerminals = defineQuery('terminals/delete', (db, p: { ids: re
 
 export const insertTerminal = defineQuery(
   'terminals/insert',
-  (db, p: { session_id: string; node_id: string; operator_id: string; opened_at: number }) =>
+  (db, p: { session_id: string; node_id: string; operator_id: string; opened_at: number; home: string }) =>
     db.insertInto('terminal_sessions').values({
       session_id: p.session_id,
       node_id: p.node_id,
@@ -63,6 +86,7 @@ export const insertTerminal = defineQuery(
       end_reason: null,
       transcript_sha256: null,
       transcript_bytes: null,
+      home: p.home,
     }),
 );
 

@@ -128,6 +128,16 @@ export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly st
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
 
+/** Columns by which other processes find that the link, the status, the name, or the tags of an agent have changed. */
+const noted = (d: Dialect) => (d.kind === 'postgres' ? { link_change: d.transactionId } : {});
+
+/** Columns of a claimed link. One process uses an SQLite file, so nothing reads more than the incarnation there. */
+const claimedBy = (d: Dialect, p: { incarnation: string; instance: string }) => ({
+  link_incarnation: p.incarnation,
+  ...(d.kind === 'postgres' ? { link_instance: p.instance, link_probe: null } : {}),
+  ...noted(d),
+});
+
 /** Inserts a connected agent. */
 export const insertAgent = defineQuery(
   'agents/insert',
@@ -147,7 +157,9 @@ export const insertAgent = defineQuery(
       pin_source: string;
       enrolment_token_id: string | null;
       incarnation: string;
+      instance: string;
     },
+    d,
   ) =>
     db.insertInto('agents').values({
       node_id: p.node_id,
@@ -165,7 +177,7 @@ export const insertAgent = defineQuery(
       pin_source: p.pin_source,
       enrolment_token_id: p.enrolment_token_id,
       first_seen_at: p.now,
-      link_incarnation: p.incarnation,
+      ...claimedBy(d, p),
     }),
 );
 
@@ -186,7 +198,9 @@ export const markConnected = defineQuery(
       lost_at: number;
       now: number;
       incarnation: string;
+      instance: string;
     },
+    d,
   ) =>
     db
       .updateTable('agents')
@@ -198,7 +212,7 @@ export const markConnected = defineQuery(
         lost_at: null,
         connected_at: p.now,
         last_seen_at: p.now,
-        link_incarnation: p.incarnation,
+        ...claimedBy(d, p),
       })
       .where('node_id', '=', p.node_id)
       .where((e) => e(e.fn.coalesce('lost_at', e.lit(0)), '=', p.lost_at)),
@@ -284,8 +298,11 @@ export const markCloneSeen = defineQuery(
       .where((e) => e(e.fn.coalesce('clone_seen_at', e.lit(0)), '<=', p.before)),
 );
 
-export const touchAgent = defineQuery('agents/touch', (db, p: { node_id: string; now: number }) =>
-  db.updateTable('agents').set({ updated_at: p.now }).where('node_id', '=', p.node_id),
+export const touchAgent = defineQuery('agents/touch', (db, p: { node_id: string; now: number }, d) =>
+  db
+    .updateTable('agents')
+    .set({ updated_at: p.now, ...noted(d) })
+    .where('node_id', '=', p.node_id),
 );
 
 /** Changes nothing unless the agent still has the status `from`. */
@@ -300,10 +317,11 @@ export const setAgentStatus = defineQuery(
       name: string | null;
       now: number;
     },
+    d,
   ) =>
     db
       .updateTable('agents')
-      .set({ status: p.status, name: p.name, updated_at: p.now })
+      .set({ status: p.status, name: p.name, updated_at: p.now, ...noted(d) })
       .where('node_id', '=', p.node_id)
       .where('status', '=', p.from),
 );

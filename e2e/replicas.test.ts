@@ -1,0 +1,198 @@
+import { copyFileSync, readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { type ApiError, createClient } from '@muster/protocol/client';
+import {
+  applyAgent,
+  applyAssignment,
+  createAssignment,
+  getAgent,
+  getRun,
+  listAgents,
+  listOperations,
+  logout,
+  openTerminal,
+  putTag,
+  uploadModule,
+} from '@muster/protocol/http';
+import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
+import { signIn, transportTo } from './client.ts';
+import { eventually } from './eventually.ts';
+import { type AgentProcess, Orchestrator, type Stage, test } from './harness.ts';
+import { TcpBalancer } from './tcp-balancer.ts';
+
+const keyFiles = ['identity.key', 'api.key', 'api.crt', 'secrets.keys'];
+
+describe('three replicas on one PostgreSQL database', () => {
+  let server: PostgresServer | undefined;
+  let missing: PostgresMissing | undefined;
+  beforeAll(async () => {
+    try {
+      server = await startPostgres();
+    } catch (error) {
+      if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
+      missing = error;
+    }
+  });
+  beforeEach(({ skip }) => {
+    if (missing) skip(missing.message);
+  });
+  afterAll(() => server?.stop());
+
+  /** Starts the first replica, and then the others with its keys. */
+  async function startReplicas(stage: Stage): Promise<{ a: Orchestrator; b: Orchestrator; c: Orchestrator }> {
+    const url = await server!.createDatabase();
+    const create = (name: string) =>
+      new Orchestrator(stage, stage.folder(`replica-${name}`), {
+        env: { MUSTER_DATABASE_URL: url, MUSTER_REPLICA_NAME: name },
+      });
+    const [a, b, c, stranger] = [create('a'), create('b'), create('c'), create('stranger')] as const;
+    await a.start();
+    for (const { dataDir } of [b, c])
+      for (const file of keyFiles) copyFileSync(join(a.dataDir, file), join(dataDir, file));
+    const refused = stranger.start().catch(() => stranger.program.ended);
+    await Promise.all([b.start(), c.start()]);
+    expect(await refused).toMatchObject({ code: 1 });
+    expect(stranger.program.lastLines(20).join('\n')).toContain(
+      'the other replicas have other keys: copy identity.key, api.key and api.crt, secrets.keys',
+    );
+    return { a, b, c };
+  }
+
+  test('serve agents and operators together, and continue when one of them is killed', async ({
+    stage,
+    onTestFinished,
+  }) => {
+    const { a, b, c } = await startReplicas(stage);
+    const replicas = [a, b, c];
+    const balancer = new TcpBalancer(replicas.map(({ agentPort }) => agentPort));
+    onTestFinished(() => balancer.end());
+    const port = await balancer.listen();
+    const agents: AgentProcess[] = [];
+    for (const name of ['web-0', 'web-1', 'web-2']) {
+      const connect = [`127.0.0.1:${port}`, '--orchestrator-key', a.publicKey];
+      const agent = stage.agentAt(name, [...connect, '--token', await a.token(name, { role: 'web' })]);
+      await agent.start();
+      agents.push(agent);
+    }
+    const token = await signIn(createClient({ url: a.url, transport: transportOf(a) }), a.operator);
+    const at = (replica: Orchestrator) =>
+      createClient({ url: replica.url, token: async () => token, transport: transportOf(replica) });
+
+    // The balancer gave each replica one agent, and each replica knows the agents of the others.
+    for (const [index, replica] of replicas.entries())
+      expect(replica.program.lastLines(1_000).join('\n')).toContain(`"node_id":"${agents[index]!.nodeId}"`);
+    for (const replica of replicas)
+      await eventually('all agents are connected', async () => {
+        const listed = await at(replica)(listAgents, { query: { status: 'approved' } });
+        return listed.filter(({ connected }) => connected).length === 3 ? true : null;
+      });
+
+    await expectChangesReachAgents(stage, { a, c, agent: agents[1]!, at, token });
+    await expectRunSurvives(stage, { a, b, c, agents, at });
+
+    await at(c)(getAgent, { params: { node_id: agents[0]!.nodeId } });
+    await at(a)(logout, {});
+    const endedAt = performance.now();
+    const refusal = await eventually('the session is refused', () =>
+      at(c)(getAgent, { params: { node_id: agents[0]!.nodeId } }).then(
+        () => null,
+        (error: unknown) => error as ApiError,
+      ),
+    );
+    expect(refusal).toMatchObject({ problem: { code: 'unauthenticated' } });
+    expect(performance.now() - endedAt).toBeLessThan(2_500);
+  });
+});
+
+type ClientAt = (replica: Orchestrator) => ReturnType<typeof createClient>;
+
+/** An operator at replica A changes an agent at replica B, and follows the events at replica C. */
+async function expectChangesReachAgents(
+  stage: Stage,
+  parts: { a: Orchestrator; c: Orchestrator; agent: AgentProcess; at: ClientAt; token: string },
+): Promise<void> {
+  const { a, c, agent, at, token } = parts;
+  const params = { node_id: agent.nodeId };
+  const events = follow(c, token);
+  await eventually('the stream has begun', async () => (events.text !== '' ? true : null));
+  await at(a)(putTag, { params: { ...params, key: 'site' }, body: { value: 'north' } });
+  expect((await at(c)(getAgent, { params })).tags).toMatchObject({ site: 'north' });
+  await eventually('the event arrives at the other replica', async () =>
+    events.text.includes('agent.tagged') ? true : null,
+  );
+  events.close();
+
+  const script = { program: 'sh', manages: 'a-file', apply: `echo ran >> '${join(stage.dir, 'applied')}'` };
+  await at(a)(uploadModule, { body: { name: 'once', content: moduleOf('once', script) } });
+  const startedAt = performance.now();
+  expect(await at(a)(applyAgent, { params, body: { modules: ['once'] } })).toMatchObject({ status: 'succeeded' });
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  expect(readFileSync(join(stage.dir, 'applied'), 'utf8')).toBe('ran\n');
+
+  const refusal = await at(a)(openTerminal, { params }).then(
+    () => null,
+    (error: ApiError) => error.problem,
+  );
+  expect(refusal).toMatchObject({ code: 'terminal_at_other_replica', detail: 'web-1 is connected to the replica b' });
+}
+
+/** Replica B is killed while all agents execute a run that was started at replica A. */
+async function expectRunSurvives(
+  stage: Stage,
+  parts: { a: Orchestrator; b: Orchestrator; c: Orchestrator; agents: readonly AgentProcess[]; at: ClientAt },
+): Promise<void> {
+  const { a, b, c, agents, at } = parts;
+  const log = join(stage.dir, 'run');
+  const apply = `echo started >> '${log}'; sleep 2; echo ended >> '${log}'`;
+  await at(a)(uploadModule, {
+    body: { name: 'slow', content: moduleOf('slow', { program: 'sh', manages: 'b-file', apply }) },
+  });
+  await at(a)(createAssignment, { body: { name: 'webs', modules: ['slow'], selector: 'role=web' } });
+  const body = { offline: 'queue' as const };
+  const { run_id } = await at(a)(applyAssignment, { params: { name: 'webs' }, body, respondAsync: true });
+  const lines = () => readFileSync(log, 'utf8').split('\n').filter(Boolean);
+  await eventually('all agents execute the run', async () =>
+    lines().filter((line) => line === 'started').length === 3 ? true : null,
+  );
+  await b.kill9();
+  await agents[1]!.connected(2);
+  const run = await eventually('the run has ended', async () => {
+    const run = await at(c)(getRun, { params: { run_id } });
+    return run.finished_at === null ? null : run;
+  });
+  expect(run).toMatchObject({ status: 'succeeded', results: [{}, {}, {}].map(() => ({ status: 'succeeded' })) });
+  expect(lines().sort()).toEqual(['ended', 'ended', 'ended', 'started', 'started', 'started']);
+  const { operations } = await at(c)(listOperations, { query: { limit: '100' } });
+  expect(operations.filter((operation) => operation.run_id === run_id)).toHaveLength(3);
+  for (const replica of [a, c])
+    await eventually('all agents are connected', async () => {
+      const listed = await at(replica)(listAgents, { query: { status: 'approved' } });
+      return listed.filter(({ connected }) => connected).length === 3 ? true : null;
+    });
+}
+
+const moduleOf = (name: string, script: object): string =>
+  JSON.stringify({ name, supports: [{ platform: 'linux' }], resources: [{ id: name, resource: { script } }] });
+
+const transportOf = ({ dataDir }: Orchestrator) => transportTo(() => readFileSync(join(dataDir, 'api.crt'), 'utf8'));
+
+/** Follows the events of a replica. */
+function follow(replica: Orchestrator, token: string): { readonly text: string; close(): void } {
+  const events = { text: '', close: () => {} };
+  const outgoing = request(
+    `${replica.url}/api/v1/events`,
+    { headers: { authorization: `Bearer ${token}` }, ca: readFileSync(join(replica.dataDir, 'api.crt'), 'utf8') },
+    (answer) => {
+      answer.on('data', (piece: Buffer) => {
+        events.text += piece.toString();
+      });
+      answer.on('error', () => {});
+    },
+  );
+  outgoing.on('error', () => {});
+  outgoing.end();
+  events.close = () => outgoing.destroy();
+  return events;
+}

@@ -1,0 +1,83 @@
+import { createPublicKey, hash } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import type { Config } from '../config/schema.ts';
+import type { Disposables } from '../disposables.ts';
+import { LinkView } from '../domain/presence/link-view.ts';
+import { SharedPresence } from '../domain/presence/shared-presence.ts';
+import { requireFleetKeys } from '../domain/replicas/fleet-keys.ts';
+import { closeOtherReplicas, joinReplicas, type Replica } from '../domain/replicas/replicas.ts';
+import type { ServerClock } from '../domain/replicas/server-clock.ts';
+import type { Presence } from '../domain/shared/context.ts';
+import type { ApiCertificate } from '../identity/api-certificate.ts';
+import type { Identity } from '../identity/identity.ts';
+import { startBeats } from '../schedule/beats.ts';
+import { resetChanges } from '../store/queries/agents/agent-links.ts';
+import { removeFormerReplicas } from '../store/replicas.ts';
+import { version } from '../version.ts';
+import type { Store } from './store.ts';
+
+export interface JoinParts {
+  readonly config: Config;
+  readonly dataDir: string;
+  readonly incarnation: string;
+  readonly identity: Identity;
+  /** Null without TLS or with a configured certificate. */
+  readonly generated: ApiCertificate | null;
+  /** Null with SQLite. */
+  readonly clock: ServerClock | null;
+  readonly options: { readonly log: Logger; readonly onFatal: (reason: Error) => void };
+}
+
+/**
+ * Registers this process with the others on a PostgreSQL database, and sends its heartbeats until it stops.
+ * @returns null with SQLite
+ * @throws KeysDiffer
+ */
+export async function joinDatabase(
+  { db, secretKeys }: Store,
+  { config, dataDir, incarnation, identity, generated, clock, options }: JoinParts,
+  disposables: Disposables,
+): Promise<Replica | null> {
+  const { name } = config.replica;
+  if (name === null) {
+    // The lock on the directory or the database proves that all previous processes have ended. A database that was
+    // restored from a PostgreSQL backup still lists the process that was running when the backup was created.
+    await closeOtherReplicas(db, incarnation);
+    if (clock === null) return null;
+  } else {
+    const secrets = secretKeys.ids.length === 0 ? null : fingerprintOf(secretKeys.ids.join());
+    const keys = {
+      identity: fingerprintOf(identity.publicKey),
+      api: generated && fingerprintOf(keyOf(generated)),
+      secrets,
+    };
+    await requireFleetKeys(db, keys, dataDir);
+    await db.alone(removeFormerReplicas, { name, incarnation });
+    await db.alone(resetChanges, {});
+  }
+  const { log, onFatal } = options;
+  const parts = { db, clock: clock!, log, incarnation, name: name ?? hostname(), version };
+  const replica = await joinReplicas(parts);
+  disposables.add(startBeats(replica, { clock: clock!, log, onClosed: onFatal }));
+  return replica;
+}
+
+const fingerprintOf = (value: string | Buffer): string => hash('sha256', value);
+const keyOf = ({ key }: ApiCertificate): Buffer => createPublicKey(key).export({ format: 'der', type: 'spki' });
+
+/**
+ * Returns which agents are connected: to this process, and with replicas, to any.
+ * @returns `view` is null without replicas
+ */
+export async function openPresence(
+  { db }: Store,
+  { config, incarnation, clock }: Pick<JoinParts, 'config' | 'incarnation' | 'clock'>,
+  own: Presence,
+): Promise<{ presence: Presence; view: LinkView | null }> {
+  if (clock === null || config.replica.name === null) return { presence: own, view: null };
+  const view = new LinkView({ db, incarnation, now: () => clock.now(), steadyNow: () => clock.now() });
+  await view.read();
+  await view.readContacts();
+  return { presence: new SharedPresence(own, view), view };
+}

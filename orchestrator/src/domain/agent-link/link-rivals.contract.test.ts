@@ -1,0 +1,80 @@
+import { expect, test, vi } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { connect, newAdmin, newAgent } from '../../../test/domain.ts';
+import { close, openPair } from '../../../test/replicas.ts';
+import { linkOf } from '../../store/queries/agents/agent-links.ts';
+import { listAudit } from '../audit/audit.ts';
+import { isQuestion, recordAnswer } from './link-rivals.ts';
+
+describeDatabases('a link of an agent at a second replica', (fixture) => {
+  if (fixture.kind === 'sqlite') {
+    test.skip('one process uses an SQLite file', () => {});
+    return;
+  }
+
+  const open = async () => {
+    const [one, two] = await openPair(fixture, { isReplica: true });
+    const { actor } = await newAdmin(one);
+    const agent = await newAgent(one, actor, 'web-1');
+    const link = async () => (await one.context.db.get(linkOf, { node_id: agent.id }))!;
+    /** Waits until the second replica asks about the link of the first. */
+    const question = () =>
+      vi.waitFor(
+        async () => {
+          const { link_probe } = await link();
+          if (!isQuestion(link_probe)) throw new Error('not asked yet');
+          return link_probe;
+        },
+        { timeout: 10_000, interval: 20 },
+      );
+    const rival = () => connect(two, agent, { instance_id: '02'.repeat(16) });
+    return { one, two, agent, link, question, rival };
+  };
+
+  test('takes over at once for the same agent process', async () => {
+    const { two, agent, link } = await open();
+    expect(await connect(two, agent)).toMatchObject({ admitted: true });
+    expect((await link()).link_incarnation).toBe(two.context.incarnation);
+  });
+
+  test('counts as a clone if the agent answers at the first replica', async () => {
+    const { one, agent, question, rival, link } = await open();
+    const admission = rival();
+    await recordAnswer(one.context, agent.id, await question());
+    expect(await admission).toMatchObject({ admitted: false, refusal: { code: 'cloned' } });
+    expect((await link()).link_incarnation).toBe(one.context.incarnation);
+    expect((await listAudit(one.context, { event_type: 'agent.cloned' })).events).toHaveLength(1);
+    // A former answer does not decide about the next link.
+    const again = rival();
+    await question();
+    await one.links.closed(agent.id, 'no answer', 1);
+    expect(await again).toMatchObject({ admitted: true });
+  });
+
+  test('opens after the first replica has closed the link or has ended', async () => {
+    const { one, two, agent, question, rival } = await open();
+    const admission = rival();
+    await question();
+    await one.links.closed(agent.id, 'no answer', 1);
+    expect(await admission).toMatchObject({ admitted: true });
+    const back = connect(one, agent);
+    await question();
+    await close(one.context, two.context.incarnation);
+    expect(await back).toMatchObject({ admitted: true });
+  });
+
+  test('asks the agent to try again if the first replica does not answer', async () => {
+    const { two, question, rival } = await open();
+    const admission = rival();
+    await question();
+    two.clock.advance(10_000);
+    expect(await admission).toMatchObject({ admitted: false, refusal: { code: 'unavailable', retry_after_secs: 5 } });
+  });
+
+  test('remains if the former link to the same replica ends late', async () => {
+    const { one, agent, link } = await open();
+    const late = one.links.closed(agent.id, 'closed', 1);
+    await Promise.all([late, connect(one, agent)]);
+    expect((await link()).link_incarnation).toBe(one.context.incarnation);
+  });
+});

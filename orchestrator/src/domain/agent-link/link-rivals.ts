@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Hello } from '@muster/protocol/wire';
+import { answerProbe, askProbe, linkOf } from '../../store/queries/agents/agent-links.ts';
+import { isLiveReplica } from '../../store/replicas.ts';
+import { statement } from '../../store/transaction.ts';
+import type { Context } from '../shared/context.ts';
+import { recordClone } from './agent-incidents.ts';
+import type { Caller } from './agent-link.ts';
+import type { Refusal } from './refusal.ts';
+
+/**
+ * Decides between two links of one agent at two replicas. The agent process that has the older link may move it. For
+ * another process, the replica with the older link checks whether its agent still answers, as a single process does.
+ * Otherwise, two machines with one key would take turns. The question and the answer are written to the agent's row.
+ */
+
+/** Milliseconds between reads of the answer. */
+const pollMs = 250;
+/** Milliseconds to wait for an answer: one second until the other replica reads the question, and five for the agent. */
+const waitMs = 8_000;
+/** Seconds after which the agent tries again if the other replica gave no answer. */
+const retrySecs = 5;
+
+const answered = (probe: string): string => `${probe} answered`;
+
+/** Waits until the agent has no other link. @returns null, or the refusal of the new link */
+export async function judgeRival(
+  context: Context,
+  hello: Hello,
+  { node_id, remote_ip }: Caller,
+): Promise<Refusal | null> {
+  const probe = context.newId();
+  for (const until = context.steadyNow() + waitMs; ; await sleep(pollMs)) {
+    const link = await context.db.get(linkOf, { node_id });
+    const owner = link?.link_incarnation ?? null;
+    if (!link || owner === null || owner === context.incarnation || link.link_instance === hello.instance_id)
+      return null;
+    if (!(await context.db.get(isLiveReplica, { incarnation: owner }))) return null;
+    if (link.link_probe === answered(probe)) {
+      await recordClone(context, node_id, remote_ip);
+      const message = 'another process with this key is connected; give each machine its own data directory';
+      return { code: 'cloned', message, retry_after_secs: null };
+    }
+    if (context.steadyNow() >= until) {
+      const message = 'another process with this key was connected, and it is not known whether it still is';
+      return { code: 'unavailable', message, retry_after_secs: retrySecs };
+    }
+    if (link.link_probe === null || link.link_probe.endsWith(' answered'))
+      await context.db.write({
+        name: 'agents/ask link',
+        statements: [statement(askProbe, { node_id, incarnation: owner, probe })],
+      });
+  }
+}
+
+/** Records that the agent answers on its link. An agent that does not answer loses its link, which needs no record. */
+export async function recordAnswer({ db }: Pick<Context, 'db'>, node_id: string, probe: string): Promise<void> {
+  const answer = statement(answerProbe, { node_id, probe, answer: answered(probe) });
+  await db.write({ name: 'agents/answer', statements: [answer] });
+}
+
+/** Whether a row's `link_probe` is a question that needs an answer. */
+export const isQuestion = (probe: string | null): probe is string => probe !== null && !probe.endsWith(' answered');

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { describeDatabases } from '../../../test/databases/databases.ts';
+import { connect, type Key, newAdmin, newAgent } from '../../../test/domain.ts';
+import { close, openPair, type ReplicaDomain } from '../../../test/replicas.ts';
+import { connectionSettings, connect as connectTo } from '../../store/postgres/postgres-settings.ts';
+import { setStatus } from '../agents/agents.ts';
+import { putOneTag } from '../agents/tags.ts';
+import { LinkView } from './link-view.ts';
+import { SharedPresence } from './shared-presence.ts';
+
+describeDatabases('agents of several replicas', (fixture) => {
+  if (fixture.kind === 'sqlite') {
+    test.skip('one process uses an SQLite file', () => {});
+    return;
+  }
+
+  const open = async () => {
+    const [one, two] = await openPair(fixture, { isReplica: true });
+    const { actor } = await newAdmin(one);
+    const agent = await newAgent(one, actor, 'web-1');
+    const view = new LinkView(one.context);
+    one.connected.clear();
+    const presence = new SharedPresence(one.context.presence, view);
+    return { one, two, actor, agent, view, presence };
+  };
+  const depart = async ({ links, connected }: ReplicaDomain, { id }: Key) => {
+    connected.delete(id);
+    await links.closed(id, 'closed', 1);
+  };
+
+  test('counts an agent as connected while the replica that has its link is alive', async () => {
+    const { one, two, agent, view, presence } = await open();
+    await view.read();
+    expect(presence.isConnected(agent.id)).toBe(false);
+    await connect(two, agent);
+    expect((await view.read()).changes).toMatchObject([
+      { node_id: agent.id, hint: { type: 'agent_linked', node_id: agent.id } },
+    ]);
+    expect((await view.read()).changes).toEqual([]);
+    expect([presence.isConnected(agent.id), presence.count, presence.replicaOf(agent.id)]).toEqual([
+      true,
+      1,
+      two.context.incarnation,
+    ]);
+    // When the agent was heard is not known yet.
+    expect(presence.lastContactAt(agent.id)).toBe(0);
+    await depart(two, agent);
+    expect((await view.read()).changes).toMatchObject([{ hint: { type: 'agent_departed' } }]);
+    expect([presence.isConnected(agent.id), presence.count]).toEqual([false, 0]);
+    await connect(two, agent);
+    await view.read();
+    expect(presence.isConnected(agent.id)).toBe(true);
+    await close(one.context, two.context.incarnation);
+    await view.read();
+    expect([presence.isConnected(agent.id), presence.count]).toEqual([false, 0]);
+  });
+
+  test('reports changes of agents that another replica made', async () => {
+    const { one, two, actor, agent, view } = await open();
+    await connect(one, agent);
+    await view.read();
+    await putOneTag(two.context, actor, 'web-1', 'role', 'web');
+    const changed = [{ node_id: agent.id, link_incarnation: one.context.incarnation, hint: { type: 'agent_changed' } }];
+    expect((await view.read()).changes).toMatchObject(changed);
+    await setStatus(two.context, actor, agent.id, { status: 'rejected' });
+    expect((await view.read()).changes).toMatchObject(changed);
+  });
+
+  test('reports a change whose transaction ended after a later one', async () => {
+    const { one, two, actor, agent, view } = await open();
+    await connect(one, agent);
+    await view.read();
+    const slow = await connectTo(connectionSettings({ url: one.address }));
+    await slow.query('begin');
+    const sql = 'update agents set link_change = pg_current_xact_id()::text::bigint where node_id = $1';
+    await slow.query(sql, [agent.id]);
+    const other = await newAgent(two, actor, 'web-2');
+    expect((await view.read()).changes.map(({ node_id }) => node_id)).toEqual([other.id]);
+    await slow.query('commit');
+    await slow.end();
+    expect((await view.read()).changes.map(({ node_id }) => node_id)).toEqual([agent.id]);
+  });
+
+  test('finds its own claims without a link, and repairs its view', async () => {
+    const { one, agent, view } = await open();
+    expect((await view.read()).own).toEqual([agent.id]);
+    await connect(one, agent);
+    expect((await view.read()).own).toBeNull();
+    await depart(one, agent);
+    one.clock.advance(30_000);
+    expect((await view.read()).own).toEqual([]);
+  });
+});

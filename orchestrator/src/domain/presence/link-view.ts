@@ -1,0 +1,175 @@
+import type { Hint } from '../../bus/bus.ts';
+import { changedLinks, claimedLinks, contactsSince } from '../../store/queries/agents/agent-links.ts';
+import { otherReplicas } from '../../store/replicas.ts';
+import type { Context } from '../shared/context.ts';
+import { type Contacts, contactKey, decodeContacts } from './contacts.ts';
+
+/** Seconds between two reads of all claims, which repair the view. */
+const reconcileSecs = 30;
+/** Maximum number of claims in one read. */
+const pageSize = 5_000;
+/** Seconds for which a process's contacts are read after they were stored, because processes store them every 15. */
+const contactsSecs = 20;
+
+/** Another live process. */
+export interface Peer {
+  readonly incarnation: string;
+  readonly name: string;
+}
+
+/** What other processes changed about an agent. */
+export interface LinkChange {
+  readonly node_id: string;
+  /** The process that has the agent's newest link; null if the agent has none. */
+  readonly link_incarnation: string | null;
+  /** The question that another process asks about the link. */
+  readonly link_probe: string | null;
+  /** What changed, for listeners in this process; null if this process changed it. */
+  readonly hint: Hint | null;
+}
+
+/**
+ * The agents' links of all processes that share the database, read from the rows about once a second. A link counts as
+ * long as the process that has it is alive.
+ */
+export class LinkView {
+  readonly #context: Pick<Context, 'db' | 'incarnation' | 'now' | 'steadyNow'>;
+  /** The process that claimed each agent's link, by node ID. */
+  #claims = new Map<string, string>();
+  /** The number of links of each process. */
+  #counts = new Map<string, number>();
+  #peers: ReadonlyMap<string, Peer> = new Map();
+  #contacts = new Map<string, { readonly at: number; readonly contacts: Contacts }>();
+  #mark = 0;
+  /** The changes in the last read, by node ID. The next read may return them again. */
+  #seen = new Map<string, number>();
+  #reconciledAt = Number.NEGATIVE_INFINITY;
+
+  constructor(context: Pick<Context, 'db' | 'incarnation' | 'now' | 'steadyNow'>) {
+    this.#context = context;
+  }
+
+  /** Number of agents that are connected to other live processes. */
+  get count(): number {
+    let count = 0;
+    for (const incarnation of this.#peers.keys()) count += this.#counts.get(incarnation) ?? 0;
+    return count;
+  }
+
+  get peers(): Iterable<Peer> {
+    return this.#peers.values();
+  }
+
+  /** Returns the other live process that has the agent's newest link; null if there is none. */
+  ownerOf(nodeId: string): Peer | null {
+    const incarnation = this.#claims.get(nodeId);
+    return (incarnation !== undefined && this.#peers.get(incarnation)) || null;
+  }
+
+  /**
+   * Returns when another process last heard from its agent, in Unix seconds: 0 if that is not known yet, and null if no
+   * other process has the agent's link.
+   */
+  heardAt(nodeId: string): number | null {
+    const owner = this.ownerOf(nodeId);
+    return owner && (this.#contactOf(owner, nodeId)?.heardAt ?? 0);
+  }
+
+  /** Returns the seconds that the clock of another process's agent is ahead; 0 if that is not known. */
+  clockAheadSecs(nodeId: string): number {
+    const owner = this.ownerOf(nodeId);
+    return (owner && this.#contactOf(owner, nodeId)?.ahead) || 0;
+  }
+
+  #contactOf({ incarnation }: Peer, nodeId: string) {
+    return this.#contacts.get(incarnation)?.contacts.get(contactKey(nodeId));
+  }
+
+  /**
+   * Reads the changes since the last read. The first call reads all links. Not reentrant.
+   * @returns the changes, and, after a read of all links, the claims of this process
+   */
+  async read(): Promise<{ readonly changes: readonly LinkChange[]; readonly own: readonly string[] | null }> {
+    const { db, incarnation, steadyNow } = this.#context;
+    const peers = await db.all(otherReplicas, { incarnation });
+    this.#peers = new Map(peers.map((peer) => [peer.incarnation, peer]));
+    for (const known of this.#contacts.keys()) if (!this.#peers.has(known)) this.#contacts.delete(known);
+    const isFirst = this.#mark === 0;
+    const reconciles = steadyNow() - this.#reconciledAt >= reconcileSecs * 1000;
+    // Changes from here on are read by the next calls again.
+    const from = isFirst ? await this.#readMark() : this.#mark;
+    const own = reconciles ? await this.#reconcile() : null;
+    return { changes: await this.#readChanges(from), own };
+  }
+
+  async readContacts(): Promise<void> {
+    const { db, incarnation, now } = this.#context;
+    const since = Math.floor(now() / 1000) - contactsSecs;
+    for (const row of await db.all(contactsSince, { incarnation, since }))
+      if (this.#contacts.get(row.incarnation)?.at !== row.at)
+        this.#contacts.set(row.incarnation, { at: row.at, contacts: decodeContacts(row.contacts, row.at) });
+  }
+
+  async #readMark(): Promise<number> {
+    const [row] = await this.#context.db.all(changedLinks, { since: Number.MAX_SAFE_INTEGER });
+    return row!.mark;
+  }
+
+  async #readChanges(since: number): Promise<LinkChange[]> {
+    const rows = await this.#context.db.all(changedLinks, { since });
+    const former = this.#seen;
+    this.#seen = new Map();
+    const changes: LinkChange[] = [];
+    for (const { mark, node_id, link_incarnation, link_change, link_probe, last_seen_at } of rows) {
+      this.#mark = mark;
+      if (node_id === null || link_change === null) continue;
+      this.#seen.set(node_id, link_change);
+      const hint = this.#hintOf(node_id, link_incarnation, last_seen_at ?? 0);
+      this.#claim(node_id, link_incarnation);
+      if (former.get(node_id) !== link_change) changes.push({ node_id, link_incarnation, link_probe, hint });
+    }
+    return changes;
+  }
+
+  #hintOf(node_id: string, owner: string | null, heard_at: number): Hint | null {
+    const former = this.#claims.get(node_id) ?? null;
+    if (owner === former) return { type: 'agent_changed', node_id };
+    // This process announced its own links when they opened and closed.
+    if (owner === this.#context.incarnation) return null;
+    if (owner !== null) return { type: 'agent_linked', node_id };
+    return former === this.#context.incarnation ? null : { type: 'agent_departed', node_id, heard_at };
+  }
+
+  #claim(nodeId: string, incarnation: string | null): void {
+    const former = this.#claims.get(nodeId);
+    if (former !== undefined) this.#counts.set(former, this.#counts.get(former)! - 1);
+    if (incarnation === null) this.#claims.delete(nodeId);
+    else {
+      this.#claims.set(nodeId, incarnation);
+      this.#counts.set(incarnation, (this.#counts.get(incarnation) ?? 0) + 1);
+    }
+  }
+
+  /** Reads all claims. @returns the agents whose links this process has claimed */
+  async #reconcile(): Promise<string[]> {
+    const { db, incarnation, steadyNow } = this.#context;
+    const startedAt = steadyNow();
+    const claims = new Map<string, string>();
+    const counts = new Map<string, number>();
+    const own: string[] = [];
+    for (let after = ''; ; ) {
+      const rows = await db.all(claimedLinks, { after, limit: pageSize });
+      for (const { node_id, link_incarnation } of rows) {
+        if (link_incarnation === incarnation) own.push(node_id);
+        claims.set(node_id, link_incarnation!);
+        counts.set(link_incarnation!, (counts.get(link_incarnation!) ?? 0) + 1);
+      }
+      if (rows.length < pageSize) break;
+      after = rows.at(-1)!.node_id;
+    }
+    this.#claims = claims;
+    this.#counts = counts;
+    this.#reconciledAt = startedAt;
+    return own;
+  }
+}

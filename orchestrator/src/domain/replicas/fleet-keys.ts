@@ -1,0 +1,50 @@
+import type { Database } from '../../store/database.ts';
+import { claimReplicaKey, replicaKeys } from '../../store/replicas.ts';
+import { statement } from '../../store/transaction.ts';
+
+/** Compares the keys of this process with those of the other replicas. */
+
+/** Fingerprints of this process's keys; null for a key that it does not have or does not share with the others. */
+export interface KeyFingerprints {
+  readonly identity: string;
+  /** The key of the generated API certificate; null if the certificate is configured. */
+  readonly api: string | null;
+  readonly secrets: string | null;
+}
+
+/** A replica has other keys than the fleet, so agents, clients, or secrets would not work with it. */
+class KeysDiffer extends Error {
+  constructor(files: readonly string[], dataDir: string) {
+    super(
+      `the other replicas have other keys: copy ${files.join(', ')} from the data directory of one of them to ${dataDir}. ` +
+        'If the keys here are the right ones, stop all replicas, and start this one once without replica.name.',
+    );
+    this.name = 'KeysDiffer';
+  }
+}
+
+const files = { identity: 'identity.key', api: 'api.key and api.crt', secrets: 'secrets.keys' } as const;
+const kinds = ['identity', 'api', 'secrets'] as const;
+
+/**
+ * Compares the keys. Those of the first replica become the fleet's: of several that start at the same time, one decides.
+ * @throws KeysDiffer
+ */
+export async function requireFleetKeys(db: Database, own: KeyFingerprints, dataDir: string): Promise<void> {
+  const claims = kinds.flatMap((kind) => {
+    const fingerprint = own[kind];
+    return fingerprint === null ? [] : [statement(claimReplicaKey, { kind, fingerprint })];
+  });
+  await db.write({ name: 'replicas/claim keys', statements: claims });
+  const rows = await db.all(replicaKeys, {});
+  const differing = rows.filter(({ kind, fingerprint }) => isOther(kind, own[kind], fingerprint));
+  if (differing.length > 0)
+    throw new KeysDiffer(
+      differing.map(({ kind }) => files[kind]),
+      dataDir,
+    );
+}
+
+/** A replica with a configured certificate does not use the generated key of the others. */
+const isOther = (kind: keyof KeyFingerprints, own: string | null, fleet: string): boolean =>
+  own === null ? kind !== 'api' : own !== fleet;
