@@ -50,7 +50,7 @@ export const accountKinds = {
       create_home: boolean(
         'Whether a new account gets its home directory; default: true, but false for a system account',
       ),
-      remove_home: boolean('Whether ensure: absent also removes the home directory with its content, for good'),
+      remove_home: boolean('Whether ensure: absent also removes the home directory with its content, permanently'),
       ensure,
     },
     exclusive: [['additional_groups', 'groups_append']],
