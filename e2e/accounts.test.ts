@@ -100,7 +100,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('rm -rf /home/used');
   });
 
-  test('an apply removes the home directory of a user if that is declared, and refuses what it must not remove', async () => {
+  test('an apply removes the home directory of a user if that is declared, and refuses homes of others', async () => {
     await sh(`useradd -m -U gone && mkdir -p /home/gone/deep && echo x > /home/gone/deep/x && ln -s /etc /home/gone/etc
       useradd -m -U -d /home/shared shared1 && useradd -M -U -d /home/shared/sub shared2
       useradd -M -U -d /etc/ system1 && useradd -m -U foreign && chown root:root /home/foreign
