@@ -1,14 +1,14 @@
 import { accountKinds } from './kinds/accounts.ts';
 import { alternativesKind } from './kinds/alternatives.ts';
-import { archiveKind } from './kinds/archive.ts';
 import { certificateKinds } from './kinds/certificates.ts';
 import { containerKind } from './kinds/container.ts';
 import { mysqlKinds } from './kinds/databases/mysql.ts';
 import { postgresqlKinds } from './kinds/databases/postgresql.ts';
-import { downloadKind } from './kinds/download.ts';
+import { archiveKind } from './kinds/downloads/archive.ts';
+import { downloadKind } from './kinds/downloads/download.ts';
+import { gitKind } from './kinds/downloads/git.ts';
 import { fileKinds, scriptKinds } from './kinds/files.ts';
 import { firewallRuleKind } from './kinds/firewall-rule.ts';
-import { gitKind } from './kinds/git.ts';
 import { kernelModuleKind } from './kinds/kernel-module.ts';
 import type { BodyOf, Kind } from './kinds/kind.ts';
 import { knownHostKind } from './kinds/known-host.ts';

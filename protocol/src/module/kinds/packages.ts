@@ -1,5 +1,5 @@
 import { pythonName } from '../../python-version.ts';
-import { content } from './content.ts';
+import { content } from './downloads/content.ts';
 import { boolean, choice, type Field, formatted, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';

@@ -1,8 +1,8 @@
+import { formatted, integer, list } from '../field.ts';
+import { group, owner } from '../files.ts';
+import * as format from '../format.ts';
+import { defineKind, ensure } from '../kind.ts';
 import { content } from './content.ts';
-import { formatted, integer, list } from './field.ts';
-import { group, owner } from './files.ts';
-import * as format from './format.ts';
-import { defineKind, ensure } from './kind.ts';
 
 const archiveFile = content('archive', ': tar.gz, tar.xz, tar.zst, tar, or zip');
 

@@ -1,6 +1,6 @@
-import { filePathFault } from '../files/module-file.ts';
-import { formatted, text } from './field.ts';
-import * as format from './format.ts';
+import { filePathFault } from '../../files/module-file.ts';
+import { formatted, text } from '../field.ts';
+import * as format from '../format.ts';
 
 /**
  * Returns the fields of a kind whose content is a file in the module's folder, or comes from a server with a hash, and

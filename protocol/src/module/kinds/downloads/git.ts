@@ -1,6 +1,6 @@
-import { boolean, formatted, integer, text } from './field.ts';
-import * as format from './format.ts';
-import { defineKind, ensure } from './kind.ts';
+import { boolean, formatted, integer, text } from '../field.ts';
+import * as format from '../format.ts';
+import { defineKind, ensure } from '../kind.ts';
 
 export const gitKind = {
   git: defineKind({

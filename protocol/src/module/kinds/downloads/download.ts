@@ -1,7 +1,7 @@
-import { formatted, text } from './field.ts';
-import { group, mode, owner, unixFilePath } from './files.ts';
-import * as format from './format.ts';
-import { defineKind, ensure } from './kind.ts';
+import { formatted, text } from '../field.ts';
+import { group, mode, owner, unixFilePath } from '../files.ts';
+import * as format from '../format.ts';
+import { defineKind, ensure } from '../kind.ts';
 
 export const downloadKind = {
   download: defineKind({
