@@ -22,11 +22,11 @@ export function homeFault(
   const other = [...files.users].find(
     ([user, entry]) => user !== name && (entry.home === home || entry.home.startsWith(below)),
   );
-  if (other !== undefined) return `the home directory of ${other[0]} is there, too`;
+  if (other !== undefined) return `it contains the home directory of ${other[0]}`;
   if (machine.manages(home) || machine.declared(home)) return 'a resource declares it, or something in it';
   const found = inspect(machine.walk, home, false);
   if (found.type === 'absent') return null;
-  if (found.type !== 'directory') return 'it is no directory';
+  if (found.type !== 'directory') return 'it is not a directory';
   if (found.uid !== uid) return 'it belongs to another user';
   if (found.movable === true) return 'another user could replace it';
   const mounted = [...readMountPoints()].find((path) => path === home || path.startsWith(below));
