@@ -1,4 +1,5 @@
 import type { ResolvedResource } from '@muster/protocol/module';
+import { HostFailure } from '../../host/failure.ts';
 import {
   findPosition,
   insertLines,
@@ -8,9 +9,9 @@ import {
   removeLines,
   type TextLine,
 } from '../text-edit/lines.ts';
-import { isAbsent } from '../text-edit/text-file.ts';
-import { expectedLine, hitsIn, isTemplate, lineOf, maxLost, replacesEvery } from './declared.ts';
-import { neighborsOf, placesOf, rankOf, sameLine } from './places.ts';
+import { isAbsent, linesOf, pathOf } from '../text-edit/text-file.ts';
+import { expectedLine, hitsIn, isTemplate, lineOf, maxLost, maxSaved, replacesEvery, savedSize } from './declared.ts';
+import { neighborsOf, placesOf, rankOf } from './places.ts';
 import type { Hit, SeenLine } from './seen.ts';
 
 /** Record of the lines that the agent replaced, removed, or added for a line resource. */
@@ -34,7 +35,20 @@ export type Lost = {
   by?: string;
 };
 
-/** Records the lines that are about to change for the first time, except lines that the agent wrote. */
+/** @throws HostFailure if the record reaches its limits, because the line could not be restored */
+function addTo(lost: Lost[], entry: Lost, resource: ResolvedResource): void {
+  lost.push(entry);
+  const size = lost.reduce((sum, one) => sum + savedSize(one, one.by), 0);
+  if (lost.length > maxLost || size > maxSaved)
+    throw new HostFailure(
+      `together with earlier applies, more than ${lost.length > maxLost ? `${maxLost} lines` : `${maxSaved / 1024} KiB of lines`} of ${pathOf(resource)} would change, the most that can be restored later; nothing was changed. Use a narrower \`match\`.`,
+    );
+}
+
+/**
+ * Records the lines that are about to change for the first time, except lines that the agent wrote.
+ * @throws HostFailure if there are more lines than can be restored
+ */
 export function rememberLine(resource: ResolvedResource, seen: SeenLine, before: LineBefore | null): LineBefore {
   const lost = (before?.lost ?? []).map((entry) => ({ ...entry }));
   const lastWritten = before?.put ?? null;
@@ -46,7 +60,7 @@ export function rememberLine(resource: ResolvedResource, seen: SeenLine, before:
     (lost.some(({ stands, by }) => stands && by === undefined) &&
       (isPresent ? text === lastWritten : lastWritten !== null));
   const keep = ({ text, end, index, above, below, ending }: Hit, stands: boolean): void => {
-    if (lost.length < maxLost) lost.push({ text, end, stands, index, above, below, ending });
+    addTo(lost, { text, end, stands, index, above, below, ending }, resource);
   };
   if (isAbsent(resource)) {
     for (const hit of seen.hits) if (!isOwn(hit)) keep(hit, false);
@@ -72,19 +86,15 @@ function rememberEvery(
 ): LineBefore {
   for (const entry of lost) if (entry.stands && lastWritten !== null) entry.by ??= lastWritten;
   const standing = lost.filter(({ stands, by }) => stands && by !== undefined);
-  const neighbors = neighborsOf(standing);
-  const used = new Set<Lost>();
+  const places = placesOf(
+    standing,
+    linesOf(seen),
+    seen.hits.map(({ index }) => index),
+  );
   for (const { text, end, to, ...position } of seen.hits) {
-    const left = standing.filter((entry) => !used.has(entry));
-    const isHere = (entry: Lost): boolean => rankOf(entry, position, neighbors) >= sameLine;
-    const own = left.filter(({ by }) => by === text);
-    const entry = own.find(isHere) ?? own[0] ?? left.find((one) => one.text !== null && isHere(one));
-    if (entry === undefined) {
-      if (lost.length < maxLost) lost.push({ text, end, stands: true, ...position, by: to as string });
-    } else {
-      used.add(entry);
-      entry.by = to as string;
-    }
+    const entry = places.get(position.index);
+    if (entry === undefined) addTo(lost, { text, end, stands: true, ...position, by: to as string }, resource);
+    else entry.by = to as string;
   }
   const put = lineOf(resource);
   if (seen.managed === 0 && !isTemplate(resource) && standing.length === 0)
@@ -104,7 +114,7 @@ export function restored(
 ): { lines: TextLine[]; from: string | null; to: string | null } | null {
   if (before.lost.length === 0) return null;
   const every = before.lost.filter(({ stands, by }) => stands && by !== undefined);
-  const matching = new Set(every.length === 0 ? [] : hitsIn(resource, null, lines));
+  const matching = every.length === 0 ? [] : hitsIn(resource, null, lines);
   const pairs = new Map<number, Lost>(placesOf(every, lines, matching));
   const standing = before.lost.filter(({ stands, by }) => stands && by === undefined).sort((a, b) => a.index - b.index);
   const single = ourLines(resource, before, lines, standing.length).filter((index) => !pairs.has(index));

@@ -7,6 +7,14 @@ import { isAbsent, pathOf } from '../text-edit/text-file.ts';
 
 /** Maximum number of lines that a resource records to restore them. */
 export const maxLost = 256;
+/** Maximum total length of the lines that a resource records to restore them, with their neighbors, in characters. */
+export const maxSaved = 128 * 1024;
+
+/** Returns how much of `maxSaved` a line needs. @param by the line that replaces it */
+export const savedSize = (
+  { text, above, below }: Record<'text' | 'above' | 'below', string | null>,
+  by: string | undefined,
+): number => (text?.length ?? 0) + (above?.length ?? 0) + (below?.length ?? 0) + (by?.length ?? 0);
 
 type Body = ResourceBodies['line-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;

@@ -43,9 +43,13 @@ export function diffLine(
     return nothing(
       `no line matches, and with \`${bodyOf(resource).backrefs === true ? 'backrefs' : 'replaces: every_part'}\` no line is added`,
     );
+  if (seen.type === 'absent' && isTemplate(resource) && circumstances.purpose === 'drift')
+    return typeDrift({ type: 'absent' }, 'file');
   const { awaits = [] } = awaitsFile(resource, seen, circumstances);
   awaits.push(...awaitsProgram(resource, seen, circumstances));
   const prerequisites = awaits.length === 0 ? {} : { awaits };
+  if (seen.type === 'absent' && isTemplate(resource))
+    return { action: 'update', changes: changes(null, 'unknown until the file exists'), diff: null, ...prerequisites };
   if (replacesEvery(resource) && !isMissing) {
     if (seen.hits.length === 0) return nothing();
     const from = seen.hits.map(({ text }) => readable(text)).join('\n');

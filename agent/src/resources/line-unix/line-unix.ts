@@ -1,13 +1,36 @@
+import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
 import { broughtBy } from '../file-unix/brought.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { inBytes, positionOf } from '../text-edit/lines.ts';
+import { inBytes, positionOf, type TextLine } from '../text-edit/lines.ts';
 import { changedLines, isAbsent, linesOf, lookAtText, pathOf, rewrite } from '../text-edit/text-file.ts';
 import { type LineBefore, rememberLine, restored } from './before.ts';
-import { bodyOf, linesToChange } from './declared.ts';
+import { bodyOf, linesToChange, replacesEvery } from './declared.ts';
 import { diffLine, diffLineRemoval, edited, isDone } from './diff.ts';
 import { look, type SeenLine } from './seen.ts';
+
+/** @throws HostFailure if another program changed the file so that a line would change that is not recorded */
+function expectRecorded(
+  resource: ResolvedResource,
+  seen: SeenLine,
+  lines: readonly TextLine[],
+  hits: readonly number[],
+  after: readonly TextLine[],
+): void {
+  const isEvery = replacesEvery(resource);
+  if (!isEvery && !isAbsent(resource)) return;
+  const recorded = seen.hits.map(({ text }) => text);
+  const isRecorded = (text: string): boolean => {
+    const at = recorded.indexOf(text);
+    if (at !== -1) recorded.splice(at, 1);
+    return at !== -1;
+  };
+  const changed = hits.filter((index) => !isEvery || after[index]?.text !== lines[index]?.text);
+  const isAdded = isEvery && hits.length === 0;
+  if ((isAdded && (seen.managed ?? 0) > 0) || !changed.every((index) => isRecorded((lines[index] as TextLine).text)))
+    throw new HostFailure(`${pathOf(resource)} was changed during the apply; apply again`);
+}
 
 /** A line in a file that the agent does not own. */
 export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
@@ -34,6 +57,10 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
       throw new HostFailure('`backrefs` requires `match`, whose groups it inserts');
     if (replaces != null && match == null)
       throw new HostFailure('`replaces` requires `match`, the expression of the lines to replace');
+    if (replaces === 'every_part' && isAbsent(resource))
+      throw new HostFailure(
+        '`replaces: every_part` cannot be combined with `ensure: absent`, which removes whole lines',
+      );
     if (before != null && after != null)
       throw new HostFailure('`before` and `after` cannot be combined; declare only one');
   },
@@ -49,14 +76,17 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
   weight: ({ content, hits }) => (content?.length ?? 0) + hits.length * 64,
   remember: async (resource, seen, _difference, before) => rememberLine(resource, seen, before),
 
-  async apply(resource, { previous }, _difference, machine) {
+  async apply(resource, seen, _difference, machine) {
     await rewrite(
       resource,
       machine,
-      (seen) => {
-        const lines = linesOf(seen);
-        const hits = linesToChange(resource, previous, lines);
-        return isDone(resource, lines, hits) ? null : edited(resource, lines, hits);
+      (now) => {
+        const lines = linesOf(now);
+        const hits = linesToChange(resource, seen.previous, lines);
+        if (isDone(resource, lines, hits)) return null;
+        const after = edited(resource, lines, hits);
+        expectRecorded(resource, seen, lines, hits, after);
+        return after;
       },
       bodyOf(resource).validate ?? null,
     );

@@ -2,74 +2,149 @@ import { type Position, positionOf, type TextLine } from '../text-edit/lines.ts'
 
 /** Finds the agent's lines again after others changed the file, if the resource replaced every line. */
 
-/** A record of a replaced line. `by` is the agent's line; `above` and `below` are the neighbors before the change. */
-type Placed = Pick<Position, 'index' | 'above' | 'below'> & { by?: string };
+/**
+ * A record of a replaced line. `text` is the line before the change; null if the agent added its line. `by` is the
+ * agent's line; `above` and `below` are the neighbors before the change.
+ */
+type Placed = Pick<Position, 'index' | 'above' | 'below'> & { text: string | null; by?: string };
+type Place = Pick<Position, 'index' | 'above' | 'below'>;
+type Neighbor = string | null;
+type Neighbors = ReadonlyMap<number, string | undefined>;
 
 /** Returns the agent's line at each recorded position, because neighbors may be replaced as well. */
-export const neighborsOf = (entries: readonly Placed[]): ReadonlyMap<number, string | undefined> =>
+export const neighborsOf = (entries: readonly Omit<Placed, 'text'>[]): Neighbors =>
   new Map(entries.map(({ index, by }) => [index, by]));
+
+/** Returns the possible neighbors of the agent's line: the recorded ones, and the lines of the agent next to it. */
+const wantedOf = ({ index, above, below }: Place, neighbors: Neighbors): { above: Neighbor[]; below: Neighbor[] } => {
+  const either = (recorded: Neighbor, own: string | undefined): Neighbor[] =>
+    own === undefined || own === recorded ? [recorded] : [recorded, own];
+  return { above: either(above, neighbors.get(index - 1)), below: either(below, neighbors.get(index + 1)) };
+};
 
 /**
  * Returns how well a position matches the record: 2 for each neighbor, and 1 for the index.
  * @param neighbors what `neighborsOf` returns
  */
-export function rankOf(
-  entry: Placed,
-  at: Pick<Position, 'index' | 'above' | 'below'>,
-  neighbors: ReadonlyMap<number, string | undefined>,
-): number {
-  const above = at.above === entry.above || (at.above !== null && at.above === neighbors.get(entry.index - 1));
-  const below = at.below === entry.below || (at.below !== null && at.below === neighbors.get(entry.index + 1));
+export function rankOf(entry: Place, at: Place, neighbors: Neighbors): number {
+  const wanted = wantedOf(entry, neighbors);
+  const [above, below] = [wanted.above.includes(at.above), wanted.below.includes(at.below)];
   return 2 * Number(above) + 2 * Number(below) + Number(at.index === entry.index);
 }
 
-/** The least rank at which a line with another text that matches counts as the recorded one. */
-export const sameLine = 3;
-/** The least rank for a line that does not match: both neighbors, as the index says nothing after lines were deleted. */
-const sameGap = 4;
+const isBlank = (line: Neighbor): boolean => line !== null && line.trim() === '';
 
 /**
- * Returns the position of the agent's line for each record. A line that others edited is found between its neighbors,
- * or, if it matches, at its index next to one neighbor. A record without a line has no position.
- * @param matching positions of the lines that `match` matches
+ * Reports whether a line with another text than the agent's is the recorded one: next to a neighbor at the same index,
+ * or between both. Blank neighbors are too frequent to identify a line.
+ */
+function isSameLine(entry: Place, at: Place, neighbors: Neighbors): boolean {
+  const rank = rankOf(entry, at, neighbors);
+  return at.index === entry.index ? rank >= 3 : rank === 4 && !(isBlank(at.above) && isBlank(at.below));
+}
+
+/** Positions of some lines, in ascending order, also by their neighbors. A file may have millions of equal lines. */
+interface Index {
+  all: number[];
+  above: Map<Neighbor, number[]>;
+  below: Map<Neighbor, number[]>;
+  between: Map<Neighbor, Map<Neighbor, number[]>>;
+}
+
+const emptyIndex = (): Index => ({ all: [], above: new Map(), below: new Map(), between: new Map() });
+
+function add({ all, above, below, between }: Index, lines: readonly TextLine[], at: number): void {
+  const [over, under] = [lines[at - 1]?.text ?? null, lines[at + 1]?.text ?? null];
+  all.push(at);
+  listIn(above, over).push(at);
+  listIn(below, under).push(at);
+  let pairs = between.get(over);
+  if (pairs === undefined) {
+    pairs = new Map();
+    between.set(over, pairs);
+  }
+  listIn(pairs, under).push(at);
+}
+
+function listIn(lists: Map<Neighbor, number[]>, neighbor: Neighbor): number[] {
+  const list = lists.get(neighbor) ?? [];
+  if (list.length === 0) lists.set(neighbor, list);
+  return list;
+}
+
+/**
+ * Returns the position of the agent's line for each record. A line that others edited is the recorded one only if it
+ * matches and `isSameLine` holds; any other line is foreign. A record without a line has no position.
+ * @param matching positions of the lines that `match` matches, in ascending order
  */
 export function placesOf<E extends Placed>(
   entries: readonly E[],
   lines: readonly TextLine[],
-  matching: ReadonlySet<number>,
+  matching: Iterable<number>,
 ): Map<number, E> {
   const places = new Map<number, E>();
   const neighbors = neighborsOf(entries);
-  const byText = new Map<string | undefined, number[]>(entries.map(({ by }) => [by, []]));
-  for (const [index, { text }] of lines.entries()) byText.get(text)?.push(index);
-  /** Assigns a free line with the agent's text, and returns the records without one. */
-  const placeByText = (left: readonly E[], leastRank: number): E[] =>
+  const byText = new Map<string | undefined, Index>(entries.map(({ by }) => [by, emptyIndex()]));
+  for (const [at, { text }] of lines.entries()) {
+    const index = byText.get(text);
+    if (index !== undefined) add(index, lines, at);
+  }
+  const edited = emptyIndex();
+  for (const at of matching) add(edited, lines, at);
+  const nearest = (lists: readonly (readonly number[] | undefined)[], to: number): number | null => {
+    const free = lists.map((list) => nearestFree(list ?? [], to, places));
+    return free.reduce((best, at) => (at !== null && (best === null || isNearer(at, best, to)) ? at : best), null);
+  };
+  const rankAt = (entry: E, at: number): number => rankOf(entry, positionOf(lines, at, 1), neighbors);
+  /** Returns the best free line: between both neighbors, then at the index, then next to a neighbor. */
+  const bestIn = (index: Index, entry: E): number | null => {
+    const wanted = wantedOf(entry, neighbors);
+    const pairs = wanted.above.flatMap((above) => wanted.below.map((below) => index.between.get(above)?.get(below)));
+    const between = nearest(pairs, entry.index);
+    if (between !== null) return between;
+    const here = nearest([index.all], entry.index);
+    if (here === entry.index && rankAt(entry, here) >= 3) return here;
+    const next = [
+      ...wanted.above.map((above) => index.above.get(above)),
+      ...wanted.below.map((below) => index.below.get(below)),
+    ];
+    return nearest(next, entry.index);
+  };
+  const place = (left: readonly E[], find: (entry: E) => number | null): E[] =>
     left.filter((entry) => {
-      const free = (byText.get(entry.by) as number[])
-        .filter((index) => !places.has(index))
-        .map((index) => ({ index, rank: rankOf(entry, positionOf(lines, index, 1), neighbors) }));
-      const best = free.reduce((most, { rank }) => Math.max(most, rank), leastRank);
-      const nearest = nearestOf(
-        free.flatMap(({ index, rank }) => (rank === best ? [index] : [])),
-        entry.index,
-      );
-      if (nearest !== null) places.set(nearest, entry);
-      return nearest === null;
+      const at = find(entry);
+      if (at !== null) places.set(at, entry);
+      return at === null;
     });
-  const unplaced = placeByText(entries, 2).filter((entry) => {
-    const here = [entry.index, ...lines.keys()].find((index) => {
-      if (lines[index] === undefined || places.has(index)) return false;
-      return rankOf(entry, positionOf(lines, index, 1), neighbors) >= (matching.has(index) ? sameLine : sameGap);
-    });
-    if (here !== undefined) places.set(here, entry);
-    return here === undefined;
+  const textOf = ({ by }: E): Index => byText.get(by) as Index;
+  const changed = place(entries, (entry) => bestIn(textOf(entry), entry));
+  const moved = place(changed, (entry) => {
+    // The neighbors of a line that the agent added say nothing about another line.
+    if (entry.text === null) return null;
+    const wanted = wantedOf(entry, neighbors);
+    const pairs = wanted.above.flatMap((above) => wanted.below.map((below) => edited.between.get(above)?.get(below)));
+    const candidates = [nearest([edited.all], entry.index), ...pairs.map((list) => nearest([list], entry.index))];
+    return candidates.find((at) => at !== null && isSameLine(entry, positionOf(lines, at, 1), neighbors)) ?? null;
   });
-  placeByText(unplaced, 0);
+  place(moved, (entry) => nearest([textOf(entry).all], entry.index));
   return places;
 }
 
-const nearestOf = (indices: readonly number[], to: number): number | null =>
-  indices.reduce<number | null>(
-    (best, index) => (best === null || Math.abs(index - to) < Math.abs(best - to) ? index : best),
-    null,
-  );
+const isNearer = (one: number, other: number, to: number): boolean => Math.abs(one - to) < Math.abs(other - to);
+
+/** Returns the position in an ascending list that is nearest to `to` and not taken. */
+function nearestFree(list: readonly number[], to: number, taken: ReadonlyMap<number, unknown>): number | null {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((list[middle] as number) < to) low = middle + 1;
+    else high = middle;
+  }
+  let after = low;
+  while (after < list.length && taken.has(list[after] as number)) after++;
+  let before = low - 1;
+  while (before >= 0 && taken.has(list[before] as number)) before--;
+  const [one, other] = [list[before], list[after]];
+  if (one === undefined || other === undefined) return one ?? other ?? null;
+  return isNearer(other, one, to) ? other : one;
+}

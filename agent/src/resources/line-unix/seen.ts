@@ -5,7 +5,7 @@ import type { Machine } from '../provider/provider.ts';
 import { insertionIndex } from '../text-edit/insertion.ts';
 import { type Position, positionOf, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent, linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
-import { bodyOf, hitsIn, replacesEvery } from './declared.ts';
+import { bodyOf, hitsIn, maxLost, maxSaved, replacesEvery, savedSize } from './declared.ts';
 import { replacements } from './every.ts';
 
 /**
@@ -37,8 +37,6 @@ export interface SeenLine extends SeenText {
 }
 
 const maxHits = 64;
-/** Maximum total length of foreign lines that are kept so that they can be restored, in characters. */
-const maxSaved = 128 * 1024;
 
 export function look(resource: ResolvedResource, previous: string | null, machine: Pick<Machine, 'walk'>): SeenLine {
   const seen = lookAtText(resource, machine);
@@ -51,13 +49,10 @@ export function look(resource: ResolvedResource, previous: string | null, machin
     const to = every?.get(index);
     return { text, end, ...positionOf(lines, index, 1), ...(to === undefined ? {} : { to }) };
   });
-  const size = hits.reduce(
-    (sum, { text, above, below }) => sum + text.length + (above?.length ?? 0) + (below?.length ?? 0),
-    0,
-  );
-  if (size > maxSaved)
+  const size = hits.reduce((sum, hit) => sum + savedSize(hit, hit.to), 0);
+  if (size > maxSaved || (isAbsent(resource) && hits.length > maxLost))
     throw new HostFailure(
-      `the lines to replace in ${pathOf(resource)} exceed ${maxSaved / 1024} KiB, the most that can be restored later; nothing was changed. Use a narrower \`match\`.`,
+      `the lines to change in ${pathOf(resource)} exceed ${size > maxSaved ? `${maxSaved / 1024} KiB` : `${maxLost} lines`}, the most that can be restored later; nothing was changed. Use a narrower \`match\`.`,
     );
   const isAdded = all.length === 0 && !isAbsent(resource);
   const end = positionOf(lines, isAdded ? insertionIndex(bodyOf(resource), lines) : lines.length, 0);

@@ -7,6 +7,7 @@ import { rememberLine, restored } from '../line-unix/before.ts';
 import { linesToChange } from '../line-unix/declared.ts';
 import { edited, isDone } from '../line-unix/diff.ts';
 import { replacements } from '../line-unix/every.ts';
+import { placesOf } from '../line-unix/places.ts';
 import type { SeenLine } from '../line-unix/seen.ts';
 import { joinLines, positionOf, splitLines, type TextLine } from './lines.ts';
 
@@ -128,6 +129,30 @@ describe('a line', () => {
       { numRuns: 1000 },
     );
     expect(changed).toBeGreaterThan(100);
+  });
+
+  test("finds the agent's lines among many equal lines in a few steps for each line", () => {
+    let reads = 0;
+    const lines = Array.from(
+      { length: 20_000 },
+      (_, index): TextLine => ({
+        get text() {
+          reads++;
+          return index % 2 === 0 ? 'x' : 'y';
+        },
+        end: '\n',
+      }),
+    );
+    const entries = Array.from({ length: 256 }, (_, index) => ({
+      ...{ index: 70 * index, above: `gone ${index}`, below: 'y', text: 'a', by: index % 2 === 0 ? 'x' : 'gone' },
+    }));
+    const places = placesOf(
+      entries,
+      lines,
+      lines.flatMap((_, index) => (index % 2 === 0 ? [] : [index])),
+    );
+    expect(places.size).toBe(128);
+    expect(reads).toBeLessThan(10 * lines.length);
   });
 
   test('restores a line to its position after others changed the file', () => {

@@ -259,6 +259,83 @@ describe('every match', () => {
     expect(read()).toBe('a\n'.repeat(257));
   });
 
+  test('refuses more lines than it can restore, also over several applies', async () => {
+    write('a\n'.repeat(200));
+    await apply(every('b', '^a'));
+    const more = `${read()}${'a\n'.repeat(100)}`;
+    write(more);
+    expect(await apply(every('b', '^a'))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('more than 256 lines') },
+    ]);
+    expect(read()).toBe(more);
+    await apply();
+    expect(read()).toBe('a\n'.repeat(300));
+  });
+
+  test('refuses to remove more lines than it can restore', async () => {
+    write('a\n'.repeat(257));
+    expect(await plan(line(path(), 'a', { ensure: 'absent' }))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('exceed 256 lines') },
+    ]);
+  });
+
+  test('counts the new text of each line', async () => {
+    write('a\n'.repeat(200));
+    expect(await apply(every('b'.repeat(1000), '^a'))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('exceed 128 KiB') },
+    ]);
+  });
+
+  test('refuses `every_part` with `ensure: absent`', async () => {
+    write('a b\n');
+    expect(await apply(every('x', 'b', { replaces: 'every_part', ensure: 'absent' }))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('removes whole lines') },
+    ]);
+    expect(read()).toBe('a b\n');
+  });
+
+  test.each([
+    ['present', 'root 1\n', 'echo root 9 >> '],
+    ['present', 'root 1\n', 'echo other > '],
+    ['present', 'other\n', 'echo root 9 > '],
+    ['absent', 'root 1\n', 'echo root 9 >> '],
+  ] as const)('changes no line that is not recorded (%s, %j, %s)', async (ensure, original, change) => {
+    write(original);
+    writeFileSync(`${h.root}/g`, '');
+    const results = await apply(
+      line(`${h.root}/g`, 'x', { validate: `${change} ${path()} # %` }),
+      every('root none', '^root ', { ensure }),
+    );
+    expect(results).toMatchObject([
+      { status: 'changed' },
+      { status: 'failed', message: expect.stringContaining('was changed during the apply; apply again') },
+    ]);
+    expect(read()).not.toContain('none');
+  });
+
+  test.each(['every_part', 'last_line'] as const)(
+    'plans %s for a file that an earlier resource creates',
+    async (replaces) => {
+      const template = line(path(), 'new', {
+        match: 'a',
+        replaces,
+        ...(replaces === 'last_line' ? { backrefs: true } : {}),
+      });
+      expect(await plan(file(path(), { content: 'a\n' }), template)).toMatchObject([
+        { action: 'create' },
+        { action: 'update', changes: [{ field: 'line', from: null, to: 'unknown until the file exists' }] },
+      ]);
+      expect(await apply(file(path(), { content: 'b\n', if_exists: 'keep' }), template)).toMatchObject([
+        { status: 'changed' },
+        { status: 'unchanged' },
+      ]);
+      rmSync(path());
+      expect((await h.agent.run(operation('drift'))).results[1]).toMatchObject({
+        changes: [{ field: 'type', from: 'absent', to: 'file' }],
+      });
+    },
+  );
+
   test('restores the first lines after the declared line changed, and after edits by hand', async () => {
     write('p 1\np 2\nq\np 3\n');
     await apply(every('p A', '^p '));
@@ -271,12 +348,54 @@ describe('every match', () => {
     expect(read()).toBe('new\np 1\np 2\nq\np 3\n');
   });
 
-  test('restores a line that was edited by hand after the last apply', async () => {
+  test('restores a matching line that was edited by hand after the last apply', async () => {
+    write('a 1\nb\na 2\n');
+    await apply(every('x', '^a '));
+    write('x\nb\na hand\n');
+    await apply();
+    expect(read()).toBe('a 1\nb\na 2\n');
+  });
+
+  test("records lines next to the agent's own lines as new ones", async () => {
+    write('a\na\n');
+    await apply(every('b', '^a'));
+    write('b\nb\na\n');
+    await apply(every('b', '^a'));
+    write('b\nb\nb\nend\n');
+    await apply();
+    expect(read()).toBe('a\na\na\nend\n');
+  });
+
+  test("keeps a line that others wrote in place of the agent's", async () => {
     write('a 1\nb\na 2\n');
     await apply(every('x', '^a '));
     write('x\nb\nhand\n');
     await apply();
-    expect(read()).toBe('a 1\nb\na 2\n');
+    expect(read()).toBe('a 1\nb\na 2\nhand\n');
+    write('a\n');
+    await apply(every('b', '^b'));
+    write('a\nhand\n');
+    await apply();
+    expect(read()).toBe('a\nhand\n');
+  });
+
+  test("keeps lines between blank lines after the agent's line was deleted", async () => {
+    write('# top\n\n# ssh\n\nx 1\n\nPort 22\n\nend\n');
+    const declared = every('Port 2222', '^Port ');
+    await apply(declared);
+    write('# top\n\n# ssh\n\nx 1\n\n\nend\n');
+    await apply();
+    expect(read().split('\n')).toEqual(expect.arrayContaining(['# top', '# ssh', 'x 1', 'Port 22', 'end']));
+  });
+
+  test('records a new matching line between blank lines as another one', async () => {
+    write('# ssh\n\nx 1\n\nPort 22\n\nend\n');
+    const declared = every('Port 2222', '^Port ');
+    await apply(declared);
+    write('\nPort 99\n\n# ssh\n\nx 1\n\n\nend\n');
+    await apply(declared);
+    await apply();
+    expect(read().split('\n')).toEqual(expect.arrayContaining(['Port 99', 'Port 22']));
   });
 
   test('restores all lines after `replaces` changed, and after the line was declared absent', async () => {
