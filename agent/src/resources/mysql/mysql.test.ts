@@ -3,7 +3,7 @@ import { identifier, literal, nativeHash } from '../../host/databases/mariadb.ts
 import { databaseStatement, diffDatabase, diffDatabaseRemoval } from './database.ts';
 import { diffGrant, diffGrantRemoval, grantStatements } from './grant.ts';
 import { parseRows } from './server.ts';
-import { diffUser, diffUserRemoval, mysqlUser, userStatements } from './user.ts';
+import { diffUser, diffUserRemoval, mysqlUser, signInStatement, userStatements } from './user.ts';
 
 const apply = { purpose: 'apply' as const };
 const drift = { purpose: 'drift' as const };
@@ -67,7 +67,12 @@ describe('users', () => {
     );
     const checked = (body: object) => () => mysqlUser.check({ body: { name: 'root', ...body } } as never);
     expect(checked({ password: 'x' })).not.toThrow();
-    for (const body of [{ ensure: 'absent' }, { locked: true }, { max_user_connections: 1 }])
+    for (const body of [
+      { ensure: 'absent' },
+      { locked: true },
+      { locked: true, host: 'LOCALHOST' },
+      { max_user_connections: 1 },
+    ])
       expect(checked(body)).toThrow('only the password');
   });
 
@@ -80,6 +85,23 @@ describe('users', () => {
     expect(actionFor(socket.replace(' ACCOUNT LOCK', ''))).toBe('none');
     expect(actionFor('CREATE USER `a`@`%` IDENTIFIED VIA unix_socket')).toBe('remove');
     expect(diffUserRemoval(before, seen).action).toBe('remove');
+  });
+
+  test('restores a user without a password', () => {
+    expect(signInStatement('CREATE USER `it``s`@`%` WITH MAX_USER_CONNECTIONS 2 ACCOUNT LOCK')).toBe(
+      "ALTER USER `it``s`@`%` IDENTIFIED VIA mysql_native_password USING '' WITH MAX_USER_CONNECTIONS 2 ACCOUNT LOCK",
+    );
+    expect(signInStatement('CREATE USER `a`@`%` IDENTIFIED VIA unix_socket')).toBe(
+      'ALTER USER `a`@`%` IDENTIFIED VIA unix_socket',
+    );
+  });
+
+  test('warns before root@localhost loses the socket', () => {
+    const messageFor = (creation: string) =>
+      diffUserRemoval({ was: 'user', touched: { hash: '' }, statements: [creation], dropped: false }, seen).message;
+    expect(messageFor('CREATE USER `root`@`localhost`')).toContain('no unix_socket');
+    expect(messageFor('CREATE USER `root`@`localhost` IDENTIFIED VIA unix_socket')).not.toContain('no unix_socket');
+    expect(messageFor('CREATE USER `a`@`localhost`')).not.toContain('no unix_socket');
   });
 
   test('reports a password without its value, and creates no user without one', () => {

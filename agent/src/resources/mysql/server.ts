@@ -72,9 +72,9 @@ export function parseRows(lines: readonly string[]): Server {
   return found;
 }
 
-/** The account that the agent signs in as, through the socket. */
+/** Reports whether the agent signs in as this account, through the socket. The server ignores the case of hosts. */
 export const isAgentAccount = (user: string, host: string | null | undefined): boolean =>
-  user === 'root' && (host ?? 'localhost') === 'localhost';
+  user === 'root' && (host ?? 'localhost').toLowerCase() === 'localhost';
 
 type Method = { plugin?: unknown; authentication_string?: unknown };
 

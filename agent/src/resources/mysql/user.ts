@@ -89,9 +89,7 @@ export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
     if (before.dropped || user === null)
       return change([...(user === null ? [] : [`DROP USER ${account}`]), ...before.statements], machine);
     const { hash: _hash, ...rest } = before.touched;
-    // The first statement creates the user with its former authentication methods.
-    const [creation = ''] = before.statements;
-    const signIn = signsInAsBefore(before, user, statements) ? [] : [creation.replace(/^CREATE USER/, 'ALTER USER')];
+    const signIn = signsInAsBefore(before, user, statements) ? [] : [signInStatement(before.statements[0] ?? '')];
     return change([...signIn, ...userStatements(account, user, rest)], machine);
   },
 });
@@ -174,7 +172,10 @@ export function diffUserRemoval(before: UserBefore, { missing, user, statements 
   if (user !== null && before.dropped && !isDeepStrictEqual(statements, before.statements))
     changes.push({ field: 'user', from: 'another one', to: 'the original one' });
   if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  const message = losesSocket(before.statements[0] ?? '')
+    ? 'restores the original state, in which root@localhost has no unix_socket: the agent then signs in only as it did before'
+    : 'restores the original state';
+  return { action: 'remove', changes, diff: null, message };
 }
 
 /** The agent must still be able to sign in as root@localhost through the socket. */
@@ -193,6 +194,21 @@ function signsInAsBefore(
   if (touched.hash !== null || user.hash !== null || now === null) return touched.hash === user.hash;
   return methodsOf(now[0]) === methodsOf(creation);
 }
+
+/**
+ * Returns the statement that restores the authentication methods of a user.
+ * @param creation the statement that creates the user; it names no method if the user has no password
+ */
+export function signInStatement(creation: string): string {
+  const alter = creation.replace(/^CREATE USER/, 'ALTER USER');
+  if (methodsOf(creation) !== '') return alter;
+  return alter.replace(quotedAccount, (account) => `${account} IDENTIFIED VIA mysql_native_password USING ''`);
+}
+
+const quotedAccount = /(?<=^ALTER USER )`(?:[^`]|``)*`@`(?:[^`]|``)*`/;
+
+const losesSocket = (creation: string): boolean =>
+  creation.startsWith('CREATE USER `root`@`localhost`') && !/\bunix_socket\b/.test(methodsOf(creation));
 
 /** Returns the authentication methods of the statement that creates a user. */
 const methodsOf = (creation: string | undefined): string =>

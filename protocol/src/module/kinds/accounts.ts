@@ -54,7 +54,7 @@ export const accountKinds = {
       ensure,
     },
     exclusive: [['additional_groups', 'groups_append']],
-    rules: ({ create_home, remove_home, home, ensure }) => [
+    faults: ({ create_home, remove_home, home, ensure }) => [
       ...(create_home === true && ensure !== 'absent' && typeof home === 'string' && isNoHome(home)
         ? [
             {

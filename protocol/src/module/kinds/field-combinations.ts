@@ -1,10 +1,4 @@
-import type { Kind } from './kind.ts';
-
-export interface CombinationFault {
-  /** The field, or an empty path for the whole body. */
-  readonly path: readonly string[];
-  readonly message: string;
-}
+import type { CombinationFault, Kind } from './kind.ts';
 
 type Given = Readonly<Record<string, unknown>>;
 
@@ -29,7 +23,7 @@ export function declaredCombinationFaults(kind: Kind, given: Given): Combination
       isNull: (name) => given[name] === undefined || given[name] === null,
       ensure: given.ensure,
     }),
-    ...kind.rules(given),
+    ...kind.faults(given),
   ];
 }
 
@@ -44,7 +38,7 @@ export function combinationFaults(kind: Kind, body: Given): CombinationFault[] {
       isNull,
       ensure: body.ensure,
     }),
-    ...kind.rules(body),
+    ...kind.faults(body),
   ];
 }
 

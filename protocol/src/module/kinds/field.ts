@@ -152,16 +152,22 @@ export const choice = <const V extends readonly [string, ...string[]]>(
   };
 };
 
+/** @param limits without `atMost`, only the size of a module bounds the list */
 export const list = (
   description: string,
   item: Field<string>,
-  { atLeast: minItems = 0 }: { atLeast?: number } = {},
+  { atLeast = 0, atMost }: { atLeast?: number; atMost?: number } = {},
 ): Field<string[]> => {
-  const fault = minItems > 0 ? `must be a list of at least ${minItems}` : 'must be a list';
+  const counts = atMost === undefined ? `at least ${atLeast}` : `${atLeast} to ${atMost}`;
+  const fault = atLeast > 0 || atMost !== undefined ? `must be a list of ${counts}` : 'must be a list';
+  const within = <T extends z.ZodArray>(array: T): T => {
+    const bounded = array.min(atLeast, fault);
+    return atMost === undefined ? bounded : bounded.max(atMost, fault);
+  };
   return {
     shape: 'list',
-    declared: orExpression(z.array(item.declared).min(minItems, fault), fault).meta({ description }),
-    resolved: z.array(item.resolved, { error: fault }).min(minItems, fault),
+    declared: orExpression(within(z.array(item.declared)), fault).meta({ description }),
+    resolved: within(z.array(item.resolved, { error: fault })),
     secrets: item.secrets,
   };
 };

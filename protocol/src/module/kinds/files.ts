@@ -96,7 +96,7 @@ export const fileKinds = {
       only: list(
         'Names of the files below that owner, group, and file_mode apply to, with * and ?; a path that starts with / is relative to the directory; all other entries below stay',
         formatted('A name, such as *.key', format.filePattern),
-        { atLeast: 1 },
+        { atLeast: 1, atMost: 64 },
       ),
       purge: boolean('Whether everything that no resource declares is removed from the directory'),
       owner,
@@ -153,6 +153,15 @@ export const fileKinds = {
     },
     exclusive: [['before', 'after']],
     needs: { backrefs: 'match', replaces: 'match' },
+    faults: ({ replaces, ensure }) =>
+      replaces === 'every_part' && ensure === 'absent'
+        ? [
+            {
+              path: ['replaces'],
+              message: 'every_part cannot be combined with ensure: absent, which removes whole lines',
+            },
+          ]
+        : [],
     // `match` takes precedence, because two lines with the same `match` would replace each other on every apply.
     identifiedBy: (body) => ['path', body.match === undefined ? 'line' : 'match'],
     identity: (body) => joined(body.path, '#', body.match ?? body.line),

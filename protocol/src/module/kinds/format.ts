@@ -99,6 +99,7 @@ export const filePattern: Check = (pattern) => {
     return 'must be at most 1024 characters, without brackets, "\\", and control characters; only * and ? are special';
   if (pattern.includes('**')) return 'must not contain "**": a name without "/" matches at any depth';
   const components = pattern.replace(/^\//, '').split('/');
+  if (components.some((one) => one.length > 255)) return 'must not have a name of more than 255 characters';
   const isPlain = components.every((one) => one !== '' && one !== '.' && one !== '..');
   return isPlain ? undefined : 'must be a name, or a path below the directory, such as *.key or /tls/*.key';
 };
@@ -547,8 +548,8 @@ export const mysqlUser: Check = allOf(
 export const mysqlUserOrAnonymous: Check = (name) => (name === '' ? undefined : mysqlUser(name));
 
 export const mysqlHost: Check = byPattern(
-  /^[A-Za-z0-9_.:%/-]{1,255}$/,
-  'must be a host name, an address, or a pattern with "%", such as 192.0.2.%',
+  /^[a-z0-9_.:%/-]{1,255}$/,
+  'must be a host name in lower case, an address, or a pattern with "%", such as 192.0.2.%',
 );
 
 export const mysqlCharacterSet: Check = byPattern(

@@ -4,13 +4,14 @@ export type Platform = 'linux' | 'macos' | 'windows';
 
 export type Fields = Readonly<Record<string, Field>>;
 
-export type Trigger = 'reload_on' | 'restart_on' | 'rerun_on';
-
-/** An error in a field, because of the value of another. */
-export interface RuleFault {
-  readonly path: readonly [string];
+/** A fault in how a body combines its fields. */
+export interface CombinationFault {
+  /** The field, or an empty path for the whole body. */
+  readonly path: readonly string[];
   readonly message: string;
 }
+
+export type Trigger = 'reload_on' | 'restart_on' | 'rerun_on';
 
 /** A kind of resource: its fields, and how its resources are identified. */
 export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
@@ -58,8 +59,8 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly presentNeeds: readonly string[];
   /** At least one field in each group must be set, unless the resource is absent. */
   readonly oneOf: readonly (readonly string[])[];
-  /** Returns the errors in values that do not fit together. In a module, values may be expressions. */
-  readonly rules: (body: Readonly<Record<string, unknown>>) => readonly RuleFault[];
+  /** Returns the faults of values that each field allows by itself. A value may still be an expression. */
+  readonly faults: (body: Readonly<Record<string, unknown>>) => readonly CombinationFault[];
   /** Fields that are redacted even if they contain no secret. */
   readonly sensitive: readonly string[];
   /** Converts a valid body to its canonical form. Absent if bodies have only one form. */
@@ -91,7 +92,7 @@ interface KindOptions<R extends Fields, O extends Fields>
         | 'needs'
         | 'presentNeeds'
         | 'oneOf'
-        | 'rules'
+        | 'faults'
         | 'sensitive'
         | 'normalise'
       >
@@ -120,7 +121,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
     needs: {},
     presentNeeds: [],
     oneOf: [],
-    rules: () => [],
+    faults: () => [],
     sensitive: [],
     ...options,
     identifiedBy,

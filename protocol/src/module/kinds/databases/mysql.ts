@@ -1,12 +1,19 @@
 import { boolean, choice, formatted, integer, list, text } from '../field.ts';
 import * as format from '../format.ts';
-import { defineKind, ensure, joined } from '../kind.ts';
+import { type CombinationFault, defineKind, ensure, joined } from '../kind.ts';
 
 const database = (description: string) => formatted(description, format.mysqlName);
 const user = (description: string) => formatted(description, format.mysqlUser);
 const host = formatted('Host from which the user connects; % for any', format.mysqlHost, { whenAbsent: 'localhost' });
 
 const accountOf = (name: unknown, at: unknown): string => joined(name, '@', at ?? 'localhost');
+
+/** The agent signs in as root@localhost. */
+function agentAccountFaults({ ensure, ...body }: Readonly<Record<string, unknown>>): CombinationFault[] {
+  const message = 'cannot be declared for root@localhost, as which the agent signs in; declare only the password';
+  const fields = ['locked', 'max_user_connections'].filter((name) => body[name] !== undefined && body[name] !== null);
+  return [...(ensure === 'absent' ? ['ensure'] : []), ...fields].map((name) => ({ path: [name], message }));
+}
 
 export const mysqlKinds = {
   'mysql-user': defineKind({
@@ -28,6 +35,8 @@ export const mysqlKinds = {
     },
     identifiedBy: ({ host }) => (host == null ? ['name'] : ['name', 'host']),
     identity: ({ name, host }) => accountOf(name, host),
+    faults: (body) =>
+      body.name === 'root' && (body.host ?? 'localhost') === 'localhost' ? agentAccountFaults(body) : [],
     sensitive: ['password'],
   }),
   'mysql-database': defineKind({
