@@ -22,7 +22,7 @@ import {
   touchOwnership,
 } from '../provider/ownership.ts';
 import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
-import { matchesAny } from './file-patterns.ts';
+import { filesMatching } from './file-patterns.ts';
 import { createdMode, make, object } from './place.ts';
 import { isSystemDirectory } from './purge.ts';
 
@@ -138,7 +138,8 @@ export function entriesBelow({ body }: Declared, machine: Machine): Below {
   const mounted = readMountPoints();
   const entries: BelowEntry[] = [];
   let visited = 0;
-  const isMeant = (path: string): boolean => body.only == null || matchesAny(body.only, path.slice(root.length + 1));
+  const matches = body.only == null ? null : filesMatching(body.only);
+  const isMeant = (path: string): boolean => matches === null || matches(path.slice(root.length + 1));
   const visit = (directory: string, depth: number, device: number | null): void => {
     if (depth > maxDepth) throw new TooLarge(`${root} has directories that are nested more than ${maxDepth} deep`);
     const listed = listedIn(directory, directory === root, maxEntries - visited, machine);
@@ -154,7 +155,7 @@ export function entriesBelow({ body }: Declared, machine: Machine): Below {
         if (standing.device !== listed.device) continue;
         if (body.only == null && !machine.declaredDirectory(path)) addDirectory(path, of.directory, machine, entries);
         visit(path, depth + 1, listed.device);
-      } else if (type === 'file' && isMeant(path) && !machine.manages(path) && differs(standing, of.file, wanted))
+      } else if (type === 'file' && differs(standing, of.file, wanted) && !machine.manages(path) && isMeant(path))
         addFile(path, of.file, machine, entries);
       if (entries.length > maxChanges)
         throw new TooLarge(
