@@ -5,6 +5,7 @@ import { built } from '../../packaging/built.ts';
 import { missing } from '../requirements.ts';
 import { packagePool } from './apt/pool.ts';
 import { baseRoot } from './base-root.ts';
+import { firewallsRoot } from './firewalls/firewalls-root.ts';
 import { curlRoot } from './installed.ts';
 import { recipesRoot } from './recipes-root.ts';
 import { rpmRoot } from './rpm-root.ts';
@@ -19,6 +20,7 @@ if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
     curlRoot(),
     databasesRoot(),
     selinuxRoot(),
+    firewallsRoot(),
     recipesRoot().then((root) => packagePool(root, 'recipes')),
   ]);
   await built();

@@ -50,6 +50,7 @@ const longest = [
   'e2e/providers-2.test.ts',
   'e2e/databases.test.ts',
   'e2e/selinux.test.ts',
+  'e2e/firewalls.test.ts',
   'e2e/benches/smoke-2.test.ts',
   'e2e/package-apt.test.ts',
   'e2e/benches/smoke-1.test.ts',

@@ -80,7 +80,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   reboot: ['name: kernel, when: triggered, delay: 60, rerun_on: [other]', 'reboot:kernel'],
   'firewall-rule': [
-    'name: web, action: drop, direction: in, protocol: tcp, ports: ["80", "8000-8010"], source: [192.0.2.0/24, "2001:db8::1"], comment: "a b", ensure: present',
+    'name: web, zone: public, action: drop, direction: in, protocol: tcp, ports: ["80", "8000-8010"], source: [192.0.2.0/24, "2001:db8::1"], comment: "a b", ensure: present',
     'firewall-rule:web',
   ],
   ...Object.fromEntries(
@@ -445,6 +445,7 @@ describe('kinds', () => {
     ['firewall-rule', 'name: a, source: [0.0.0.0/0]', 'omit the field for all addresses'],
     ['firewall-rule', 'name: a, source: ["::ffff:192.0.2.1"]', 'must be an IP address, or a network'],
     ['firewall-rule', `name: a, comment: 'a"b'`, 'without quotes'],
+    ['firewall-rule', 'name: a, zone: "a b"', 'must be a zone of up to 17 letters'],
     ['firewall-rule', 'name: a, destination: [192.0.2.1]', 'direction'],
     ['group-unix', 'name: a, members: [b], members_append: [c]', 'cannot be combined with members'],
     ['line-unix', 'path: /a, line: b, match: "("', 'is not a regular expression'],

@@ -3,7 +3,7 @@ import { renameSync, rmSync } from 'node:fs';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
 import type { Runner } from '../processes/run-command.ts';
 import { exists } from '../read-system.ts';
-import { loadText, reasonOf, run, workDirectory } from './nftables.ts';
+import { reasonOf, run, workDirectory } from './programs.ts';
 import { writeRootFile } from './root-file.ts';
 
 /**
@@ -25,30 +25,40 @@ const retryMs = 500;
 /** Seconds after which the timer rolls the rules back. Longer than a trial, and less than 30. */
 const timerSeconds = 20;
 const unit = 'muster-firewall-rollback';
-const armed = `${workDirectory}/rollback.nft`;
-const claimed = `${workDirectory}/rollback.claimed.nft`;
+const armed = `${workDirectory}/rollback.sh`;
+const claimed = `${workDirectory}/rollback.claimed.sh`;
+
+/** A change of the rules in the kernel. */
+export interface Change {
+  load(): Promise<void>;
+  /** Commands that roll the change back, each with its standard input. They succeed if there is nothing to roll back. */
+  undo: readonly { command: string; input: string }[];
+}
 
 /**
- * Loads rules on trial.
- * @param previous rules that roll the change back
+ * Makes a change on trial.
  * @param link null if the agent has no orchestrator, so that no link can be cut
- * @throws HostFailure if the rules are rolled back or cannot be loaded
+ * @throws HostFailure if the change is rolled back, or the rules cannot be loaded
  */
-export async function loadOnTrial(next: string, previous: string, link: Link | null, runner: Runner): Promise<void> {
-  if (link === null) return loadText(next, runner);
+export async function loadOnTrial({ load, undo }: Change, link: Link | null, runner: Runner): Promise<void> {
+  if (link === null) return load();
   if (!(await link.canConnect()))
     throw new HostFailure(
       `the firewall is not changed, because the agent cannot open a connection to its orchestrator (${link.address}) now, so it could not find out whether the rules cut it`,
     );
-  await arm(previous, runner);
+  await arm(undo, runner);
   try {
-    await loadText(next, runner);
+    await load();
   } catch (error) {
-    await disarm(runner);
+    // Another firewall than nftables may have loaded a part of the rules.
+    await undoTrial(runner);
     throw error;
   }
   if (await connects(link, runner)) {
     if (await disarm(runner)) return;
+    // The last of several commands may have run after the timer.
+    await arm(undo, runner);
+    await undoTrial(runner);
     throw new HostFailure(
       `the agent took longer than ${timerSeconds} s to check its link, so the former firewall rules were restored`,
     );
@@ -72,7 +82,7 @@ async function connects(link: Link, { clock }: Runner): Promise<boolean> {
 export async function undoTrial(runner: Runner): Promise<void> {
   if (!exists(armed)) return;
   // Leaves the timer armed until the rules are rolled back: if this process dies, the timer still rolls them back.
-  const result = await run('nft', ['--file', armed], runner);
+  const result = await run('sh', [armed], runner);
   if (!claim()) return;
   await stopTimer(runner);
   rmSync(claimed, { force: true });
@@ -100,14 +110,15 @@ function claim(): boolean {
   }
 }
 
-async function arm(previous: string, runner: Runner): Promise<void> {
+async function arm(undo: Change['undo'], runner: Runner): Promise<void> {
   await undoTrial(runner);
   await stopTimer(runner);
   // Without systemd, the timer of an earlier trial cannot be stopped. The mark ensures that it loads only its own file.
   const mark = `trial-${randomBytes(8).toString('hex')}`;
-  await writeRootFile(armed, `# ${mark}\n${previous}`, 0o600);
-  const timed = `${workDirectory}/rollback.timed.nft`;
-  const undo = `grep -q ${mark} ${armed} && mv ${armed} ${timed} && nft --file ${timed}; rm -f ${timed}`;
+  const inputs = undo.map(({ command, input }) => `${command} << '${mark}' || status=1\n${input}\n${mark}\n`);
+  await writeRootFile(armed, `status=0\n${inputs.join('')}exit $status # ${mark}\n`, 0o600);
+  const timed = `${workDirectory}/rollback.timed.sh`;
+  const rollBack = `grep -q ${mark} ${armed} && mv ${armed} ${timed} && sh ${timed}; rm -f ${timed}`;
   const result = exists('/run/systemd/system')
     ? await run(
         'systemd-run',
@@ -119,11 +130,11 @@ async function arm(previous: string, runner: Runner): Promise<void> {
             `--on-active=${timerSeconds}`,
             '--timer-property=AccuracySec=100ms',
           ],
-          ...['--description=Restores the firewall unless the Muster agent confirms its link', 'sh', '-c', undo],
+          ...['--description=Restores the firewall unless the Muster agent confirms its link', 'sh', '-c', rollBack],
         ],
         runner,
       )
-    : await run('sh', ['-c', `setsid sh -c 'sleep ${timerSeconds}; ${undo}' > /dev/null 2>&1 &`], runner);
+    : await run('sh', ['-c', `setsid sh -c 'sleep ${timerSeconds}; ${rollBack}' > /dev/null 2>&1 &`], runner);
   if (result.exitCode === 0) return;
   rmSync(armed, { force: true });
   throw new HostFailure(

@@ -2,7 +2,8 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { diffRule, firewallRule, type SeenRule } from './firewall-rule.ts';
-import { parseTable, type Rule, renderTable, rulesOf } from './rules.ts';
+import { nftables } from './nftables.ts';
+import { parseTable, partsOf, type Rule, renderTable, rulesOf, textOf } from './rules.ts';
 
 type Body = ResourceBodies['firewall-rule'];
 
@@ -25,8 +26,10 @@ const plan = { purpose: 'plan' } as const;
 const seen = (live: Rule[], rest: Partial<SeenRule> = {}): SeenRule => ({
   live,
   saved: live,
-  hasNft: true,
-  owner: null,
+  firewall: 'nftables',
+  isAvailable: true,
+  wanted: rulesOf({ name: 'web', ports: ['80'], source: ['192.0.2.0/24'] }),
+  elsewhere: [],
   ...rest,
 });
 
@@ -45,6 +48,10 @@ describe('a declaration', () => {
     [{ direction: 'out', destination: ['192.0.2.7'] }, ['ip daddr 192.0.2.7 accept']],
   ])('renders %j as nft lists it', (body, rules) => {
     expect(texts(body)).toEqual(rules);
+    for (const { text, direction } of rulesOf({ name: 'web', ...body })) {
+      const parts = partsOf(text);
+      expect(parts === null ? null : textOf(parts, direction)).toBe(text);
+    }
   });
 
   test.each<[Partial<Body>, string]>([
@@ -101,7 +108,26 @@ test('names the fields that differ, and rules that are only missing at the next 
   expect(fields(seen(rules, { saved: [] }))).toEqual(['persisted']);
 });
 
-test('waits for nft, and refuses a machine on which another program owns the firewall', () => {
-  expect(diffRule(declared({}), seen([], { hasNft: false }), plan).awaits).toMatchObject([{ kind: 'programs' }]);
-  expect(() => diffRule(declared({}), seen([], { owner: 'ufw' }), plan)).toThrow('ufw owns the firewall');
+test('waits for nft, and names the field that the firewall of the machine cannot express', () => {
+  expect(diffRule(declared({}), seen([], { isAvailable: false }), plan).awaits).toMatchObject([{ kind: 'programs' }]);
+  const faulty = seen([], { firewall: 'ufw', wanted: { fault: 'no rules for `protocol: icmp`' } });
+  expect(() => diffRule(declared({}), faulty, plan)).toThrow('`protocol: icmp`');
+  expect(diffRule(declared({}), faulty, { purpose: 'drift' }).action).toBe('create');
+  expect(() => nftables.wanted({ name: 'web', zone: 'public' })).toThrow('`zone` is for machines with firewalld');
+  expect(() => nftables.wanted({ name: 'web', action: 'limit' })).toThrow('`action: limit`');
+});
+
+test('shows that a rule moves to the firewall that now owns the machine', () => {
+  const rules = rulesOf({ name: 'web', ports: ['80'], source: ['192.0.2.0/24'] });
+  const earlier = { firewall: 'nftables' as const, live: rules, saved: rules };
+  const body = { ports: ['80'], source: ['192.0.2.0/24'] };
+  const moved = { firewall: 'ufw' as const, elsewhere: [earlier] };
+  const fields = (found: SeenRule) => diffRule(declared(body), found, plan);
+  const firewall = { field: 'firewall', from: 'nftables', to: 'ufw' };
+  expect(fields({ ...seen(rules), live: null, saved: null, ...moved })).toMatchObject({
+    action: 'update',
+    changes: [firewall],
+  });
+  expect(fields({ ...seen(rules), ...moved }).changes).toEqual([firewall]);
+  expect(diffRule(declared({ ensure: 'absent' }), { ...seen([]), live: null, ...moved }, plan).action).toBe('remove');
 });

@@ -1,9 +1,10 @@
 import { type FieldChange, ipNetwork } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { bootFile, bootText, removeDisabled, saveForBoot } from '../../host/firewall/at-boot.ts';
-import { hasNft, listTable, otherOwner } from '../../host/firewall/nftables.ts';
-import { loadOnTrial, undoTrial } from '../../host/firewall/trial.ts';
+import { bootFile, removeDisabled } from '../../host/firewall/at-boot.ts';
+import { firewalldSettings, isFirewalldRunning, zoneFolder } from '../../host/firewall/firewalld.ts';
+import { undoTrial } from '../../host/firewall/trial.ts';
+import { isUfwActive, ufwFiles, ufwSettings } from '../../host/firewall/ufw.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import {
   type Circumstances,
@@ -15,35 +16,51 @@ import {
   type Outcome,
   presenceDrift,
 } from '../provider/provider.ts';
-import { fieldsOf, parseTable, type Rule, type Rules, renderTable, rulesOf, table } from './rules.ts';
+import { type Firewall, type FirewallName, isSame, type State } from './firewall.ts';
+import { firewalld, firewalldRecord } from './firewalld.ts';
+import { nftables } from './nftables.ts';
+import { fieldsOf, type Rule, type Rules, rulesOf } from './rules.ts';
+import { ufw } from './ufw.ts';
 
-export interface SeenRule {
-  /** The resource's rules in the kernel; null if there are none. */
-  live: Rule[] | null;
-  /** The resource's rules that are loaded at boot; null if there are none. */
-  saved: Rule[] | null;
-  hasNft: boolean;
-  /** Another program that manages the machine's firewall. */
-  owner: string | null;
-}
+/** All firewalls that may contain rules of Muster. */
+const firewalls: readonly Firewall[] = [firewalld, ufw, nftables];
 
-/** The resource's rules before the agent first changed them. */
-export type RuleBefore = { live: Rule[] | null; saved: Rule[] | null };
+/** The resource's rules in one firewall; null if there are none. */
+export type Found = State<Rule[] | null>;
+
+export type SeenRule = Found & {
+  /** The firewall of this machine, in which the resource belongs. */
+  firewall: FirewallName;
+  isAvailable: boolean;
+  /** The rules that the declaration has in this firewall, or why it cannot have them. */
+  wanted: Rule[] | { fault: string };
+  /** The resource's rules in other firewalls, such as those from before ufw was installed. */
+  elsewhere: ({ firewall: FirewallName } & Found)[];
+};
+
+/** The resource's rules before the agent first changed them. `firewall` is missing if it is nftables. */
+export type RuleBefore = Found & { firewall?: FirewallName };
 
 type Declared = ResolvedResource<'firewall-rule'>;
 
-/** All rules in the table: those in the kernel, and those that are loaded at boot. */
-const firewall: Database<{ live: Rules; saved: Rules }> = {
+interface AllRules {
+  /** The firewall that decides about packets on this machine. */
+  current: Firewall;
+  rules: Map<FirewallName, State<Rules>>;
+}
+
+/** All rules of Muster, by firewall. */
+const allRules: Database<AllRules> = {
   name: 'firewall rules',
   async read(machine) {
-    const live = hasNft() ? await listTable(table, machine) : null;
-    return { live: parseTable(live ?? ''), saved: parseTable(bootText() ?? '') };
+    const rules: AllRules['rules'] = new Map();
+    for (const firewall of firewalls) rules.set(firewall.name, await firewall.read(machine));
+    return { current: isFirewalldRunning() ? firewalld : isUfwActive() ? ufw : nftables, rules };
   },
 };
 
 /**
- * A rule in the agent's own nftables table. Rules are changed together, in one transaction, and are rolled back if they
- * cut the agent's link.
+ * A rule in the machine's firewall. Rules are changed together, and are rolled back if they cut the agent's link.
  */
 export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore>({
   type: 'firewall-rule',
@@ -56,10 +73,11 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
     source: 'list?',
     destination: 'list?',
     comment: 'text?',
+    zone: 'text?',
     ensure: 'text?',
   },
   recheckable: false,
-  watched: () => [bootFile],
+  watched: () => [bootFile, ufwSettings, ufwFiles[4], ufwFiles[6], firewalldSettings, firewalldRecord, zoneFolder],
 
   check({ body }) {
     const { name, direction, protocol, ports, source, destination } = body;
@@ -84,22 +102,24 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
   observe: (resource, _circumstances, machine) => look(resource, machine),
   diff: diffRule,
 
-  async remember(_resource, { live, saved }, _difference, before) {
-    return before ?? { live, saved };
+  async remember(_resource, { firewall, live, saved, elsewhere }, _difference, before) {
+    const [earlier] = elsewhere;
+    return before ?? (live === null && saved === null && earlier !== undefined ? earlier : { firewall, live, saved });
   },
 
   observeForRemoval: (resource, _before, machine) => look(resource, machine),
 
   diffRemoval(_resource, before, seen) {
-    if (isSame(seen.live, before.live) && isSame(seen.saved, before.saved))
-      return nothing(before.live === null ? 'already removed' : 'already in its original state');
-    if (before.live === null) return presenceDrift();
-    return {
-      action: 'remove',
-      changes: ruleChanges(seen, before.live, before.saved),
-      diff: null,
-      message: 'restores the original state',
-    };
+    const foundIn = [{ firewall: seen.firewall, live: seen.live, saved: seen.saved }, ...seen.elsewhere];
+    const changes = firewalls.flatMap(({ name }) => {
+      const found = foundIn.find(({ firewall }) => firewall === name) ?? { live: null, saved: null };
+      const former = formerIn(before, name);
+      return isSameState(found, former) ? [] : ruleChanges(found, former.live, former.saved);
+    });
+    const wasAbsent = before.live === null;
+    if (changes.length === 0) return nothing(wasAbsent ? 'already removed' : 'already in its original state');
+    if (wasAbsent) return presenceDrift();
+    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
   },
 
   apply: (resource, seen, difference, machine) =>
@@ -115,47 +135,67 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
   async recover(machine) {
     await undoTrial(machine);
     await removeDisabled(machine);
-    machine.stale(firewall);
+    machine.stale(allRules);
   },
 });
 
+const isSameState = (a: Found, b: Found): boolean => isSame(a.live, b.live) && isSame(a.saved, b.saved);
+
+/** Returns the rules that a removal restores in a firewall. */
+const formerIn = ({ firewall = 'nftables', live, saved }: RuleBefore, name: FirewallName): Found =>
+  firewall === name ? { live, saved } : { live: null, saved: null };
+
 async function look({ body }: Declared, machine: Machine): Promise<SeenRule> {
-  const { live, saved } = await machine.database(firewall);
+  const { current, rules } = await machine.database(allRules);
+  const found = [...rules].map(([firewall, { live, saved }]) => ({
+    firewall,
+    live: live.get(body.name)?.slice() ?? null,
+    saved: saved.get(body.name)?.slice() ?? null,
+  }));
+  const here = found.find(({ firewall }) => firewall === current.name);
   return {
-    live: [...(live.get(body.name) ?? [])],
-    saved: [...(saved.get(body.name) ?? [])],
-    hasNft: hasNft(),
-    owner: otherOwner(),
+    firewall: current.name,
+    live: here?.live ?? null,
+    saved: here?.saved ?? null,
+    isAvailable: current.isAvailable(),
+    wanted: wantedIn(current, body),
+    elsewhere: found.filter(
+      ({ firewall, live, saved }) => firewall !== current.name && (live !== null || saved !== null),
+    ),
   };
 }
 
-const isSame = (a: readonly Rule[] | null, b: readonly Rule[] | null): boolean =>
-  JSON.stringify(a ?? []) === JSON.stringify(b ?? []);
+function wantedIn(firewall: Firewall, body: Declared['body']): SeenRule['wanted'] {
+  if (body.ensure === 'absent') return [];
+  try {
+    return firewall.wanted(body);
+  } catch (error) {
+    if (error instanceof HostFailure) return { fault: error.message };
+    throw error;
+  }
+}
 
 export function diffRule({ body }: Declared, seen: SeenRule, { purpose }: Pick<Circumstances, 'purpose'>): Difference {
-  if (body.ensure === 'absent') {
-    const isAbsent = (seen.live ?? []).length === 0 && (seen.saved ?? []).length === 0;
-    return isAbsent ? nothing() : presenceDrift();
-  }
-  const wanted = rulesOf(body);
-  const changes = ruleChanges(seen, wanted, wanted);
+  const isHere = (seen.live ?? []).length > 0 || (seen.saved ?? []).length > 0;
+  const [earlier] = seen.elsewhere;
+  if (body.ensure === 'absent') return isHere || earlier !== undefined ? presenceDrift() : nothing();
+  if ('fault' in seen.wanted && purpose !== 'drift') throw new HostFailure(seen.wanted.fault);
+  const wanted = 'fault' in seen.wanted ? rulesOf(body) : seen.wanted;
+  const moves: FieldChange[] =
+    earlier === undefined ? [] : [{ field: 'firewall', from: earlier.firewall, to: seen.firewall }];
+  const changes = [...moves, ...ruleChanges(isHere ? seen : (earlier ?? seen), wanted, wanted)];
   if (changes.length === 0) return nothing();
-  if (seen.owner !== null && purpose !== 'drift')
-    throw new HostFailure(
-      `${seen.owner} owns the firewall of this machine. It refuses packets even if rules of Muster accept them. Disable ${seen.owner}, or write its rules with the kind script`,
-    );
-  const isNew = (seen.live ?? []).length === 0 && (seen.saved ?? []).length === 0;
   const message = 'nft is not installed on this machine; declare the package nftables before the rule';
   return {
-    action: isNew ? 'create' : 'update',
+    action: isHere || earlier !== undefined ? 'update' : 'create',
     changes,
     diff: null,
-    ...(seen.hasNft ? {} : { awaits: [{ kind: 'programs' as const, message }] }),
+    ...(seen.isAvailable ? {} : { awaits: [{ kind: 'programs' as const, message }] }),
   };
 }
 
 /** Returns the differences between the observed rules and other rules, by field. */
-function ruleChanges(seen: SeenRule, live: readonly Rule[] | null, saved: readonly Rule[] | null): FieldChange[] {
+function ruleChanges(seen: Found, live: readonly Rule[] | null, saved: readonly Rule[] | null): FieldChange[] {
   const from = seen.live ?? [];
   const to = live ?? [];
   const changes: FieldChange[] = [];
@@ -175,27 +215,47 @@ function ruleChanges(seen: SeenRule, live: readonly Rule[] | null, saved: readon
   return changes;
 }
 
-/** Changes the rules of several resources in one transaction, and then those that are loaded at boot. */
+/**
+ * Changes the rules of several resources together: first those in the machine's firewall, then those that are left in
+ * others.
+ */
 async function execute(items: readonly Item<SeenRule, RuleBefore>[], machine: Machine): Promise<Outcome[]> {
-  if (!hasNft()) throw new HostFailure('nft is not installed on this machine');
-  const now = await machine.database(firewall);
-  const live = new Map(now.live);
-  const saved = new Map(now.saved);
-  const set = (rules: Map<string, readonly Rule[]>, name: string, to: readonly Rule[] | null) =>
-    to === null || to.length === 0 ? rules.delete(name) : rules.set(name, to);
-  for (const { kind, resource, before } of items) {
-    const { body } = resource as Declared;
-    const wanted = body.ensure === 'absent' ? null : rulesOf(body);
-    set(live, body.name, kind === 'apply' ? wanted : (before?.live ?? null));
-    set(saved, body.name, kind === 'apply' ? wanted : (before?.saved ?? null));
-  }
+  const { current, rules } = await machine.database(allRules);
   try {
-    await loadOnTrial(renderTable(live), renderTable(now.live), machine.link, machine);
-    await saveForBoot(saved.size === 0 ? null : renderTable(saved), machine);
+    for (const firewall of [current, ...firewalls.filter((other) => other !== current)]) {
+      const now = rules.get(firewall.name) ?? { live: new Map(), saved: new Map() };
+      const next = { live: new Map(now.live), saved: new Map(now.saved) };
+      for (const item of items) replaceRules(next, item, firewall, firewall === current);
+      if (isSameRules(now.live, next.live) && isSameRules(now.saved, next.saved)) continue;
+      await firewall.change(now, next, machine);
+    }
   } finally {
-    machine.stale(firewall);
+    machine.stale(allRules);
   }
   return items.map(() => ({}));
+}
+
+const isSameRules = (a: Rules, b: Rules): boolean =>
+  [...new Set([...a.keys(), ...b.keys()])].every((name) => isSame(a.get(name), b.get(name)));
+
+function replaceRules(
+  all: State<Map<string, readonly Rule[]>>,
+  { kind, resource, before }: Item<SeenRule, RuleBefore>,
+  firewall: Firewall,
+  isCurrent: boolean,
+): void {
+  const { body } = resource as Declared;
+  const set = (rules: Map<string, readonly Rule[]>, to: readonly Rule[] | null) =>
+    to === null || to.length === 0 ? rules.delete(body.name) : rules.set(body.name, to);
+  if (kind === 'remove') {
+    const former: Found = before === null ? { live: null, saved: null } : formerIn(before, firewall.name);
+    set(all.live, former.live);
+    set(all.saved, former.saved);
+    return;
+  }
+  const wanted = isCurrent && body.ensure !== 'absent' ? firewall.wanted(body) : null;
+  set(all.live, wanted);
+  set(all.saved, wanted);
 }
 
 async function alone(item: Item<SeenRule, RuleBefore>, machine: Machine): Promise<Outcome> {

@@ -1,17 +1,22 @@
 import { ipNetwork } from '@muster/protocol';
 import type { ResourceBodies } from '@muster/protocol/module';
 
-/** Pure functions that render the rules of a `firewall-rule` for nft(8), parse its listing, and order them. */
+/**
+ * Pure functions that render the rules of a `firewall-rule` for nft(8), parse its listing, and order them. Other
+ * firewalls translate between their form and this one.
+ */
 
-type Body = ResourceBodies['firewall-rule'];
+export type Body = ResourceBodies['firewall-rule'];
 type Direction = 'in' | 'out';
 
-/** An nftables rule. A resource has several rules if it has several networks or protocols. */
+/** A rule of a firewall. A resource has several rules if it has several networks or protocols. */
 export type Rule = {
   direction: Direction;
   /** Matches and verdict as nft lists them, without the comment. */
   text: string;
   comment: string | null;
+  /** Zone of firewalld. Other firewalls have no zones. */
+  zone?: string;
 };
 
 /** The rules of each resource, by its name. */
@@ -45,6 +50,43 @@ export function rulesOf(body: Body): Rule[] {
     return protocolMatches(body, network?.family ?? null).map((match) => `${from}${match}${action}`);
   });
   return [...new Set(texts)].sort().map((text) => ({ direction, text, comment: body.comment ?? null }));
+}
+
+/** The matches of a rule, and its verdict. */
+export interface RuleParts {
+  /** Null if the rule matches both families. */
+  family: 4 | 6 | null;
+  /** Null if the rule matches all addresses. */
+  network: string | null;
+  protocol: 'tcp' | 'udp' | 'icmp' | 'icmpv6' | null;
+  /** Ports and ranges; empty if the rule matches all. */
+  ports: readonly string[];
+  action: string;
+}
+
+/** Returns the parts of a rule's text; null if this program does not write such a text. */
+export function partsOf(text: string): RuleParts | null {
+  const match =
+    /^(?:(ip6?) [sd]addr (\S+) )?(?:(tcp|udp) dport (?:\{ ([^}]*) \}|(\S+)) |meta l4proto (\d+) )?([a-z]+)$/.exec(text);
+  if (match === null) return null;
+  const [, family, network = null, withPorts, several, one, number, action = ''] = match;
+  const protocol = withPorts ?? (number === undefined ? null : protocolName(number));
+  return {
+    family: family === undefined ? null : family === 'ip' ? 4 : 6,
+    network,
+    protocol: protocol as RuleParts['protocol'],
+    ports: several?.split(', ') ?? (one === undefined ? [] : [one]),
+    action,
+  };
+}
+
+/** Returns the text of a rule. The inverse of `partsOf`. */
+export function textOf({ family, network, protocol, ports, action }: RuleParts, direction: Direction): string {
+  const side = direction === 'in' ? 'saddr' : 'daddr';
+  const from = network === null ? '' : `${family === 4 ? 'ip' : 'ip6'} ${side} ${network} `;
+  if (protocol === null) return `${from}${action}`;
+  const rest = ports.length > 0 ? `${protocol} dport ${portsText(ports)}` : `meta l4proto ${protocolNumbers[protocol]}`;
+  return `${from}${rest} ${action}`;
 }
 
 /** Numbers, because nft recognizes the names only on machines with /etc/protocols. */
@@ -101,9 +143,11 @@ export function renderTable(rules: Rules): string {
  * Sorts rules by their content, so that the order of resources does not matter: by the narrowest network, then by the
  * fewest ports, then with refusals first.
  */
-function ordered(rules: Rules, direction: Direction): { name: string; rule: Rule }[] {
+export function ordered(rules: Rules, direction?: Direction): { name: string; rule: Rule; key: number }[] {
   const all = [...rules].flatMap(([name, each]) =>
-    each.filter((rule) => rule.direction === direction).map((rule) => ({ name, rule, key: keyOf(rule.text) })),
+    each
+      .filter((rule) => direction === undefined || rule.direction === direction)
+      .map((rule) => ({ name, rule, key: keyOf(rule.text) })),
   );
   return all.sort((a, b) => a.key - b.key || (`${a.name} ${a.rule.text}` < `${b.name} ${b.rule.text}` ? -1 : 1));
 }
@@ -111,7 +155,7 @@ function ordered(rules: Rules, direction: Direction): { name: string; rule: Rule
 const allPorts = 65_536;
 
 /** Returns a number that is smaller for rules that come earlier. */
-function keyOf(text: string): number {
+export function keyOf(text: string): number {
   const [, family = '', address = ''] = /^(ip6?) [sd]addr (\S+)/.exec(text) ?? [];
   const prefix = address.split('/')[1];
   const hostBits = family === '' ? 129 : prefix === undefined ? 0 : (family === 'ip' ? 32 : 128) - Number(prefix);
@@ -121,7 +165,7 @@ function keyOf(text: string): number {
     return sum + last - first + 1;
   }, 0);
   const width = ports ?? (text.includes('l4proto') ? allPorts : 2 * allPorts);
-  return (hostBits * 4 * allPorts + width) * 2 + (text.endsWith('accept') ? 1 : 0);
+  return (hostBits * 4 * allPorts + width) * 2 + (/(accept|limit)$/.test(text) ? 1 : 0);
 }
 
 /** Parses the listing of the table, or the result of `renderTable`. Ignores rules that have no comment. */
@@ -146,7 +190,7 @@ const protocolName = (number: string): string =>
 /** The fields of a resource that can be read from its rules, as text. */
 export function fieldsOf(
   rules: readonly Rule[],
-): Record<'action' | 'direction' | 'protocol' | 'ports' | 'network' | 'comment', string> {
+): Record<'action' | 'direction' | 'protocol' | 'ports' | 'network' | 'zone' | 'comment', string> {
   const distinct = (values: (string | undefined)[]): string =>
     [...new Set(values.filter((value) => value !== undefined && value !== ''))].sort().join(', ');
   const found = (pattern: RegExp) =>
@@ -164,6 +208,7 @@ export function fieldsOf(
     protocol: found(/(tcp|udp) dport|l4proto (\S+)/).replace(/\d+/g, protocolName),
     ports: found(/dport (?:\{ ([^}]*) \}|(\S+))/),
     network: found(/[sd]addr (\S+)/),
+    zone: distinct(rules.map(({ zone }) => zone)),
     comment: distinct(rules.map(({ comment }) => comment ?? undefined)),
   };
 }

@@ -20,6 +20,9 @@ const network: Check = (text) =>
     ? 'must be an IP address, or a network such as 192.0.2.0/24 or 2001:db8::/32; omit the field for all addresses'
     : undefined;
 
+const zone: Check = (text) =>
+  /^[A-Za-z0-9_-]{1,17}$/.test(text) ? undefined : 'must be a zone of up to 17 letters, digits, "_", and "-"';
+
 /** nft(8) accepts 128 bytes of comment, which also contains the name. */
 const comment: Check = (text) =>
   /^[\x20-\x7e]{1,60}$/.test(text) && !/["\\]/.test(text)
@@ -28,12 +31,17 @@ const comment: Check = (text) =>
 
 export const firewallRuleKind = {
   'firewall-rule': defineKind({
-    description: 'A rule of the firewall for new connections, in the table `muster` of nftables',
+    description:
+      'A rule of the firewall for new connections: of ufw where it is active, of firewalld where it runs, and otherwise in the table `muster` of nftables',
     platforms: ['linux'],
     example: 'name: web\nports: ["80", "443"]\nsource: [192.0.2.0/24]\naction: accept\ncomment: customers',
     required: { name: formatted('Name of the rule', ruleName) },
     optional: {
-      action: choice('What happens to matching packets', ['accept', 'drop', 'reject'], 'accept'),
+      action: choice(
+        'What happens to matching packets; `limit` accepts up to 5 connections of a sender in 30 seconds, and needs ufw',
+        ['accept', 'drop', 'reject', 'limit'],
+        'accept',
+      ),
       direction: choice('Whether the rule is for incoming or outgoing packets', ['in', 'out'], 'in'),
       protocol: choice('Protocol; default: tcp for a rule with ports, any for one without', [
         'tcp',
@@ -44,7 +52,8 @@ export const firewallRuleKind = {
       ports: list('Destination ports and ranges; default: all', formatted('A port or a range', ports)),
       source: list('Senders of incoming packets; default: all', formatted('An address or network', network)),
       destination: list('Receivers of outgoing packets; default: all', formatted('An address or network', network)),
-      comment: formatted('A comment, which nft shows', comment),
+      comment: formatted('A comment, which nft and ufw show', comment),
+      zone: formatted('Zone of firewalld; default: its default zone', zone),
       ensure,
     },
     exclusive: [['source', 'destination']],

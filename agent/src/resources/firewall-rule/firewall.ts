@@ -1,0 +1,31 @@
+import type { Machine } from '../provider/provider.ts';
+import type { Body, Rule, Rules } from './rules.ts';
+
+export type FirewallName = 'nftables' | 'ufw' | 'firewalld';
+
+/** Rules of one resource, or of all resources, in one firewall. */
+export type State<R> = {
+  /** Rules that are in effect. */
+  live: R;
+  /** Rules that are loaded at boot. */
+  saved: R;
+};
+
+/** A program that manages the firewall of a machine, with the rules of Muster in it. */
+export interface Firewall {
+  readonly name: FirewallName;
+  /** Reports whether rules of Muster can be read and changed. */
+  isAvailable(): boolean;
+  /** Returns the rules that a declaration has in this firewall. @throws HostFailure for fields it cannot express */
+  wanted(body: Body): Rule[];
+  /** Returns the rules of Muster, by the name of their resource. */
+  read(machine: Machine): Promise<State<Rules>>;
+  /**
+   * Replaces the rules of Muster, those in effect on trial.
+   * @throws HostFailure if the rules cut the agent's link, or the firewall refuses them
+   */
+  change(now: State<Rules>, next: State<Rules>, machine: Machine): Promise<void>;
+}
+
+export const isSame = (a: readonly Rule[] | null | undefined, b: readonly Rule[] | null | undefined): boolean =>
+  JSON.stringify(a ?? []) === JSON.stringify(b ?? []);
