@@ -20,6 +20,7 @@ import {
   type Decision,
   declaredPaths,
   desiredByKey,
+  keptPaths,
   managedPaths,
   type Observation,
   type Step,
@@ -124,6 +125,8 @@ export class Progress {
   #declared: ReadonlySet<string> = new Set();
   /** See {@link Machine.manages}; null until the first call. */
   #managed: ReadonlySet<string> | null = null;
+  /** See {@link Machine.keeps}; null until the first call. */
+  #kept: ReadonlySet<string> | null = null;
   /** See {@link Machine.mayContainSecret}; null until the first call. */
   #pathsWithSecrets: ReadonlySet<unknown> | null = null;
 
@@ -249,6 +252,7 @@ export class Progress {
       accounts: this.accounts,
       clock,
       limits,
+      ownPaths: [journal.directory, process.execPath],
       copies: journal.copies,
       privateFiles: journal.privateFiles,
       useContent: (reference, action) => this.context.contents.use(this.id, reference, action),
@@ -262,6 +266,10 @@ export class Progress {
         const earlier = () => [...journal.state.managed.values()].map(({ resource }) => resource);
         this.#managed ??= managedPaths([...this.#resources, ...earlier()]);
         return this.#managed.has(path);
+      },
+      keeps: (path) => {
+        this.#kept ??= keptPaths([...this.#desired.values(), ...this.#others()]);
+        return this.#kept.has(path);
       },
       declaredDirectory: (path) => {
         const resource = this.#desired.get(`path:${path}`);
@@ -286,6 +294,12 @@ export class Progress {
         this.context.printed({ operation_id: this.id, resource: `${module}/${identity}` }, stream, piece);
       },
     };
+  }
+
+  /** Returns the managed resources that are not part of the operation. */
+  #others(): Step['resource'][] {
+    const own = new Set(this.#resources.map(({ key }) => key));
+    return [...this.context.journal.state.managed].flatMap(([key, { resource }]) => (own.has(key) ? [] : [resource]));
   }
 
   /** Returns the files that may contain a secret. */

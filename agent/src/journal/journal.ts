@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync } from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { HostFailure } from '../host/failure.ts';
 import { makeDirectoryPrivate } from '../host/files/ownership.ts';
@@ -16,6 +16,8 @@ const minCompactionBytes = 4 * 1024 * 1024;
 
 /** The durable state of the agent: a log of events, and the state that results from them. */
 export class Journal {
+  /** Real path of the directory with the agent's state. */
+  readonly directory: string;
   readonly state: JournalState;
   readonly copies: ContentStore;
   readonly contents: ContentCache;
@@ -27,6 +29,7 @@ export class Journal {
   #visibleSeq: number;
 
   private constructor(
+    directory: string,
     state: JournalState,
     log: JournalLog,
     copies: ContentStore,
@@ -34,6 +37,7 @@ export class Journal {
     privateFiles: PrivateFiles,
     crashPoint: (name: string) => void,
   ) {
+    this.directory = directory;
     this.contents = contents;
     this.privateFiles = privateFiles;
     this.state = state;
@@ -65,7 +69,15 @@ export class Journal {
     const copies = openContentStore(`${dataDir}/state/before`);
     const contents = new ContentCache(`${dataDir}/state/contents`, clock);
     const privateFiles = openPrivateFiles(`${dataDir}/state/private`);
-    const journal = new Journal(state, log, copies, contents, privateFiles, crashPoint);
+    const journal = new Journal(
+      realpathSync(`${dataDir}/state`),
+      state,
+      log,
+      copies,
+      contents,
+      privateFiles,
+      crashPoint,
+    );
     if (log.size === 0) await journal.compact();
     else if (log.size > minCompactionBytes) {
       // Ignores a failure: the journal is usable, and the agent must start even if the disk is full.

@@ -32,7 +32,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
   'file-windows': ["path: 'C:\\Data\\A.txt', content: x, ensure: present", 'path:c:\\data\\a.txt'],
   'directory-unix': [
-    'path: /srv/www/, source: www, purge: true, recursive: true, only: ["*.key"], owner: www-data, group: www-data, mode: "2775", file_mode: "0664", ensure: present',
+    'path: /srv/www/, source: www, purge: true, force: true, recursive: true, only: ["*.key"], owner: www-data, group: www-data, mode: "2775", file_mode: "0664", ensure: present',
     'path:/srv/www',
   ],
   'directory-windows': ['path: "c:/Data", ensure: present', 'path:c:\\data'],

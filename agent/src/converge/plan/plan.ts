@@ -439,6 +439,17 @@ export function managedPaths(resources: Iterable<ResolvedResource>): Set<string>
   return paths;
 }
 
+/** Returns the paths of everything that resources do not declare absent, without the directories above. */
+export const keptPaths = (resources: readonly ResolvedResource[]): Set<string> =>
+  new Set(
+    resources
+      .filter(({ body }) => !('ensure' in body && body.ensure === 'absent'))
+      .flatMap((resource) => {
+        const path = providerOf(resource.type)?.path(resource) ?? null;
+        return [...(path === null ? [] : [path]), ...watchedPaths(resource).map((each) => each.replace(/\/$/, ''))];
+      }),
+  );
+
 /** Returns the IDs of all resources that trigger a step. */
 const triggersOf = ({ rerunBy, reloadBy, restartBy }: Circumstances): string[] => [
   ...new Set([...rerunBy, ...reloadBy, ...restartBy]),

@@ -52,6 +52,7 @@ import {
   removeEntries,
   restoreEntries,
 } from './purge.ts';
+import { checkTree, observeTree, removeTree, type Tree, treeChange } from './tree.ts';
 
 export interface SeenDirectory {
   found: Inspected;
@@ -61,6 +62,8 @@ export interface SeenDirectory {
    * subdirectories that the agent created, but not their contents. Null if there are too many.
    */
   holds: string[] | null;
+  /** Everything below the directory; listed only if `force` removes it. */
+  tree?: Tree;
   /** The entries to purge; listed only if the directory is purged. */
   foreign?: ForeignEntry[];
   /** The purged entries that a removal restores. */
@@ -92,6 +95,13 @@ const wrongType = (path: string, found: Inspected): HostFailure =>
     `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link' : found.type}, not a directory; it is not changed. Remove it by hand, or change its declaration.`,
   );
 
+const notEmpty = (path: string): HostFailure =>
+  new HostFailure(
+    `${path} is not removed: it is not empty, and its content could not be restored; declare \`force: true\` to remove it with everything in it`,
+  );
+
+const isForced = ({ body }: Declared): boolean => body.ensure === 'absent' && body.force === true;
+
 export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, DirectoryBefore>({
   type: 'directory-unix',
   fields: {
@@ -104,6 +114,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     owner: 'text?',
     group: 'text?',
     mode: 'text?',
+    force: 'boolean?',
     ensure: 'text?',
   },
   path: pathOf,
@@ -112,12 +123,15 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
   check(resource) {
     checkPath(pathOf(resource));
     if (resource.body.purge === true) checkPurge(pathOf(resource));
+    if (isForced(resource)) checkTree(pathOf(resource));
     checkRecursive(resource);
   },
 
   observe(resource, _circumstances, machine) {
     const body = resource.body;
     const seen = look(resource, machine);
+    if (isForced(resource) && seen.found.type === 'directory')
+      return { ...seen, tree: observeTree(body.path, machine) };
     if (body.ensure === 'absent' && seen.found.type === 'directory')
       return { ...seen, holds: contents(body.path, machine) };
     // A directory that this operation created as a parent counts as created by its own resource. The plan, which saw it
@@ -137,9 +151,14 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       if (found.type === 'absent') return nothing();
       if (circumstances.purpose === 'drift') return presenceDrift();
       if (found.type !== 'directory') throw wrongType(body.path, found);
+      const ensure = { field: 'ensure', from: 'present', to: 'absent' };
+      if (seen.tree !== undefined) {
+        const { changes, diff } = treeChange(body.path, seen.tree);
+        return { action: 'remove', changes: [ensure, ...changes], diff };
+      }
       const left = leftIn(body.path, seen.holds, circumstances);
-      if (left !== 0) throw new HostFailure(`${body.path} is not removed: it is not empty`);
-      return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+      if (left !== 0) throw notEmpty(body.path);
+      return { action: 'remove', changes: [ensure], diff: null };
     }
     if (found.type !== 'absent' && found.type !== 'directory') {
       if (circumstances.purpose === 'drift') return typeDrift(found, 'directory');
@@ -196,8 +215,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
   async apply(resource, seen, _difference, machine) {
     const body = resource.body;
     if (body.ensure === 'absent') {
-      if (!removeEmptyDirectory(body.path, machine))
-        throw new HostFailure(`${body.path} is not removed: it is not empty`);
+      if (isForced(resource)) await removeTree(body.path, machine);
+      if (!removeEmptyDirectory(body.path, machine)) throw notEmpty(body.path);
       return {};
     }
     const found = seen.found.type === 'directory' ? seen.found : null;

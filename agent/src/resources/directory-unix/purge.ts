@@ -50,6 +50,10 @@ export function checkPurge(path: string): void {
     throw new HostFailure(`${path} is a system directory: declare purge for a directory below it`);
 }
 
+/** Reports whether the agent's program or its state is in the directory, or the directory is part of the state. */
+export const containsAgent = (root: string, machine: Machine): boolean =>
+  machine.ownPaths.some((path) => path === root || path.startsWith(`${root}/`) || root.startsWith(`${path}/`));
+
 /** Maximum depth below the directory, because the path to each entry is opened one component at a time. */
 const maxDepth = 64;
 
@@ -64,6 +68,8 @@ export function foreignEntries(root: string, machine: Machine): ForeignEntry[] {
   machine.walk.release(open);
   if (realPath !== root)
     throw new HostFailure(`${root} leads to ${realPath} by a symbolic link: declare purge for ${realPath}`);
+  if (containsAgent(root, machine))
+    throw new HostFailure(`${root} is not purged: it contains the program or the state of this agent`);
   // Entries in these trees have no resources of their own.
   const trees = new Set(
     (['archive', 'git'] as const).flatMap((type) => machine.resourcesOf(type).map(({ identity }) => identity)),

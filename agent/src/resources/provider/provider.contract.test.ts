@@ -304,6 +304,17 @@ const subjects: Subject[] = [
     moved: ['mode'],
   },
   {
+    name: 'directory-unix, removed with everything below',
+    prepare(root) {
+      mkdirSync(`${root}/d`);
+      chmodSync(`${root}/d`, 0o2750);
+    },
+    desired: (root) => directory(`${root}/d`, { ensure: 'absent', force: true }),
+    changed: (root) => directory(`${root}/d`, { mode: '0700' }),
+    tamper: (root) => mkdirSync(`${root}/d`),
+    moved: ['ensure'],
+  },
+  {
     name: 'directory-unix, purged',
     prepare(root) {
       mkdirSync(`${root}/d/sub/deep`, { recursive: true });

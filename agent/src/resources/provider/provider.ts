@@ -15,6 +15,8 @@ export interface Machine {
   walk: PathWalk;
   accounts: Accounts;
   clock: Clock;
+  /** The real paths of the agent's program and of the directory with its state, which no resource may remove. */
+  ownPaths: readonly string[];
   /** Stores file contents before they are replaced, so that removal can restore them. */
   copies: ContentCopies;
   privateFiles: PrivateFiles;
@@ -47,6 +49,11 @@ export interface Machine {
    * managed resources that are not part of it, because their module is audited or waits for a maintenance window.
    */
   manages(path: string): boolean;
+  /**
+   * Reports whether a resource has its file or directory at exactly this path after the operation. Includes managed
+   * resources that are not part of it.
+   */
+  keeps(path: string): boolean;
   /** Reports whether a resource of this operation declares the directory at this path itself. */
   declaredDirectory(path: string): boolean;
   /** Reports that names in this directory changed. The engine syncs the directory before it reports the result. */

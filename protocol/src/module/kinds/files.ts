@@ -99,6 +99,7 @@ export const fileKinds = {
         { atLeast: 1, atMost: 64 },
       ),
       purge: boolean('Whether everything that no resource declares is removed from the directory'),
+      force: boolean('Whether `ensure: absent` removes the directory with everything in it, which is not restored'),
       owner,
       group,
       mode,
