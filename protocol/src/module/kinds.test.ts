@@ -355,7 +355,7 @@ describe('kinds', () => {
     ['file-unix', 'path: /a, content: b, content_base64: ""', 'cannot be combined with content; keep only one'],
     ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be combined with symlink; keep only one'],
     ['file-unix', 'path: /a, content: b, copy_of: /c', 'cannot be combined with content; keep only one'],
-    ['directory-unix', 'path: /a, file_mode: "0644"', 'requires recursive: add it'],
+    ['directory-unix', 'path: /a, file_mode: "0644"', 'requires recursive or source: add it'],
     [
       'directory-unix',
       `path: /a, recursive: true, owner: root, only: [${Array(65).fill('a').join(', ')}]`,

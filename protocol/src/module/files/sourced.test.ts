@@ -70,6 +70,24 @@ test('resolves a directory to one resource for each directory and file in it', (
   expect(resolved.resources[5]?.reload_on).toHaveLength(5);
 });
 
+test('gives the files of a directory the declared mode, and lets readers execute those that are executable', () => {
+  const files = folder({ path: 'site/a' }, { path: 'site/run', executable: true });
+  const modes = (mode: string) => {
+    const fields = `path: /srv, source: site, mode: "0710", file_mode: "${mode}"`;
+    const resolved = resolve(module(`  - resource: { directory-unix: { ${fields} } }\n`, files));
+    return resolved.ok && resolved.resources.slice(1).map(({ body }) => body.mode);
+  };
+  expect(modes('0640')).toEqual(['0640', '0750']);
+  expect(modes('u=rw,go=')).toEqual(['0600', '0700']);
+});
+
+test('refuses set-ID bits for the files of a directory', () => {
+  const files = folder({ path: 'site/a' });
+  const given = module('  - resource: { directory-unix: { path: /srv, source: site, file_mode: "4755" } }\n', files);
+  const resolved = resolve(given);
+  expect(!resolved.ok && resolved.faults[0]?.message).toContain('`file_mode` must not set a set-ID bit');
+});
+
 test('refuses sources that do not exist, and suggests what to name instead', () => {
   const file = (source: string) => `  - resource: { file-unix: { path: /a, source: ${source} } }\n`;
   const directory = (source: string) => `  - resource: { directory-unix: { path: /a, source: ${source} } }\n`;

@@ -23,6 +23,10 @@ export function withSource<T extends Sourced>(
     fault(wrong);
     return undefined;
   }
+  if (sourced === 'directory' && hasSpecialBit(body.file_mode)) {
+    fault('`file_mode` must not set a set-ID bit or the sticky bit');
+    return undefined;
+  }
   if (sourced === 'directory') return [instance, ...entriesOf(instance, body.source, files)];
   const file = files.get(body.source);
   if (file === undefined) return undefined;
@@ -35,9 +39,19 @@ export function withSource<T extends Sourced>(
 const executableMode = '0755';
 const otherMode = '0644';
 
+const hasSpecialBit = (mode: unknown): boolean => typeof mode === 'string' && (Number.parseInt(mode, 8) & 0o7000) !== 0;
+
+/** Lets everyone execute a file who may read it, for each digit of `file_mode`. */
+const madeExecutable = (mode: string): string => {
+  const bits = Number.parseInt(mode, 8);
+  return (bits | ((bits & 0o444) >> 2)).toString(8).padStart(4, '0');
+};
+
 /** Returns a resource for each directory and file below the directory, parents first. */
 function entriesOf<T extends Sourced>(parent: T, source: string, files: ModuleFiles): T[] {
-  const { owner, group, mode, path: root } = parent.body;
+  const { owner, group, mode, file_mode: fileMode, path: root } = parent.body;
+  const modeOf = { plain: otherMode, executable: executableMode };
+  if (typeof fileMode === 'string') Object.assign(modeOf, { plain: fileMode, executable: madeExecutable(fileMode) });
   const owned = { ...(owner === undefined ? {} : { owner }), ...(group === undefined ? {} : { group }) };
   const made = new Set<string>();
   const entries: T[] = [];
@@ -53,7 +67,7 @@ function entriesOf<T extends Sourced>(parent: T, source: string, files: ModuleFi
       made.add(directory);
       add('directory-unix', directory, mode === undefined ? {} : { mode });
     }
-    const body = { source: name, mode: executable ? executableMode : otherMode };
+    const body = { source: name, mode: executable ? modeOf.executable : modeOf.plain };
     add('file-unix', path, body, { source: { sha256, size } });
   }
   return entries;

@@ -59,8 +59,11 @@ interface Presence {
 function missingFaults({ needs, presentNeeds, oneOf }: Kind, presence: Presence): CombinationFault[] {
   const { isGiven, isMissing, isNull, ensure } = presence;
   const faults: CombinationFault[] = [];
-  for (const [name, other] of Object.entries(needs))
-    if (isGiven(name) && isMissing(other)) faults.push({ path: [name], message: `requires ${other}: add it` });
+  for (const [name, others] of Object.entries(needs)) {
+    const oneOfThem = [others].flat();
+    if (isGiven(name) && oneOfThem.every(isMissing))
+      faults.push({ path: [name], message: `requires ${oneOfThem.join(' or ')}: add it` });
+  }
   if (ensure === undefined || ensure === null || ensure === 'present')
     for (const name of presentNeeds.filter(isNull))
       faults.push({ path: [], message: `requires ${name}, unless it has ensure: absent` });

@@ -91,7 +91,10 @@ export const fileKinds = {
       ),
       file_mode: {
         ...mode,
-        declared: mode.declared.meta({ description: 'Permissions of all files below, without set-ID bits' }),
+        declared: mode.declared.meta({
+          description:
+            'Permissions of the files from `source`, or with `recursive` of all files below, without set-ID bits; an executable file of `source` is executable by those who may read it',
+        }),
       },
       only: list(
         'Names of the files below that owner, group, and file_mode apply to, with * and ?; a path that starts with / is relative to the directory; all other entries below stay',
@@ -107,7 +110,7 @@ export const fileKinds = {
     },
     space: 'path',
     sourced: 'directory',
-    needs: { file_mode: 'recursive', only: 'recursive' },
+    needs: { file_mode: ['recursive', 'source'], only: 'recursive' },
     canonical: format.withoutClosingSlash,
     normalise: (body) => {
       body.path = format.withoutClosingSlash(String(body.path));

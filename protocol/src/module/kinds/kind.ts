@@ -54,7 +54,7 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   /** At most one field in each group may be set. */
   readonly exclusive: readonly (readonly string[])[];
   /** Maps a field to another field that it requires. */
-  readonly needs: Readonly<Record<string, string>>;
+  readonly needs: Readonly<Record<string, string | readonly string[]>>;
   /** Optional fields that a resource requires unless it is declared absent. */
   readonly presentNeeds: readonly string[];
   /** At least one field in each group must be set, unless the resource is absent. */
