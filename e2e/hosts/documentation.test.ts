@@ -8,6 +8,7 @@ import { root } from '../../tools/suite/cli.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
 import { expectPlan } from './expect-plan.ts';
+import { httpApiState, httpApiUp } from './http-api/subjects.ts';
 import { databasesRoot, mariadbUp, postgresqlUp } from './subjects/databases.ts';
 import { test as base, noHosts } from './test.ts';
 import { TestHosts } from './test-hosts.ts';
@@ -36,7 +37,7 @@ const elsewhereKinds = [
  * Kinds whose example is also applied and removed. The `kernel-module` example is only planned, because all test hosts
  * share the kernel of the machine that runs the tests.
  */
-const appliedKinds = ['mount-unix', 'locale'];
+const appliedKinds = ['mount-unix', 'locale', 'http-object'];
 /** Parts of modules that need such a kind, or a program that the test host lacks. */
 const elsewhere = [...elsewhereKinds.map((kind) => `${kind}:`), 'validate: sshd'];
 
@@ -89,7 +90,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
     await repository.use(machine);
     // debootstrap does not create this file, but Debian's installer does.
     await machine.sh('echo 127.0.0.1 localhost > /etc/hosts');
-    await machine.sh(postgresqlUp + mariadbUp);
+    await machine.sh(postgresqlUp + mariadbUp + httpApiUp);
     const { nodeId: node_id } = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id };
     const upload = async (content: string): Promise<string> => {
@@ -110,10 +111,12 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
     expect(await machine.sh('find /tmp/muster-example -type f | wc -l')).toBe('22\n');
     expect(await machine.sh(mounted)).toMatch(/^tmpfs .*nosuid,nodev.*size=65536k/);
     expect(await machine.sh('locale -a; cat /etc/default/locale')).toMatch(/^de_DE\.utf8\n(.*\n)*LANG=de_DE\.UTF-8$/m);
+    expect(await machine.sh(httpApiState)).toContain('"ada":{"name":"ada","tags":["monitoring"],"password":"example"}');
     expect(await apply(...names)).toMatchObject({ status: 'succeeded', summary: { changed: 0 } });
     expect(await apply()).toMatchObject({ status: 'succeeded' });
     expect(await machine.sh('ls -d /tmp/muster-example 2> /dev/null || true')).toBe('');
     expect(await machine.sh(mounted)).toBe(before);
+    expect(await machine.sh(httpApiState)).toContain('"users":{}');
 
     const modules = yamlOf('docs/modules.md').filter(
       (source) => /^name: /m.test(source) && !elsewhere.some((text) => source.includes(text)),
@@ -124,6 +127,8 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
       db_password: 'documentation',
       shop_password: 'documentation',
       ann_password: 'documentation',
+      grafana_admin: 'documentation',
+      metrics_password: 'documentation',
       deploy_hash: '$6$documentation$abcdefgh',
       shop_key: await machine.sh(`${newCertificate}; cat /root/shop.key`),
       shop_certificate: await machine.sh('cat /root/shop.pem'),

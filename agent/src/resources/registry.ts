@@ -15,6 +15,7 @@ import { firewallRule } from './firewall-rule/firewall-rule.ts';
 import { git } from './git/git.ts';
 import { groupUnix } from './group-unix/group-unix.ts';
 import { hostname } from './hostname/hostname.ts';
+import { httpObject } from './http-object/http-object.ts';
 import { iniUnix } from './ini-unix/ini-unix.ts';
 import { kernelModule } from './kernel-module/kernel-module.ts';
 import { knownHost } from './known-host/known-host.ts';
@@ -105,6 +106,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     selinuxBoolean,
     selinuxPort,
     selinuxContext,
+    httpObject,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

@@ -1,3 +1,4 @@
+import { httpObjectSubjects } from '../http-api/subjects.ts';
 import { accountSubjects } from './accounts.ts';
 import { alternativesSubjects } from './alternatives.ts';
 import { aptRepositorySubjects } from './apt-repository.ts';
@@ -34,6 +35,7 @@ export const subjects: readonly Subject[] = [
   ...kernelModuleSubjects,
   ...mountUnixSubjects,
   ...swapSubjects,
+  ...httpObjectSubjects,
 ];
 
 /** Distributes the subjects among shares by kind, and returns one share. */

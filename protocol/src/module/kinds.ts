@@ -17,6 +17,7 @@ import { mountUnixKind } from './kinds/mount-unix.ts';
 import { languagePackageKinds, packageKinds } from './kinds/packages.ts';
 import { rebootKind } from './kinds/reboot.ts';
 import { selinuxKinds } from './kinds/selinux.ts';
+import { httpObjectKind } from './kinds/servers/http-object.ts';
 import { serviceKinds } from './kinds/services.ts';
 import { structuredFileKinds } from './kinds/structured-files.ts';
 import { systemKinds } from './kinds/system.ts';
@@ -39,6 +40,7 @@ const table = {
   ...firewallRuleKind,
   ...kernelModuleKind,
   ...mountUnixKind,
+  ...httpObjectKind,
   ...systemKinds,
   ...selinuxKinds,
   ...downloadKind,

@@ -99,8 +99,10 @@ function answerOf(url: URL, credentials: URL | null, request: HttpRequest): Prom
   });
 }
 
+export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
 interface Sent extends Pick<HttpRequest, 'environment' | 'signal'> {
-  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly method: HttpMethod;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** User name and password, joined by a colon. */

@@ -42,7 +42,7 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
     sha256: 'text?',
     ensure: 'text?',
   },
-  brings: () => ['accounts', 'units', 'programs', 'databases'],
+  brings: () => ['accounts', 'units', 'programs', 'databases', 'servers'],
   // The package may provide package sources, as debian-archive-keyring does. Only its dependents wait for them, so that
   // a misspelled package name still fails a plan.
   bringsToDependents: () => ['packages'],

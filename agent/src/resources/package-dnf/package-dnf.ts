@@ -43,7 +43,7 @@ type PackageItem = Item<SeenPackage, PackageBefore>;
 export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefore>({
   type: 'package-dnf',
   fields: { name: 'text', version: 'text?', source: 'text?', url: 'text?', sha256: 'text?', ensure: 'text?' },
-  brings: () => ['accounts', 'units', 'programs', 'databases'],
+  brings: () => ['accounts', 'units', 'programs', 'databases', 'servers'],
   // A package may contain a package source, as epel-release does. Only its dependents wait for it, so that a misspelled
   // package name still fails a plan.
   bringsToDependents: () => ['packages'],

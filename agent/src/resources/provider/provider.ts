@@ -121,7 +121,7 @@ export interface Database<T> {
 }
 
 /** Effects of a change that other resources may have to wait for. */
-export type Brought = 'accounts' | 'units' | 'programs' | 'packages' | 'databases';
+export type Brought = 'accounts' | 'units' | 'programs' | 'packages' | 'databases' | 'servers';
 
 export interface ProviderLimits {
   /** Time limit in milliseconds for a script's `apply` and `undo`. */

@@ -43,7 +43,7 @@ export const script = defineProvider<'script', SeenScript, ScriptBefore>({
     umask: 'text?',
   },
   recheckable: false,
-  brings: () => ['accounts', 'units', 'programs', 'packages', 'databases'],
+  brings: () => ['accounts', 'units', 'programs', 'packages', 'databases', 'servers'],
   makes: ({ body: { creates } }) => (creates == null ? [] : [creates]),
   watched: ({ body: { creates } }) => (creates == null ? [] : [creates]),
 

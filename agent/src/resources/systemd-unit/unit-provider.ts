@@ -13,8 +13,8 @@ import { isUp, look, type SeenPart, type SeenService, type ServiceBefore } from 
 /** The members that the providers of all systemd kinds share. */
 export const unitProvider = {
   recheckable: false,
-  // The unit may be a database server, which other resources need.
-  bringsToDependents: () => ['databases'],
+  // The unit may be a server that other resources need.
+  bringsToDependents: () => ['databases', 'servers'],
   watched: watchedOf,
 
   observe: (resource, _circumstances, machine) => look(resource, machine),
