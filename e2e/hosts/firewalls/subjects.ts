@@ -55,6 +55,6 @@ export const firewalldSubjects: Subject[] = [
     changed: rule({ protocol: 'icmp', action: 'reject', zone: 'work' }),
     tamper:
       'firewall-cmd -q --reload; firewall-cmd -q --remove-rich-rule="$(firewall-cmd --list-rich-rules | grep 2001 | grep 443)"',
-    moved: ['rule'],
+    moved: ['ports'],
   },
 ];

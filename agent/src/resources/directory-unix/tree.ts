@@ -7,9 +7,9 @@ import { removeDirectory, removeFile } from '../../host/files/remove.ts';
 import type { Machine } from '../provider/provider.ts';
 import { containsAgent, isSystemDirectory } from './purge.ts';
 
-/** Removes a directory with everything in it, which is not restored. */
+/** Removes a directory with its content, which is not restored. */
 
-/** What a removal with `force` removes besides the directory itself. */
+/** The entries below a directory that a removal with `force` removes. */
 export interface Tree {
   count: number;
   /** The first paths, for the diff. */
