@@ -1,7 +1,9 @@
+import { kinds } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { operation } from '../agent/src/converge/test/desired.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
-import { httpApi, httpApiState } from './hosts/http-api/subjects.ts';
+import { httpApi, httpApiState, httpApiUp } from './hosts/http-api/subjects.ts';
 import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
@@ -66,6 +68,27 @@ describe.skipIf(reason !== null)(`objects behind HTTP APIs${reason === null ? ''
       });
       await agent.run(operation('apply', [program, service]));
       expect(await state()).toEqual({ users: { ada: { name: 'ada', password: 'second' } }, texts: {} });
+    } finally {
+      await hosts.end();
+    }
+  });
+
+  test('applies and removes the example in the documentation', async () => {
+    const hosts = await TestHosts.open();
+    try {
+      const machine = await hosts.start('http-example');
+      await machine.sh(httpApiUp);
+      const agent = await DrivenAgent.start(machine);
+      const example = resolved({ 'http-object': parse(kinds['http-object'].example) });
+      const state = async () => JSON.parse(await machine.sh(httpApiState)) as unknown;
+      for (const status of ['changed', 'unchanged'])
+        expect((await agent.run(operation('apply', [example]))).results).toMatchObject([{ status, message: null }]);
+      expect(await state()).toEqual({
+        users: { ada: { name: 'ada', tags: ['monitoring'], password: 'example' } },
+        texts: {},
+      });
+      expect((await agent.run(operation('apply', []))).results).toMatchObject([{ status: 'changed' }]);
+      expect(await state()).toEqual({ users: {}, texts: {} });
     } finally {
       await hosts.end();
     }
