@@ -24,6 +24,9 @@ import type { LinkTerminals } from './link-terminals.ts';
 import type { Assembly } from './reassembly.ts';
 import { TokenBucket } from './token-bucket.ts';
 
+/** Outcome of a probe: `silent` after its time limit, `ended` if the link closed first. */
+export type ProbeOutcome = 'answered' | 'silent' | 'ended';
+
 /** `greeting` accepts only a hello, `admitting` accepts nothing, `open` follows the welcome, `closing` ignores all input. */
 export type LinkState = 'greeting' | 'admitting' | 'open' | 'closing';
 
@@ -93,8 +96,8 @@ export class Link {
   /** Time of the last frame of any kind, in monotonic milliseconds. */
   lastFrameAt: number;
   unansweredPings = 0;
-  /** The ping that probes the agent, and callbacks for its outcome; null if no probe is pending. */
-  probe: { payload: string; answered: () => void; ended: () => void } | null = null;
+  /** The ping that probes the agent, its outcome, and callbacks for it; null if no probe is pending. */
+  probe: { payload: string; outcome: Promise<ProbeOutcome>; answered: () => void; ended: () => void } | null = null;
   /** Slot in the ping wheel; -1 for none. */
   slot = -1;
 

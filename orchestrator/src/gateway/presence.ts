@@ -1,9 +1,7 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Presence } from '../domain/shared/context.ts';
 import type { GatewayLimits } from './limits.ts';
-import type { Link } from './link.ts';
-
-export type ProbeOutcome = 'answered' | 'silent' | 'ended';
+import type { Link, ProbeOutcome } from './link.ts';
 
 /** The open links by node id, and a timer wheel that checks each link once per ping interval. */
 export class LinkRegistry implements Presence {
@@ -89,19 +87,23 @@ export class LinkRegistry implements Presence {
     }
   }
 
-  /** Checks with a ping whether a link's agent is alive. Only the pong for this ping counts. */
+  /**
+   * Checks with a ping whether a link's agent is alive. Only the pong for this ping counts. Callers during a probe share
+   * its outcome: rivals here and at another replica may ask at the same time.
+   */
   probe(link: Link): Promise<ProbeOutcome> {
     if (link.state !== 'open') return Promise.resolve('ended');
-    return new Promise((resolve) => {
-      const payload = `probe ${++this.probes}`;
-      const finish = (outcome: ProbeOutcome) => {
-        link.probe = null;
-        cancelTimer();
-        resolve(outcome);
-      };
-      const cancelTimer = this.clock.after(this.limits.cloneProbeMs, () => finish('silent'));
-      link.probe = { payload, answered: () => finish('answered'), ended: () => finish('ended') };
-      link.ping(payload);
-    });
+    if (link.probe) return link.probe.outcome;
+    const { promise: outcome, resolve } = Promise.withResolvers<ProbeOutcome>();
+    const payload = `probe ${++this.probes}`;
+    const finish = (result: ProbeOutcome) => {
+      link.probe = null;
+      cancelTimer();
+      resolve(result);
+    };
+    const cancelTimer = this.clock.after(this.limits.cloneProbeMs, () => finish('silent'));
+    link.probe = { payload, outcome, answered: () => finish('answered'), ended: () => finish('ended') };
+    link.ping(payload);
+    return outcome;
   }
 }
