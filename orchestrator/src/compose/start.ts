@@ -153,7 +153,7 @@ async function start(
   const parts = { domain, store, gateway, telemetry, identity, settings, addresses, tls, dataDir, clock, log };
   const app = await createHttp(parts);
   const schedules = new Schedules({ domain, leases, transcripts: store.transcripts, settings, clock });
-  const sync = view && startReplicaSync({ ...domain, view, local: gateway.local, clock });
+  const sync = view && startReplicaSync({ ...domain, view, local: gateway.local, clock, onClosed: options.onFatal });
   disposables.add(() => stop({ app, gateway, domain, schedules, sync, replica, clock, log }));
   await app.listen({ host: config.api_host, port: config.api_port });
   addresses.apiPort = (app.server.address() as AddressInfo).port;

@@ -29,7 +29,8 @@ export function createDepartures({
   bus,
   incarnation,
   isReplica,
-}: Pick<Context, 'db' | 'bus' | 'incarnation' | 'isReplica'>): Departures {
+  presence,
+}: Pick<Context, 'db' | 'bus' | 'incarnation' | 'isReplica' | 'presence'>): Departures {
   let waiting = new Map<string, number>();
   let next: Promise<void> | null = null;
   let writing: ReadonlyMap<string, number> = new Map();
@@ -43,7 +44,9 @@ export function createDepartures({
     ]);
     for (let start = 0; start < statements.length; start += atOnce)
       await db.write({ name: 'agents/gone', statements: statements.slice(start, start + atOnce) });
-    for (const [node_id, heard_at] of departed) bus.publish({ type: 'agent_departed', node_id, heard_at });
+    // The link may have ended because the agent is now connected to another replica.
+    for (const [node_id, heard_at] of departed)
+      if (!isReplica || !presence.isConnected(node_id)) bus.publish({ type: 'agent_departed', node_id, heard_at });
   };
 
   return {

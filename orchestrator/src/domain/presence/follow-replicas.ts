@@ -4,6 +4,7 @@ import type { AgentLinks } from '../agent-link/agent-link.ts';
 import { isQuestion, recordAnswer } from '../agent-link/link-rivals.ts';
 import type { Waiting } from '../operations/operation-waiting.ts';
 import type { SignIn } from '../operators/sign-in.ts';
+import { ReplicaClosed } from '../replicas/replicas.ts';
 import type { RunConductor } from '../runs/run-conductor.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import type { Terminals } from '../terminals/terminals.ts';
@@ -43,12 +44,16 @@ export interface FollowerParts {
   readonly terminals: Pick<Terminals, 'tokenHashes'>;
   readonly conductor: Pick<RunConductor, 'followOthers'>;
   readonly clock: Pick<Clock, 'monotonic'>;
+  /** Called when another process has closed this one, which must then exit. */
+  readonly onClosed: (reason: Error) => void;
 }
 
 /** Follows other replicas. */
 export class ReplicaFollower {
   readonly #parts: FollowerParts;
   #contactsAt = Number.NEGATIVE_INFINITY;
+  /** Changes that were read, oldest first, and must still be applied to the links of this process. */
+  readonly #pending: LinkChange[] = [];
   /** Agents that are being probed for another replica. */
   readonly #probing = new Set<string>();
   /** Tasks whose last attempt failed, so that an outage is logged once. */
@@ -76,6 +81,7 @@ export class ReplicaFollower {
       await task();
       this.#failing.delete(what);
     } catch (error) {
+      if (error instanceof ReplicaClosed) this.#parts.onClosed(error);
       if (!this.#failing.has(what))
         this.#parts.context.log.warn({ err: error, what }, 'failed to follow other replicas; will retry');
       this.#failing.add(what);
@@ -83,16 +89,31 @@ export class ReplicaFollower {
   }
 
   async #followLinks(): Promise<void> {
-    const { context, view, local } = this.#parts;
-    const { changes, own } = await view.read();
+    const { changes, own } = await this.#parts.view.read();
     for (const change of changes) {
-      const { node_id, link_incarnation, hint } = change;
-      if (hint !== null) context.bus.publish(hint);
-      if (!local.has(node_id)) continue;
-      if (link_incarnation !== context.incarnation) await this.#cutIfMoved(node_id);
-      else this.#answer(change);
+      this.#publish(change);
+      if (this.#parts.local.has(change.node_id)) this.#pending.push(change);
+    }
+    // The view returns each change once, so a change stays here until it has been applied.
+    for (let change = this.#pending[0]; change !== undefined; change = this.#pending[0]) {
+      await this.#apply(change);
+      this.#pending.shift();
     }
     if (own !== null) await this.#reconcile(own);
+  }
+
+  #publish({ node_id, hint }: LinkChange): void {
+    const { bus, presence } = this.#parts.context;
+    // The agent may have connected to this process since the read.
+    if (hint === null || (hint.type === 'agent_departed' && presence.isConnected(node_id))) return;
+    bus.publish(hint);
+  }
+
+  async #apply(change: LinkChange): Promise<void> {
+    const { node_id, link_incarnation } = change;
+    if (!this.#parts.local.has(node_id)) return;
+    if (link_incarnation !== this.#parts.context.incarnation) await this.#cutIfMoved(node_id);
+    else this.#answer(change);
   }
 
   /** Compares this process's links with its claims, because a write may have failed. */

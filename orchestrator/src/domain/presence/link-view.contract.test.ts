@@ -5,6 +5,7 @@ import { close, openPair, type ReplicaDomain } from '../../../test/replicas.ts';
 import { connectionSettings, connect as connectTo } from '../../store/postgres/postgres-settings.ts';
 import { setStatus } from '../agents/agents.ts';
 import { putOneTag } from '../agents/tags.ts';
+import { ReplicaClosed } from '../replicas/replicas.ts';
 import { LinkView } from './link-view.ts';
 import { SharedPresence } from './shared-presence.ts';
 
@@ -51,8 +52,38 @@ describeDatabases('agents of several replicas', (fixture) => {
     await view.read();
     expect(presence.isConnected(agent.id)).toBe(true);
     await close(one.context, two.context.incarnation);
-    await view.read();
+    expect((await view.read()).changes).toMatchObject([
+      { node_id: agent.id, hint: { type: 'agent_departed', node_id: agent.id, heard_at: one.now() } },
+    ]);
     expect([presence.isConnected(agent.id), presence.count]).toEqual([false, 0]);
+    expect((await view.read()).changes).toEqual([]);
+  });
+
+  test('notices that another replica has closed this one', async () => {
+    const { one, view } = await open();
+    await view.read();
+    await close(one.context, one.context.incarnation);
+    await expect(view.read()).rejects.toThrow(ReplicaClosed);
+  });
+
+  test('distinguishes changes of links from changes of records in a read of all links', async () => {
+    const { one, two, actor, agent, view } = await open();
+    const own = await newAgent(one, actor, 'web-2');
+    await depart(one, own);
+    await view.read();
+    one.clock.advance(30_000);
+    await connect(two, agent);
+    await connect(one, own);
+    const { changes } = await view.read();
+    expect(new Map(changes.map(({ node_id, hint }) => [node_id, hint]))).toEqual(
+      new Map([
+        [agent.id, { type: 'agent_linked', node_id: agent.id }],
+        [own.id, null],
+      ]),
+    );
+    one.clock.advance(30_000);
+    await depart(two, agent);
+    expect((await view.read()).changes).toMatchObject([{ node_id: agent.id, hint: { type: 'agent_departed' } }]);
   });
 
   test('reports changes of agents that another replica made', async () => {

@@ -1,6 +1,7 @@
 import type { Hint } from '../../bus/bus.ts';
 import { changedLinks, claimedLinks, contactsSince } from '../../store/queries/agents/agent-links.ts';
 import { otherReplicas } from '../../store/replicas.ts';
+import { ReplicaClosed } from '../replicas/replicas.ts';
 import type { Context } from '../shared/context.ts';
 import { type Contacts, contactKey, decodeContacts } from './contacts.ts';
 
@@ -39,6 +40,8 @@ export class LinkView {
   /** The number of links of each process. */
   #counts = new Map<string, number>();
   #peers: ReadonlyMap<string, Peer> = new Map();
+  /** Processes that have ended, and whose agents have not been reported yet. */
+  #left = new Set<string>();
   #contacts = new Map<string, { readonly at: number; readonly contacts: Contacts }>();
   #mark = 0;
   /** The changes in the last read, by node ID. The next read may return them again. */
@@ -88,18 +91,44 @@ export class LinkView {
   /**
    * Reads the changes since the last read. The first call reads all links. Not reentrant.
    * @returns the changes, and, after a read of all links, the claims of this process
+   * @throws ReplicaClosed if another process has closed this one
    */
   async read(): Promise<{ readonly changes: readonly LinkChange[]; readonly own: readonly string[] | null }> {
     const { db, incarnation, steadyNow } = this.#context;
-    const peers = await db.all(otherReplicas, { incarnation });
+    // Reads and heartbeats use different connections, so this process may notice its end only here.
+    const live = await db.all(otherReplicas, { incarnation: '' });
+    if (live.every((process) => process.incarnation !== incarnation)) throw new ReplicaClosed();
+    const peers = live.filter((process) => process.incarnation !== incarnation);
+    const former = this.#peers.keys();
     this.#peers = new Map(peers.map((peer) => [peer.incarnation, peer]));
-    for (const known of this.#contacts.keys()) if (!this.#peers.has(known)) this.#contacts.delete(known);
+    for (const known of former) if (!this.#peers.has(known)) this.#left.add(known);
     const isFirst = this.#mark === 0;
-    const reconciles = steadyNow() - this.#reconciledAt >= reconcileSecs * 1000;
+    const startedAt = steadyNow();
+    const reconciles = startedAt - this.#reconciledAt >= reconcileSecs * 1000;
     // Changes from here on are read by the next calls again.
     const from = isFirst ? await this.#readMark() : this.#mark;
-    const own = reconciles ? await this.#reconcile() : null;
-    return { changes: await this.#readChanges(from), own };
+    const all = reconciles ? await this.#readClaims() : null;
+    // Hints compare the changes with the former claims.
+    const changes = await this.#readChanges(from, all);
+    if (all !== null) this.#reconciledAt = startedAt;
+    changes.push(...this.#departures());
+    for (const known of this.#contacts.keys()) if (!this.#peers.has(known)) this.#contacts.delete(known);
+    return { changes, own: all?.own ?? null };
+  }
+
+  /** Returns a change for each agent whose process has ended. */
+  #departures(): LinkChange[] {
+    if (this.#left.size === 0) return [];
+    const departures: LinkChange[] = [];
+    for (const [node_id, link_incarnation] of this.#claims) {
+      if (!this.#left.has(link_incarnation)) continue;
+      const contact = this.#contacts.get(link_incarnation)?.contacts.get(contactKey(node_id));
+      const heard_at = contact?.heardAt ?? Math.floor(this.#context.now() / 1000);
+      const hint: Hint = { type: 'agent_departed', node_id, heard_at };
+      departures.push({ node_id, link_incarnation, link_probe: null, hint });
+    }
+    this.#left.clear();
+    return departures;
   }
 
   async readContacts(): Promise<void> {
@@ -115,24 +144,26 @@ export class LinkView {
     return row!.mark;
   }
 
-  async #readChanges(since: number): Promise<LinkChange[]> {
+  /** @param all claims that were read before, which replace the known ones */
+  async #readChanges(since: number, all: Claims | null): Promise<LinkChange[]> {
     const rows = await this.#context.db.all(changedLinks, { since });
     const former = this.#seen;
     this.#seen = new Map();
+    const formerClaims = this.#claims;
+    if (all !== null) [this.#claims, this.#counts] = [all.claims, all.counts];
     const changes: LinkChange[] = [];
     for (const { mark, node_id, link_incarnation, link_change, link_probe, last_seen_at } of rows) {
       this.#mark = mark;
       if (node_id === null || link_change === null) continue;
       this.#seen.set(node_id, link_change);
-      const hint = this.#hintOf(node_id, link_incarnation, last_seen_at ?? 0);
+      const hint = this.#hintOf(node_id, formerClaims.get(node_id) ?? null, link_incarnation, last_seen_at ?? 0);
       this.#claim(node_id, link_incarnation);
       if (former.get(node_id) !== link_change) changes.push({ node_id, link_incarnation, link_probe, hint });
     }
     return changes;
   }
 
-  #hintOf(node_id: string, owner: string | null, heard_at: number): Hint | null {
-    const former = this.#claims.get(node_id) ?? null;
+  #hintOf(node_id: string, former: string | null, owner: string | null, heard_at: number): Hint | null {
     if (owner === former) return { type: 'agent_changed', node_id };
     // This process announced its own links when they opened and closed.
     if (owner === this.#context.incarnation) return null;
@@ -150,26 +181,26 @@ export class LinkView {
     }
   }
 
-  /** Reads all claims. @returns the agents whose links this process has claimed */
-  async #reconcile(): Promise<string[]> {
-    const { db, incarnation, steadyNow } = this.#context;
-    const startedAt = steadyNow();
-    const claims = new Map<string, string>();
-    const counts = new Map<string, number>();
-    const own: string[] = [];
+  async #readClaims(): Promise<Claims> {
+    const { db, incarnation } = this.#context;
+    const all: Claims = { claims: new Map(), counts: new Map(), own: [] };
     for (let after = ''; ; ) {
       const rows = await db.all(claimedLinks, { after, limit: pageSize });
       for (const { node_id, link_incarnation } of rows) {
-        if (link_incarnation === incarnation) own.push(node_id);
-        claims.set(node_id, link_incarnation!);
-        counts.set(link_incarnation!, (counts.get(link_incarnation!) ?? 0) + 1);
+        if (link_incarnation === incarnation) all.own.push(node_id);
+        all.claims.set(node_id, link_incarnation!);
+        all.counts.set(link_incarnation!, (all.counts.get(link_incarnation!) ?? 0) + 1);
       }
-      if (rows.length < pageSize) break;
+      if (rows.length < pageSize) return all;
       after = rows.at(-1)!.node_id;
     }
-    this.#claims = claims;
-    this.#counts = counts;
-    this.#reconciledAt = startedAt;
-    return own;
   }
+}
+
+/** All claimed links, and their number for each process. */
+interface Claims {
+  readonly claims: Map<string, string>;
+  readonly counts: Map<string, number>;
+  /** The agents whose links this process has claimed. */
+  readonly own: string[];
 }
