@@ -22,6 +22,7 @@ import {
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { type Succession, successionStatements, unlessKeyChanged } from './agent-keys.ts';
 import type { Admission, AgentLinks, Caller } from './agent-link.ts';
+import { claimInstance } from './link-rivals.ts';
 import type { Refusal } from './refusal.ts';
 
 /** Admits an agent that proved possession of its key. Determines its record, its approval, and its open operations. */
@@ -170,7 +171,7 @@ async function recordConnected(
       lost_at: row.lost_at ?? 0,
       now: from.now,
       incarnation: context.incarnation,
-      instance: hello.instance_id,
+      instance: claimInstance(context, hello, from),
     };
     const label = row.name ?? row.initial_hostname;
     const happening = connectionHappening(row, hello, from, label);

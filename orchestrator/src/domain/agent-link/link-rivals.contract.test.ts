@@ -1,8 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
-import { connect, newAdmin, newAgent } from '../../../test/domain.ts';
+import { connect, helloOf, newAdmin, newAgent, newKey } from '../../../test/domain.ts';
 import { close, openPair } from '../../../test/replicas.ts';
-import { linkOf } from '../../store/queries/agents/agent-links.ts';
+import { insertFormerAgentKey } from '../../store/queries/agents/agent-keys.ts';
+import { askProbe, linkOf } from '../../store/queries/agents/agent-links.ts';
+import { statement } from '../../store/transaction.ts';
 import { listAudit } from '../audit/audit.ts';
 import { isQuestion, recordAnswer } from './link-rivals.ts';
 
@@ -61,6 +63,34 @@ describeDatabases('a link of an agent at a second replica', (fixture) => {
     await question();
     await close(one.context, two.context.incarnation);
     expect(await back).toMatchObject({ admitted: true });
+  });
+
+  test('asks again if another replica has got no answer for six seconds', async () => {
+    const { one, two, agent, question, rival } = await open();
+    const lost = { node_id: agent.id, incarnation: one.context.incarnation, probe: 'lost' };
+    await one.context.db.write({ name: 'test/ask', statements: [statement(askProbe, lost)] });
+    const reads = vi.spyOn(two.context.db, 'get');
+    const admission = rival();
+    const readsOfLink = () => reads.mock.calls.filter(([query]) => (query as unknown) === linkOf);
+    await vi.waitFor(() => expect(readsOfLink().length).toBeGreaterThan(1), { timeout: 10_000 });
+    expect(await question()).toBe('lost');
+    two.clock.advance(6_000);
+    await vi.waitFor(async () => expect(await question()).not.toBe('lost'), { timeout: 10_000 });
+    await recordAnswer(one.context, agent.id, await question());
+    expect(await admission).toMatchObject({ admitted: false, refusal: { code: 'cloned' } });
+  });
+
+  test('takes over at once with the current key from a process with a previous key', async () => {
+    const { one, two, agent, link, rival } = await open();
+    const { db, incarnation } = one.context;
+    const previous = await newKey();
+    const key = { node_id: agent.id, valid_until: one.now() + 60 };
+    const insert = statement(insertFormerAgentKey, { ...key, public_key: previous.hex });
+    await db.write({ name: 'test/key', statements: [insert] });
+    await one.links.admit(helloOf(previous), { ...key, succession: null, remote_ip: '192.0.2.1', now: one.now() });
+    expect(await db.get(linkOf, { node_id: agent.id })).toMatchObject({ link_incarnation: incarnation });
+    expect(await rival()).toMatchObject({ admitted: true });
+    expect((await link()).link_incarnation).toBe(two.context.incarnation);
   });
 
   test('asks the agent to try again if the first replica does not answer', async () => {

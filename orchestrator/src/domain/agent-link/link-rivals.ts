@@ -18,8 +18,23 @@ import type { Refusal } from './refusal.ts';
 const pollMs = 250;
 /** Milliseconds to wait for an answer: one second until the other replica reads the question, and five for the agent. */
 const waitMs = 8_000;
+/**
+ * Milliseconds after which a question of another replica is replaced. Its answer was lost: one second until the question
+ * is read, and five for the agent.
+ */
+const staleMs = 6_000;
 /** Seconds after which the agent tries again if the other replica gave no answer. */
 const retrySecs = 5;
+
+/** Precedes the instance of a link with a previous key, which a link with the current key replaces without a probe. */
+const previousKey = 'previous key ';
+
+/** Returns the text that identifies the agent process in the claim of its link. */
+export const claimInstance = (
+  { isReplica }: Pick<Context, 'isReplica'>,
+  { instance_id }: Pick<Hello, 'instance_id'>,
+  { valid_until }: Pick<Caller, 'valid_until'>,
+): string => (isReplica && valid_until !== null ? previousKey : '') + instance_id;
 
 const answered = (probe: string): string => `${probe} answered`;
 
@@ -27,14 +42,18 @@ const answered = (probe: string): string => `${probe} answered`;
 export async function judgeRival(
   context: Context,
   hello: Hello,
-  { node_id, remote_ip }: Caller,
+  { node_id, remote_ip, valid_until }: Caller,
 ): Promise<Refusal | null> {
   const probe = context.newId();
-  for (const until = context.steadyNow() + waitMs; ; await sleep(pollMs)) {
+  const startedAt = context.steadyNow();
+  let pending = { probe: null as string | null, since: startedAt };
+  for (const until = startedAt + waitMs; ; await sleep(pollMs)) {
     const link = await context.db.get(linkOf, { node_id });
     const owner = link?.link_incarnation ?? null;
-    if (!link || owner === null || owner === context.incarnation || link.link_instance === hello.instance_id)
-      return null;
+    if (!link || owner === null || owner === context.incarnation) return null;
+    const { link_instance } = link;
+    if (link_instance === hello.instance_id || link_instance === previousKey + hello.instance_id) return null;
+    if (valid_until === null && link_instance?.startsWith(previousKey)) return null;
     if (!(await context.db.get(isLiveReplica, { incarnation: owner }))) return null;
     if (link.link_probe === answered(probe)) {
       await recordClone(context, node_id, remote_ip);
@@ -45,7 +64,9 @@ export async function judgeRival(
       const message = 'another process with this key was connected, and it is not known whether it still is';
       return { code: 'unavailable', message, retry_after_secs: retrySecs };
     }
-    if (link.link_probe === null || link.link_probe.endsWith(' answered'))
+    if (link.link_probe !== pending.probe) pending = { probe: link.link_probe, since: context.steadyNow() };
+    const isStale = link.link_probe !== probe && context.steadyNow() - pending.since >= staleMs;
+    if (!isQuestion(link.link_probe) || isStale)
       await context.db.write({
         name: 'agents/ask link',
         statements: [statement(askProbe, { node_id, incarnation: owner, probe })],
