@@ -11,7 +11,7 @@ export interface Health {
   /** Reports whether the database responds and the last test write succeeded. */
   isReady(): Promise<boolean>;
   /**
-   * Performs a test write to the database. A replica relies on its heartbeats instead.
+   * Performs a test write to the database. A replica changes no row, because those of others would conflict with it.
    * @throws the database's error
    */
   proveWritable(): Promise<void>;
@@ -26,30 +26,28 @@ const maxBeatAgeMs = 6_000;
  */
 export function createHealth({ db, now }: Pick<Context, 'db' | 'now'>, beatAge: (() => number) | null = null): Health {
   let writable = true;
-  const isWritable = () => (beatAge === null ? writable : beatAge() < maxBeatAgeMs);
+  const beats = () => beatAge === null || beatAge() < maxBeatAgeMs;
   return {
     secretsReadable: true,
     async isReady() {
       try {
         await db.get(anyOperator, {});
-        return isWritable();
+        return writable && beats();
       } catch {
         return false;
       }
     },
     async proveWritable() {
-      if (beatAge !== null) {
-        if (isWritable()) return;
-        throw new MusterError('storage_unavailable', 'the database accepts no heartbeats of this replica');
-      }
       const beat = { key: 'last_upkeep', value: String(seconds(now())) };
+      const test = beatAge === null ? statement(putSetting, beat) : statement(anyOperator, {});
       try {
-        await db.write({ name: 'health/beat', statements: [statement(putSetting, beat)] });
+        await db.write({ name: 'health/beat', statements: [test] });
         writable = true;
       } catch (error) {
         writable = false;
         throw error;
       }
+      if (!beats()) throw new MusterError('storage_unavailable', 'the database accepts no heartbeats of this replica');
     },
   };
 }

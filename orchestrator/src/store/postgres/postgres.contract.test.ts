@@ -7,6 +7,7 @@ import { sampleAt } from '../../../test/samples.ts';
 import type { Database } from '../database.ts';
 import { putSetting } from '../queries/settings.ts';
 import { defineQuery } from '../query.ts';
+import { raiseBeat } from '../replicas.ts';
 import { openPostgresSamples } from '../samples/samples-postgres.ts';
 import { statement } from '../transaction.ts';
 import { openPostgres, type PostgresOptions } from './postgres.ts';
@@ -56,8 +57,12 @@ describe('an orchestrator on PostgreSQL', () => {
   }
   async function openAlone({
     replica = null,
+    atLoss = () => {},
     ...options
-  }: Partial<PostgresOptions> & { replica?: string | null } = {}): Promise<{ db: Database; events: LockEvents }> {
+  }: Partial<PostgresOptions> & { replica?: string | null; atLoss?: () => void } = {}): Promise<{
+    db: Database;
+    events: LockEvents;
+  }> {
     const events: LockEvents = { lost: 0, regained: 0, taken: [] };
     const db = await openPostgres({
       url,
@@ -65,7 +70,10 @@ describe('an orchestrator on PostgreSQL', () => {
       statementTimeout: 2,
       lock: {
         replica,
-        onLost: () => void events.lost++,
+        onLost: () => {
+          events.lost++;
+          atLoss();
+        },
         onRegained: () => void events.regained++,
         onTaken: (reason) => void events.taken.push(reason),
       },
@@ -148,6 +156,24 @@ describe('an orchestrator on PostgreSQL', () => {
     await put(a, 'after');
     await put(b, 'after');
     expect([events.taken, others]).toEqual([[], { lost: 0, regained: 0, taken: [] }]);
+  });
+
+  test('sends no heartbeats as a replica while the lock is lost', async () => {
+    for (const replica of [null, 'a']) {
+      const beats: Promise<unknown[]>[] = [];
+      const atLoss = () => void beats.push(Promise.allSettled([db.alone(raiseBeat, { incarnation: 'none' })]));
+      const { db, events } = await openAlone({ replica, atLoss });
+      // A new connection would need the lock.
+      await db.alone(raiseBeat, { incarnation: 'none' });
+      await beside((query) =>
+        query("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'muster-lock:%'"),
+      );
+      await until('the lock is missed', () => events.lost === 1);
+      expect(await beats[0]).toMatchObject([{ status: replica === null ? 'fulfilled' : 'rejected' }]);
+      await until('the lock is held again', () => events.regained === 1);
+      await db.alone(raiseBeat, { incarnation: 'none' });
+      await db.close();
+    }
   });
 
   test('ends a replica whose lock was lost when a process uses the database alone', async () => {

@@ -113,6 +113,8 @@ class PostgresDatabase implements Database {
   readonly #onCommit: PostgresOptions['onCommit'];
   readonly #intake: WriteQueueLimiter;
   readonly #lock: PostgresLock | null;
+  /** Whether this process is a replica, which shares the lock with others. */
+  readonly #sharesLock: boolean;
   readonly #random: () => number;
   readonly #underWay = new Set<Promise<unknown>>();
   #unitsCommitted = 0;
@@ -127,6 +129,7 @@ class PostgresDatabase implements Database {
 
   constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
     this.#lock = lock;
+    this.#sharesLock = lock !== null && options.lock?.replica != null;
     // Other replicas write at any time, and clients expect to read their own writes at any replica.
     this.#cacheMs = options.cacheMs ?? (options.lock && options.lock.replica !== null ? 0 : defaultCacheMs);
     this.#random = options.random ?? Math.random;
@@ -180,6 +183,8 @@ class PostgresDatabase implements Database {
 
   async alone<P, Row>(query: Query<P, Row>, params: NoInfer<P> & object): Promise<StatementResult<Row>> {
     if (this.#closing) throw new MusterError('draining', 'The database is being closed');
+    // A replica that cannot write sends no heartbeats, so that others take over its work.
+    if (this.#sharesLock) this.#requireLock();
     const values = bind(query, 'postgres', params, cleanList);
     try {
       return resultOf(await this.#track(this.#single.query(prepared(query, values)))) as StatementResult<Row>;
@@ -192,8 +197,7 @@ class PostgresDatabase implements Database {
   async write(unit: Unit): Promise<UnitResult> {
     const bound = unit.statements.map(({ query, params }) => bind(query, 'postgres', params, cleanList));
     if (bound.length === 0) return new UnitResult(unit, []);
-    if (this.#lock?.held === false)
-      throw new MusterError('storage_unavailable', 'The database server cannot be reached; nothing was changed');
+    this.#requireLock();
     const bytes = bound.reduce((sum, values) => sum + sizeOf(values), 0);
     this.#intake.admit(bytes, unit.ofAgent);
     try {
@@ -206,6 +210,11 @@ class PostgresDatabase implements Database {
     } finally {
       this.#intake.release(bytes, unit.ofAgent);
     }
+  }
+
+  #requireLock(): void {
+    if (this.#lock?.held === false)
+      throw new MusterError('storage_unavailable', 'The database server cannot be reached; nothing was changed');
   }
 
   /** Retries the transaction as long as it conflicts with others. */
