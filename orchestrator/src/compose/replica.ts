@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts';
 import type { Disposables } from '../disposables.ts';
 import { LinkView } from '../domain/presence/link-view.ts';
 import { SharedPresence } from '../domain/presence/shared-presence.ts';
-import { requireFleetKeys } from '../domain/replicas/fleet-keys.ts';
+import { claimKeys, requireFleetKeys } from '../domain/replicas/fleet-keys.ts';
 import { closeOtherReplicas, joinReplicas, type Replica } from '../domain/replicas/replicas.ts';
 import type { ServerClock } from '../domain/replicas/server-clock.ts';
 import type { Presence } from '../domain/shared/context.ts';
@@ -40,18 +40,20 @@ export async function joinDatabase(
   disposables: Disposables,
 ): Promise<Replica | null> {
   const { name } = config.replica;
+  const keys = {
+    identity: fingerprintOf(identity.publicKey),
+    api: generated && fingerprintOf(keyOf(generated)),
+    secrets: secretKeys.ids.length === 0 ? null : fingerprintOf(secretKeys.ids.join()),
+  };
   if (name === null) {
     // The lock on the directory or the database proves that all previous processes have ended. A database that was
     // restored from a PostgreSQL backup still lists the process that was running when the backup was created.
-    await closeOtherReplicas(db, incarnation);
+    // Agents pin the identity key, so a replica with an empty data directory must not decide it later. An operator may
+    // rotate the secrets keys of a process that runs alone.
+    const claims = clock === null ? [] : claimKeys({ ...keys, secrets: null });
+    await closeOtherReplicas(db, incarnation, claims);
     if (clock === null) return null;
   } else {
-    const secrets = secretKeys.ids.length === 0 ? null : fingerprintOf(secretKeys.ids.join());
-    const keys = {
-      identity: fingerprintOf(identity.publicKey),
-      api: generated && fingerprintOf(keyOf(generated)),
-      secrets,
-    };
     await requireFleetKeys(db, keys, dataDir);
     await db.alone(removeFormerReplicas, { name, incarnation });
     await db.alone(resetChanges, {});

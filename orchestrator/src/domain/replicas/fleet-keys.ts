@@ -1,6 +1,6 @@
 import type { Database } from '../../store/database.ts';
 import { claimReplicaKey, replicaKeys } from '../../store/replicas.ts';
-import { statement } from '../../store/transaction.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
 
 /** Compares the keys of this process with those of the other replicas. */
 
@@ -31,20 +31,28 @@ const kinds = ['identity', 'api', 'secrets'] as const;
  * @throws KeysDiffer
  */
 export async function requireFleetKeys(db: Database, own: KeyFingerprints, dataDir: string): Promise<void> {
-  const claims = kinds.flatMap((kind) => {
-    const fingerprint = own[kind];
-    return fingerprint === null ? [] : [statement(claimReplicaKey, { kind, fingerprint })];
-  });
-  await db.write({ name: 'replicas/claim keys', statements: claims });
-  const rows = await db.all(replicaKeys, {});
-  const differing = rows.filter(({ kind, fingerprint }) => isOther(kind, own[kind], fingerprint));
-  if (differing.length > 0)
-    throw new KeysDiffer(
-      differing.map(({ kind }) => files[kind]),
-      dataDir,
-    );
+  const compare = async () => {
+    const rows = await db.all(replicaKeys, {});
+    const differing = rows.filter(({ kind, fingerprint }) => isOther(kind, own[kind], fingerprint));
+    if (differing.length > 0)
+      throw new KeysDiffer(
+        differing.map(({ kind }) => files[kind]),
+        dataDir,
+      );
+  };
+  // A replica that is refused must not decide about the other kinds.
+  await compare();
+  await db.write({ name: 'replicas/claim keys', statements: claimKeys(own) });
+  await compare();
 }
 
 /** A replica with a configured certificate does not use the generated key of the others. */
 const isOther = (kind: keyof KeyFingerprints, own: string | null, fleet: string): boolean =>
   own === null ? kind !== 'api' : own !== fleet;
+
+/** Returns statements that make these keys the fleet's, except for kinds of which the fleet already has one. */
+export const claimKeys = (own: KeyFingerprints): Statement[] =>
+  kinds.flatMap((kind) => {
+    const fingerprint = own[kind];
+    return fingerprint === null ? [] : [statement(claimReplicaKey, { kind, fingerprint })];
+  });

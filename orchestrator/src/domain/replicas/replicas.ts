@@ -10,7 +10,7 @@ import {
   removeOtherReplicas,
   removeReplica,
 } from '../../store/replicas.ts';
-import { statement } from '../../store/transaction.ts';
+import { type Statement, statement } from '../../store/transaction.ts';
 import { PeerWatch } from './peer-watch.ts';
 import { type Placement, preferredHolder } from './placement.ts';
 import type { ServerClock } from './server-clock.ts';
@@ -144,8 +144,15 @@ class Peers implements Placement {
   }
 }
 
-/** Closes all other processes, and forgets which keys they had. Call this only while no other process can use the database. */
-export async function closeOtherReplicas(db: Database, incarnation: string): Promise<void> {
-  const statements = [statement(removeOtherReplicas, { incarnation }), statement(deleteReplicaKeys, {})];
+/**
+ * Closes all other processes, and replaces the fleet's keys. Call this only while no other process can use the database.
+ * @param keys statements that claim this process's keys for the fleet
+ */
+export async function closeOtherReplicas(
+  db: Database,
+  incarnation: string,
+  keys: readonly Statement[] = [],
+): Promise<void> {
+  const statements = [statement(removeOtherReplicas, { incarnation }), statement(deleteReplicaKeys, {}), ...keys];
   await db.write({ name: 'replicas/close others', statements });
 }
