@@ -1,6 +1,7 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
-import { type Machine, nothing } from '../provider/provider.ts';
+import { HostFailure } from '../../host/failure.ts';
+import { type Difference, type Machine, nothing } from '../provider/provider.ts';
 import { diffPackage } from './diff.ts';
 import { mustBeHeld, mustBeReleased } from './hold.ts';
 import { byRecommends, installArguments, installGroups } from './install.ts';
@@ -236,6 +237,34 @@ test('records the state again before each attempt to install a package, and keep
   expect(await remember(absent, traced)).toEqual(traced);
 });
 
+test('removes nothing if the file of another package cannot be downloaded', async () => {
+  const machine = {
+    database: async () => ({ interrupted: false, packages: new Map(), native: 'amd64' }),
+    privateFiles: { read: () => null },
+    async useDownload() {
+      throw new HostFailure('the server answers 404');
+    },
+  } as unknown as Machine;
+  const item = (body: object, difference: Difference, found: SeenPackage) =>
+    ({
+      ...{ kind: 'apply', before: null, difference, seen: found },
+      resource: { type: 'package-apt', sensitive_fields: [], body },
+    }) as unknown as PackageItem;
+  const url = { url: 'https://host/b.deb', sha256: 'a'.repeat(64) };
+  const create = diff({ name: 'b', ...url }, { ...absent, file: { version: null } });
+  const outcomes = await packageApt.together?.(
+    [
+      item({ name: 'a', ensure: 'absent' }, diff({ name: 'a', ensure: 'absent' }, seen()), seen()),
+      item({ name: 'b', ...url }, create, { ...absent, file: { version: null } }),
+    ],
+    machine,
+  );
+  expect(outcomes).toEqual([
+    { failure: 'not removed, because the file for b cannot be used; correct it, and apply again' },
+    { failure: 'cannot download from https://host/b.deb: the server answers 404' },
+  ]);
+});
+
 describe('removal of an apt package', () => {
   const before = (more: Partial<PackageBefore> = {}): PackageBefore => ({
     state: 'installed',
@@ -261,6 +290,15 @@ describe('removal of an apt package', () => {
         action: 'create',
       },
     );
+  });
+
+  test('a removed package that no source offers stays removed, unless the lists could not be refreshed', () => {
+    expect(diffPackageRemoval('foo', before(), { ...absent, offer: offer(null) })).toEqual(
+      nothing('stays removed, because no source offers it'),
+    );
+    const unknown = { ...absent, offer: offer(null, { trouble: 'no network' }) };
+    expect(diffPackageRemoval('foo', before(), unknown).action).toBe('create');
+    expect(diffPackageRemoval('foo', before(), { ...absent, offer: offer('2.0') }).action).toBe('create');
   });
 
   test('a removal restores the hold that a module changed, and no other hold', () => {

@@ -2,9 +2,9 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { compareVersions } from '@muster/protocol/version-order';
 import { HostFailure } from '../../host/failure.ts';
 import { aptCache } from '../../host/packages/apt.ts';
-import { parsePolicy } from '../../host/packages/apt-output.ts';
+import { type AptPolicy, parsePolicy } from '../../host/packages/apt-output.ts';
 import type { DpkgDatabase } from '../../host/packages/dpkg.ts';
-import { checkFile, type PackageFile, withFiles } from '../package-file/package-file.ts';
+import { checkFile, keptBack, type PackageFile, withFiles } from '../package-file/package-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, type Json, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 import { diffPackage, notRefreshed, vital } from './diff.ts';
@@ -76,11 +76,14 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
     }
     const comesBack = before.state === 'installed' && before.version !== found.version;
     if (!comesBack) return { ...found, offer: null };
-    const { native } = await machine.database(dpkgDatabase);
-    const policies = parsePolicy((await aptCache(['policy', '--', name], machine)).stdout);
-    const policy = policies.get(nativeName(name, native)) ?? { candidate: null, offered: [] };
+    let policy = await policyOf(name, machine);
+    let trouble: string | null = null;
+    if (policy.candidate === null && !isThere(found.state)) {
+      trouble = await refreshOldLists(machine);
+      policy = await policyOf(name, machine);
+    }
     const offered = policy.offered.filter((version) => version === before.version);
-    return { ...found, offer: { candidate: policy.candidate, offered, providers: [], trouble: null } };
+    return { ...found, offer: { candidate: policy.candidate, offered, providers: [], trouble } };
   },
 
   diffRemoval: (resource, before, seen) => diffPackageRemoval(bodyOf(resource).name, before, seen),
@@ -103,6 +106,12 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
 
   afterwards: (_resource, before, machine) => withTrace(before, machine),
 });
+
+async function policyOf(name: string, machine: Machine): Promise<AptPolicy> {
+  const { native } = await machine.database(dpkgDatabase);
+  const policies = parsePolicy((await aptCache(['policy', '--', name], machine)).stdout);
+  return policies.get(nativeName(name, native)) ?? { candidate: null, offered: [] };
+}
 
 /** Returns the hold from before the first change by a module that decides about it. */
 function heldBefore(
@@ -132,6 +141,9 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   }
   const { version: old } = before;
   const isOffered = old !== null && (seen.offer?.offered.includes(old) ?? false);
+  // It may have been installed from a file. If the lists could not be refreshed, a later attempt may find it.
+  if (!there && seen.offer?.candidate === null && !isOffered && seen.offer.trouble === null)
+    return nothing('stays removed, because no source offers it');
   if (!there)
     return {
       action: 'create',
@@ -168,21 +180,37 @@ const onHold = (name: string): HostFailure =>
 
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   await repairInterrupted(machine);
-  await release(items, machine);
+  const withFile = items.filter((item) => item.kind === 'apply' && item.seen.file !== undefined && isRequested(item));
+  // Fetches all files first, because a plan reads no file of a missing package.
+  return withFiles(withFile, debFile, machine, (files) => changeItems(items, files, machine));
+}
+
+type Files = ReadonlyMap<PackageItem, PackageFile | HostFailure>;
+
+async function changeItems(items: readonly PackageItem[], files: Files, machine: Machine): Promise<Outcome[]> {
   const outcomes = new Map<PackageItem, Outcome>();
-  const going = items.filter(isGoing);
+  for (const [item, file] of files) if (file instanceof HostFailure) outcomes.set(item, { failure: file.message });
+  const waiting = keptBack(files);
+  if (waiting !== null) for (const item of items.filter(isGoing)) outcomes.set(item, waiting);
+  const usable = items.filter((item) => !outcomes.has(item));
+  await release(usable, machine);
+  const going = usable.filter(isGoing);
   const removals = await Promise.all(going.map((item) => packageRemovalOf(item, machine)));
   // Removes packages first, because they may conflict with the packages to install.
   const removed = going.length === 0 ? null : await removeAll(removals, machine);
   for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
+  const installed = await installItems(
+    usable.filter((item) => !isGoing(item)),
+    files,
+    machine,
+  );
+  for (const [item, outcome] of installed) outcomes.set(item, outcome);
   const coming = items.filter((item) => !isGoing(item));
-  const installed = await installItems(coming, machine);
-  for (const item of coming) outcomes.set(item, installed.get(item) ?? {});
   const database = await machine.database(dpkgDatabase);
   await mark('auto', autoAgain(coming, outcomes, database), machine);
   await hold(items, outcomes, machine);
   for (const item of coming) {
-    const outcome = outcomes.get(item) as Outcome;
+    const outcome = outcomes.get(item) ?? {};
     if (item.kind === 'apply' && item.before !== null && (outcome.failure === undefined || isHalfDone(item, database)))
       outcomes.set(item, { ...outcome, before: (await withTrace(item.before, machine)) satisfies Json });
   }
@@ -190,23 +218,22 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
 }
 
 /** @returns failures; a package without one is installed as declared */
-async function installItems(items: readonly PackageItem[], machine: Machine): Promise<Map<PackageItem, Outcome>> {
-  const withFile = items.filter((item) => item.kind === 'apply' && item.seen.file !== undefined && isRequested(item));
-  return withFiles(withFile, debFile, machine, async (files) => {
-    const outcomes = new Map<PackageItem, Outcome>();
-    for (const [item, file] of files) if (file instanceof HostFailure) outcomes.set(item, { failure: file.message });
-    const isUsable = (item: PackageItem) => isRequested(item) && !outcomes.has(item);
-    const trouble = withFile.some(isUsable) ? await refreshOldLists(machine) : null;
-    const requested = items.filter(isUsable).map((item) => requestedPackageOf(item, files.get(item)));
-    const failed = await installGroups(requested, machine);
-    for (const item of items) {
-      const outcome = failed.get(bodyOf(item.resource).name);
-      if (outcome === undefined) continue;
-      const because = trouble !== null && withFile.includes(item) ? `; ${notRefreshed(trouble)}` : '';
-      outcomes.set(item, { ...outcome, failure: `${outcome.failure}${because}` });
-    }
-    return outcomes;
-  });
+async function installItems(
+  items: readonly PackageItem[],
+  files: Files,
+  machine: Machine,
+): Promise<Map<PackageItem, Outcome>> {
+  const outcomes = new Map<PackageItem, Outcome>();
+  const trouble = items.some((item) => files.has(item)) ? await refreshOldLists(machine) : null;
+  const requested = items.filter(isRequested).map((item) => requestedPackageOf(item, files.get(item)));
+  const failed = await installGroups(requested, machine);
+  for (const item of items) {
+    const outcome = failed.get(bodyOf(item.resource).name);
+    if (outcome === undefined) continue;
+    const because = trouble !== null && files.has(item) ? `; ${notRefreshed(trouble)}` : '';
+    outcomes.set(item, { ...outcome, failure: `${outcome.failure}${because}` });
+  }
+  return outcomes;
 }
 
 /** Reports whether the package is installed although its installation failed. */

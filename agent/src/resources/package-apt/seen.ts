@@ -85,6 +85,7 @@ export const debFile: FileFormat = {
     return debMisfit(name, contents, native);
   },
   isVersion: (declared, version) => declared === version,
+  isPartial: () => false,
 };
 
 /** Returns why a .deb file is not the package with this name on this machine, or null. */

@@ -1,7 +1,9 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { HostFailure } from '../../host/failure.ts';
 import { compareRpmVersions, type RpmVersion, versionText } from '../../host/packages/rpm-version.ts';
+import { type Machine, nothing } from '../provider/provider.ts';
 import { diffPackage } from './diff.ts';
 import { diffPackageRemoval, packageDnf } from './package-dnf.ts';
 import { rpmMisfit, type SeenPackage } from './seen.ts';
@@ -151,6 +153,41 @@ describe('changes of an rpm package', () => {
 describe('removal of an rpm package', () => {
   const before = (old: string | null) => ({ version: old, ground: null, brought: [] });
 
+  test('a removed package that no repository offers stays removed, unless a repository could not be read', () => {
+    const before = { version: '1.0-1', ground: null, brought: [] };
+    const offer = { versions: [], providers: [], trouble: null };
+    expect(diffPackageRemoval('hello', before, seen(null, []))).toEqual(
+      nothing('stays removed, because no repository offers it'),
+    );
+    const unknown = seen(null, null, { offer: { ...offer, trouble: 'no network' } });
+    expect(diffPackageRemoval('hello', before, unknown).action).toBe('create');
+    expect(diffPackageRemoval('hello', before, seen(null, ['1.1-1'])).action).toBe('create');
+  });
+
+  test('removes nothing if the file of another package cannot be downloaded', async () => {
+    const machine = {
+      database: async () => ({ packages: new Map(), locks: [], native: 'x86_64' }),
+      privateFiles: { read: () => null },
+      async useDownload() {
+        throw new HostFailure('the server answers 404');
+      },
+    } as unknown as Machine;
+    const item = (body: object, found: SeenPackage) =>
+      ({
+        ...{ kind: 'apply', before: null, difference: diff(body, found), seen: found },
+        resource: { ...resource(body), sensitive_fields: [] },
+      }) as never;
+    const b = { name: 'b', url: 'https://host/b.rpm', sha256: 'a'.repeat(64) };
+    const outcomes = await packageDnf.together?.(
+      [item({ name: 'a', ensure: 'absent' }, seen('1.0-1')), item(b, seen(null, null, { file: { version: null } }))],
+      machine,
+    );
+    expect(outcomes).toEqual([
+      { failure: 'not removed, because the file for b cannot be used; correct it, and apply again' },
+      { failure: 'cannot download from https://host/b.rpm: the server answers 404' },
+    ]);
+  });
+
   test('removes an installed package, or restores its old version if still offered', () => {
     expect(diffPackageRemoval('hello', before(null), seen('1.0-1'))).toMatchObject({ action: 'remove' });
     expect(diffPackageRemoval('hello', before(null), seen(null)).action).toBe('none');
@@ -163,7 +200,7 @@ describe('removal of an rpm package', () => {
       action: 'none',
       message: expect.stringContaining('kept at 1.1-1'),
     });
-    expect(diffPackageRemoval('hello', before('1.0-1'), seen(null, [])).action).toBe('create');
+    expect(diffPackageRemoval('hello', before('1.0-1'), seen(null, ['1.1-1'])).action).toBe('create');
     expect(() => diffPackageRemoval('hello', before(null), seen('1.0-1', null, { locked: true }))).toThrow(
       'versionlock',
     );

@@ -1,7 +1,7 @@
 import { HostFailure } from '../../host/failure.ts';
 import { compareRpmVersions, versionText } from '../../host/packages/rpm-version.ts';
 import { lowerBound } from '../../host/packages/version-range.ts';
-import { checkFile, type PackageFile, withFiles } from '../package-file/package-file.ts';
+import { checkFile, keptBack, type PackageFile, withFiles } from '../package-file/package-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import type { CopyReference } from '../provider/provider.ts';
 import {
@@ -67,8 +67,12 @@ export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefo
     const comesBack =
       before.version !== null && (found.installed === null || versionText(found.installed) !== before.version);
     if (!comesBack) return { ...found, offer: null };
-    const versions = (await offersOf(name, machine)).filter((offered) => versionText(offered) === before.version);
-    return { ...found, offer: { versions, providers: [], trouble: null } };
+    const { versions, trouble } = await offersOf(name, machine);
+    const original = versions.filter((offered) => versionText(offered) === before.version);
+    return {
+      ...found,
+      offer: { versions: original.length > 0 ? original : versions.slice(-1), providers: [], trouble },
+    };
   },
 
   diffRemoval: (resource, before, seen) => diffPackageRemoval(bodyOf(resource).name, before, seen),
@@ -117,6 +121,9 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
     return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
   }
   const offered = seen.offer?.versions.find((found) => versionText(found) === old);
+  // It may have been installed from a file. If a repository could not be read, a later attempt may find it.
+  if (installed === null && seen.offer?.versions.length === 0 && seen.offer.trouble === null)
+    return nothing('stays removed, because no repository offers it');
   if (installed === null)
     return {
       action: 'create',
@@ -143,18 +150,37 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   };
 }
 
-async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
+function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
+  const withFile = items.filter((item) => item.kind === 'apply' && item.seen.file !== undefined && isRequested(item));
+  // Fetches all files first, because a plan reads no file of a missing package.
+  return withFiles(withFile, rpmFile, machine, (files) => changeItems(items, files, machine));
+}
+
+type Files = ReadonlyMap<PackageItem, PackageFile | HostFailure>;
+
+async function changeItems(items: readonly PackageItem[], files: Files, machine: Machine): Promise<Outcome[]> {
   const outcomes = new Map<PackageItem, Outcome>();
+  for (const [item, file] of files) if (file instanceof HostFailure) outcomes.set(item, { failure: file.message });
+  const waiting = keptBack(files);
+  if (waiting !== null) for (const item of items.filter(isRemoval)) outcomes.set(item, waiting);
+  const usable = items.filter((item) => !outcomes.has(item));
   // Removes packages first, because they may conflict with the packages to install.
-  const removals = items.filter(isRemoval);
+  const removals = usable.filter(isRemoval);
   const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
   for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
-  const installations = items.filter((item) => !isRemoval(item));
-  const results = await installItems(installations, machine);
+  const requested = usable.filter((item) => !isRemoval(item) && isRequested(item));
+  const results =
+    requested.length === 0
+      ? null
+      : await installAll(
+          requested.map((item) => requestedPackageOf(item, files.get(item))),
+          machine,
+        );
+  for (const item of requested) outcomes.set(item, results?.get(bodyOf(item.resource).name) ?? {});
   const database = await machine.database(rpmDatabase);
-  for (const item of installations) {
+  for (const item of items.filter((item) => !isRemoval(item))) {
     const { name } = bodyOf(item.resource);
-    const outcome = results.get(item) ?? {};
+    const outcome = outcomes.get(item) ?? {};
     // A package may be installed although its installation failed.
     const isInstalled = outcome.failure === undefined || seenIn(database, name).installed !== null;
     const before =
@@ -173,25 +199,8 @@ const packageRemovalOf = ({ kind, resource, before }: PackageItem): PackageRemov
   brought: kind === 'apply' ? [] : (before?.brought ?? []),
 });
 
-/** @returns the failure, or a note about an installed package */
-async function installItems(items: readonly PackageItem[], machine: Machine): Promise<Map<PackageItem, Outcome>> {
-  const changed = items.filter(({ difference: { changes } }) =>
-    changes.some(({ field }) => field === 'ensure' || field === 'version'),
-  );
-  const withFile = changed.filter((item) => item.kind === 'apply' && item.seen.file !== undefined);
-  return withFiles(withFile, rpmFile, machine, async (files) => {
-    const outcomes = new Map<PackageItem, Outcome>();
-    for (const [item, file] of files) if (file instanceof HostFailure) outcomes.set(item, { failure: file.message });
-    const usable = changed.filter((item) => !outcomes.has(item));
-    if (usable.length === 0) return outcomes;
-    const results = await installAll(
-      usable.map((item) => requestedPackageOf(item, files.get(item))),
-      machine,
-    );
-    for (const item of usable) outcomes.set(item, results.get(bodyOf(item.resource).name) ?? {});
-    return outcomes;
-  });
-}
+const isRequested = ({ difference: { changes } }: PackageItem): boolean =>
+  changes.some(({ field }) => field === 'ensure' || field === 'version');
 
 function requestedPackageOf(
   { resource, difference }: PackageItem,

@@ -67,6 +67,7 @@ export const rpmFile: FileFormat = {
     return rpmMisfit(name, contents, native);
   },
   isVersion: (declared, version) => isVersion(declared, parseVersion(version)),
+  isPartial: (declared) => !declared.includes(':'),
 };
 
 /** Returns why an .rpm file is not the package with this name on this machine, or null. */
@@ -181,10 +182,13 @@ async function readOffers(machine: Machine, options: readonly string[]): Promise
   return query(names, ['--refresh'], machine);
 }
 
-/** Returns one package's offered versions, for its removal. */
-export async function offersOf(name: string, machine: Machine): Promise<RpmVersion[]> {
+/** Returns one package's offered versions, newest last, and the errors of the repositories, for its removal. */
+export async function offersOf(
+  name: string,
+  machine: Machine,
+): Promise<{ versions: RpmVersion[]; trouble: string | null }> {
   const offers = await query([name], [], machine);
-  return offeredIn(offers, name, await machine.database(rpmDatabase));
+  return { versions: offeredIn(offers, name, await machine.database(rpmDatabase)), trouble: offers.trouble };
 }
 
 async function providersOf(name: string, machine: Machine): Promise<string[]> {

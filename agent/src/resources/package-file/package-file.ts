@@ -3,7 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import type { FileContents } from '../../host/packages/package-file.ts';
 import { lowerBound } from '../../host/packages/version-range.ts';
 import { notDownloaded } from '../download/shown-url.ts';
-import type { Circumstances, Machine, NameSuffix, StoredContent } from '../provider/provider.ts';
+import type { Circumstances, Machine, NameSuffix, Outcome, StoredContent } from '../provider/provider.ts';
 import { knownContents, remember } from './known-files.ts';
 
 /** Packages that are installed from a .deb or .rpm file instead of the package sources. */
@@ -17,6 +17,8 @@ export interface FileFormat {
   /** Returns why the file cannot be the package with this name on this machine, or null. */
   misfit(name: string, contents: FileContents, machine: Machine): Promise<string | null>;
   isVersion(declared: string, version: string): boolean;
+  /** Reports whether a declared version without an epoch fits versions with different epochs. */
+  isPartial(declared: string): boolean;
 }
 
 export interface PackageFile {
@@ -65,7 +67,7 @@ export async function fileVersion(
   if (known !== null) await expectFit(resource, known, format, machine);
   if (installed === null || (version !== null && !format.isVersion(version, installed))) return version;
   if (known !== null) return known.version;
-  if (installed === version) return version;
+  if (installed === version && !format.isPartial(version)) return version;
   if (purpose === 'drift') return null;
   return withFile(resource, format, machine, async ({ contents }) => contents.version);
 }
@@ -110,6 +112,21 @@ async function withFile<T>(
   return machine.useDownload({ url: body.url ?? '', sha256 }, checked).catch((error: unknown) => {
     throw hasArrived ? error : notDownloaded(resource, 'url', error);
   });
+}
+
+/**
+ * Returns the outcome of removals in a batch with a file that cannot be used, or null if all files can be used. A
+ * package to remove may be the one that the file replaces.
+ */
+export function keptBack(
+  files: ReadonlyMap<{ resource: ResolvedResource }, PackageFile | HostFailure>,
+): Outcome | null {
+  for (const [{ resource }, file] of files)
+    if (file instanceof HostFailure)
+      return {
+        failure: `not removed, because the file for ${(resource as Declared).body.name} cannot be used; correct it, and apply again`,
+      };
+  return null;
 }
 
 /**
