@@ -1,9 +1,12 @@
+import { realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from './failure.ts';
 import { failureText, lastLine } from './processes/failure-text.ts';
 import { missingProgram } from './processes/find-program.ts';
-import { type CommandResult, runInEnglish } from './processes/run-command.ts';
+import { type Command, type CommandResult, runInEnglish } from './processes/run-command.ts';
+import { runTransaction } from './processes/transaction.ts';
 import { exists, fileStatus, namesIn, readText } from './read-system.ts';
 
 /**
@@ -17,7 +20,9 @@ export type SelinuxMode = 'enforcing' | 'permissive' | 'disabled';
 /** Context for running programs that must not be killed in the middle of a transaction. */
 export interface PolicyRunner {
   clock: Clock;
+  stop: AbortSignal;
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
+  warn(message: string): void;
 }
 
 /** The local records of the policy, which semanage adds to what the policy defines. */
@@ -37,6 +42,8 @@ export const config = '/etc/selinux/config';
 const kernel = '/sys/fs/selinux';
 /** Maximum size of a file of records in bytes. Each record takes about 100 bytes. */
 const maxRecords = 8 * 1024 * 1024;
+/** Maximum number of bytes of a program's output to keep. */
+const maxOutput = 64 * 1024;
 const minute = 60_000;
 /** Milliseconds for one transaction, which compiles the whole policy. */
 const transactionLimit = 15 * minute;
@@ -54,15 +61,15 @@ export function runningMode(root = ''): SelinuxMode {
   return enforce === '1' ? 'enforcing' : enforce === '0' ? 'permissive' : 'disabled';
 }
 
-/** Returns the value of a setting such as `SELINUXTYPE=targeted`. The last one counts. */
-const settingIn = (text: string | null, name: string): string | null =>
-  (text ?? '')
-    .match(new RegExp(`^${name}[ \\t]*=[ \\t]*(\\S+)`, 'gm'))
-    ?.at(-1)
-    ?.replace(/^.*=[ \t]*/, '') ?? null;
+/**
+ * Returns the policy in the text of the configuration, as libselinux reads it: the last line counts, in which no space
+ * may come before the equals sign.
+ */
+export const policyIn = (text: string): string =>
+  [...text.matchAll(/^[ \t]*SELINUXTYPE=[ \t]*(\S+)/gim)].at(-1)?.[1] ?? 'targeted';
 
 /** Returns the policy that is loaded at boot. */
-const configuredPolicy = (): string => settingIn(readText(config), 'SELINUXTYPE') ?? 'targeted';
+const configuredPolicy = (): string => policyIn(readText(config) ?? '');
 
 /** Reports whether the machine has a compiled policy with this name. */
 export const hasPolicy = (policy: string): boolean =>
@@ -72,7 +79,8 @@ const isPolicyName = (policy: string): boolean => /^[A-Za-z0-9][A-Za-z0-9_-]*$/.
 
 /** Returns the directory of libsemanage's store of the configured policy. */
 function store(): string {
-  const root = settingIn(readText('/etc/selinux/semanage.conf'), 'store-root') ?? '/var/lib/selinux';
+  const settings = readText('/etc/selinux/semanage.conf') ?? '';
+  const root = [...settings.matchAll(/^store-root[ \t]*=[ \t]*(\S+)/gm)].at(-1)?.[1] ?? '/var/lib/selinux';
   const policy = configuredPolicy();
   return `${root}/${isPolicyName(policy) ? policy : 'targeted'}`;
 }
@@ -245,13 +253,18 @@ const semanage = (args: readonly string[], doing: string, runner: PolicyRunner):
 
 async function change(program: string, args: readonly string[], doing: string, runner: PolicyRunner): Promise<void> {
   await withoutTransaction(runner);
-  // A transaction that is killed could leave the store without a policy.
-  const result = await run(program, args, transactionLimit, {
-    clock: runner.clock,
-    startedProcess: (process) => runner.startedProcess(process, 'left'),
-  });
+  // A program that is killed, or that prints to a pipe without a reader, could leave the store without a policy.
+  const { output, ...result } = await runTransaction(
+    {
+      ...{ program, args, environment: { LC_ALL: 'C' }, timeLimit: transactionLimit, outputCap: maxOutput },
+      ...{ purpose: 'selinux', warn: runner.warn, stop: runner.stop },
+      started: (process) => runner.startedProcess(process, 'left'),
+    },
+    runner.clock,
+  );
   if (result.exitCode === 0) return;
-  throw new HostFailure(`cannot ${doing}: ${failureText(result, program, transactionLimit, semanageMessage)}`);
+  const reason = failureText({ ...result, stderr: output }, program, transactionLimit, semanageMessage);
+  throw new HostFailure(`cannot ${doing}: ${reason}`);
 }
 
 const run = (
@@ -259,7 +272,14 @@ const run = (
   args: readonly string[],
   timeLimit: number,
   runner: PolicyRunner,
-): Promise<CommandResult> => runInEnglish(program, args, { timeLimit, outputCap: 1024 * 1024 }, runner);
+  printed?: Command['printed'],
+): Promise<CommandResult> =>
+  runInEnglish(
+    program,
+    args,
+    { timeLimit, outputCap: maxOutput, ...(printed === undefined ? {} : { printed }) },
+    runner,
+  );
 
 /** Returns the reason in the standard error of semanage, whose last line may be a Python exception without one. */
 export function semanageMessage(stderr: string): string {
@@ -273,31 +293,89 @@ export function semanageMessage(stderr: string): string {
   return reason.replace(/^(ValueError|libsemanage\.\w+): /, '').slice(0, 500);
 }
 
-/** Returns the paths that exist. restorecon fails for others. */
-const existing = (paths: readonly string[]): string[] => paths.filter(exists);
-
-/**
- * Lists the files whose label differs from the policy, at or below some paths. Large lists are incomplete, because the
- * middle of the output is dropped.
- */
-export async function wrongLabels(paths: readonly string[], runner: PolicyRunner): Promise<string[]> {
-  const found = existing(paths);
-  if (found.length === 0) return [];
-  const result = await run('restorecon', ['-R', '-n', '-v', '--', ...found], labelLimit, runner);
-  if (result.exitCode !== 0)
-    throw new HostFailure(`cannot check SELinux labels: ${failureText(result, 'restorecon', labelLimit, lastLine)}`);
-  return parseLabels(result.stdout);
+/** A file whose label differs from the policy. */
+export interface WrongLabel {
+  path: string;
+  /** Null for a file without a label. */
+  from: Context | null;
+  to: Context;
 }
 
-/** @param text lines such as `Would relabel /srv/a from (null) to system_u:object_r:var_t:s0` */
-export const parseLabels = (text: string): string[] =>
-  [...text.matchAll(/^Would relabel (\/.*) from \S+ to \S+$/gm)].map(([, path = '']) => path);
+/**
+ * Returns the path as restorecon prints it, which resolves the symbolic links above it, or null if it does not exist.
+ * restorecon fails for such a path.
+ */
+export function printedPath(path: string): string | null {
+  if (!exists(path)) return null;
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return null;
+  }
+}
 
-/** Labels all files at or below some paths as the policy says. Does not follow symbolic links below them. */
+/**
+ * Reports the files whose label differs from the policy, at or below some paths. Calls `found` for each file as it is
+ * printed, because a list of all files may be large. Includes files that differ only in user, role, or range.
+ */
+export async function wrongLabels(
+  paths: readonly string[],
+  runner: PolicyRunner,
+  found: (label: WrongLabel) => void,
+): Promise<void> {
+  const present = [...new Set(paths)].filter((path) => printedPath(path) !== null);
+  if (present.length === 0) return;
+  const lines = new LineReader((line) => {
+    const label = parseLabel(line);
+    if (label !== null) found(label);
+  });
+  // Without -F, restorecon skips types that the policy calls customizable, and compares only types.
+  const args = ['-R', '-F', '-n', '-v', '--', ...present];
+  const result = await run('restorecon', args, labelLimit, runner, (stream, piece) => {
+    if (stream === 'stdout') lines.add(piece);
+  });
+  lines.end();
+  if (result.exitCode !== 0)
+    throw new HostFailure(`cannot check SELinux labels: ${failureText(result, 'restorecon', labelLimit, lastLine)}`);
+}
+
+/** @param line such as `Would relabel /srv/a from (null) to system_u:object_r:var_t:s0` */
+export function parseLabel(line: string): WrongLabel | null {
+  const [, path, from = '', to = ''] = /^Would relabel (\/.*) from (\S+|<no context>) to (\S+)$/.exec(line) ?? [];
+  if (path === undefined) return null;
+  return { path, from: from.includes(':') ? parseContext(from) : null, to: parseContext(to) };
+}
+
+/** Splits output into lines. Ignores lines that are longer than the longest path with two labels. */
+class LineReader {
+  static readonly #maxLine = 16 * 1024;
+  readonly #line: (line: string) => void;
+  #rest = '';
+
+  constructor(line: (line: string) => void) {
+    this.#line = line;
+  }
+
+  add(piece: Buffer): void {
+    // Paths may have any bytes, and a character may be split between pieces.
+    const lines = `${this.#rest}${piece.toString('latin1')}`.split('\n');
+    this.#rest = (lines.pop() ?? '').slice(0, LineReader.#maxLine);
+    for (const line of lines) this.#line(Buffer.from(line, 'latin1').toString('utf8'));
+  }
+
+  end(): void {
+    if (this.#rest !== '') this.add(Buffer.from('\n'));
+  }
+}
+
+/**
+ * Labels all files at or below some paths as the policy says, including user and range, and types that the policy calls
+ * customizable. Does not follow symbolic links below them.
+ */
 export async function restoreLabels(paths: readonly string[], runner: PolicyRunner): Promise<void> {
-  const found = existing(paths);
-  if (found.length === 0) return;
-  const result = await run('restorecon', ['-R', '--', ...found], labelLimit, runner);
+  const present = paths.filter((path) => printedPath(path) !== null);
+  if (present.length === 0) return;
+  const result = await run('restorecon', ['-R', '-F', '--', ...present], labelLimit, runner);
   if (result.exitCode !== 0)
     throw new HostFailure(`cannot restore SELinux labels: ${failureText(result, 'restorecon', labelLimit, lastLine)}`);
 }

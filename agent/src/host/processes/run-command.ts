@@ -55,7 +55,7 @@ export interface Runner {
 export const runInEnglish = (
   program: string,
   args: readonly string[],
-  { environment, ...limits }: Pick<Command, 'timeLimit' | 'outputCap' | 'environment'>,
+  { environment, ...limits }: Pick<Command, 'timeLimit' | 'outputCap' | 'environment' | 'printed'>,
   runner: Runner,
 ): Promise<CommandResult> =>
   runCommand(

@@ -141,7 +141,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   }
   const { version: old } = before;
   const isOffered = old !== null && (seen.offer?.offered.includes(old) ?? false);
-  // It may have been installed from a file. If the lists could not be refreshed, a later attempt may find it.
+  // Packages from files have no source. If the lists could not be refreshed, a later attempt may find the package.
   if (!there && seen.offer?.candidate === null && !isOffered && seen.offer.trouble === null)
     return nothing('stays removed, because no source offers it');
   if (!there)

@@ -121,7 +121,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
     return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
   }
   const offered = seen.offer?.versions.find((found) => versionText(found) === old);
-  // It may have been installed from a file. If a repository could not be read, a later attempt may find it.
+  // Packages from files have no repository. If one could not be read, a later attempt may find the package.
   if (installed === null && seen.offer?.versions.length === 0 && seen.offer.trouble === null)
     return nothing('stays removed, because no repository offers it');
   if (installed === null)

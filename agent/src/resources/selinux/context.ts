@@ -5,6 +5,7 @@ import {
   type Context,
   contextKey,
   patternKey,
+  printedPath,
   recordPath,
   restoreLabels,
   setRecord,
@@ -13,6 +14,7 @@ import {
 import { defineProvider } from '../provider/define-provider.ts';
 import type { Database, Machine, Outcome } from '../provider/provider.ts';
 import { diffRecord, diffRecordRemoval, type RecordBefore, recordChanges, type SeenRecord } from './context-diff.ts';
+import { LabelCounts } from './label-counts.ts';
 import { expectWords } from './port.ts';
 import { canRestore, changeRecords, hasFields, records, unmetNow } from './records.ts';
 
@@ -48,6 +50,9 @@ export const selinuxContext = defineProvider<'selinux-context', SeenContext, Rec
     if (paths.length > maxRestored) throw new HostFailure(`\`restore\` has more than ${maxRestored} paths`);
     if (paths.some((path) => !/^\/[^\n\r\0]+$/.test(path) || /^\/(proc|sys|dev)(\/|$)/.test(path)))
       throw new HostFailure('`restore` must have absolute paths, but not / and none in /proc, /sys, or /dev');
+    // restorecon takes its arguments for patterns.
+    if (paths.some((path) => /[*?[\]{}~\\]|\/\/|\/\.{1,2}(\/|$)/.test(path)))
+      throw new HostFailure('`restore` must have paths without * ? [ ] { } ~ \\ and without //, /./, and /../');
     if (type === '<<none>>' && (user != null || range != null))
       throw new HostFailure('files with the type <<none>> have no label, so remove `user` and `range`');
   },
@@ -84,27 +89,47 @@ const labelChanges = ({ labels }: SeenContext): FieldChange[] =>
     ? []
     : [{ field: 'labels', from: `${labels.wrong} differ, such as ${labels.example}`, to: 'as in the policy' }];
 
-/** The wrong labels below the paths of all resources, because each start of restorecon takes a tenth of a second. */
-const labels: Database<readonly string[]> = {
+type Labels = NonNullable<SeenContext['labels']> | null;
+
+/**
+ * The wrong labels below the paths of all resources, because each start of restorecon takes a tenth of a second; null if
+ * that fails, perhaps because of the files of one resource.
+ */
+const labels: Database<LabelCounts | null> = {
   name: 'SELinux labels',
-  read: (machine) => {
+  async read(machine) {
     const bodies = machine.resourcesOf('selinux-context').map(({ body }) => body as Body);
-    const paths = bodies.flatMap(({ restore }) => (Array.isArray(restore) ? restore : []).slice(0, maxRestored));
-    return wrongLabels([...new Set(paths)], machine);
+    try {
+      return await countLabels(bodies, machine);
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+      return null;
+    }
   },
 };
+
+async function labelsOf(body: Body, machine: Machine): Promise<Labels> {
+  const counts = (await machine.database(labels)) ?? (await countLabels([body], machine));
+  return counts.of(body);
+}
+
+async function countLabels(bodies: readonly Body[], machine: Machine): Promise<LabelCounts> {
+  const counts = new LabelCounts();
+  for (const body of bodies) counts.watch(body, restored(body).map(printedPath));
+  await wrongLabels(bodies.flatMap(restored), machine, (label) => counts.add(label));
+  return counts;
+}
+
+const restored = ({ restore }: Body): string[] =>
+  (Array.isArray(restore) ? restore : []).slice(0, maxRestored).map((path) => path.replace(/\/+$/, ''));
 
 async function look({ body }: Declared, machine: Machine): Promise<SeenContext> {
   const { contexts } = await records(machine);
   const unmet = unmetNow();
-  const paths = (body.restore ?? []).map((path) => path.replace(/\/$/, ''));
-  const isBelow = (path: string): boolean => paths.some((top) => path === top || path.startsWith(`${top}/`));
-  const wrong = unmet === null && paths.length > 0 ? (await machine.database(labels)).filter(isBelow) : [];
-  const [example] = wrong;
   return {
     unmet,
     record: contexts.get(contextKey(body.file_type ?? 'any', body.target)) ?? null,
-    labels: example === undefined ? null : { wrong: wrong.length, example: example.slice(0, 200) },
+    labels: unmet === null && restored(body).length > 0 ? await labelsOf(body, machine) : null,
   };
 }
 
@@ -131,6 +156,6 @@ async function change(
       `semanage recorded the context of ${target} differently; if ${body.type} is an alias, declare the type itself, as in \`semanage fcontext -lC\``,
     );
   machine.stale(labels);
-  await restoreLabels(body.restore ?? [], machine);
+  await restoreLabels(restored(body), machine);
   return {};
 }

@@ -86,7 +86,10 @@ export const selinuxMode = defineProvider<'selinux-mode', SeenMode, ModeBefore>(
     return {};
   },
 
-  observeForRemoval: (resource, _before, machine) => look(resource, machine),
+  async observeForRemoval(resource, before, machine) {
+    const seen = look(resource, machine);
+    return { ...seen, hasPolicy: hasPolicy(bootSettings(before, seen).policy) };
+  },
   diffRemoval: (_resource, before, seen) => diffModeRemoval(before, seen),
 
   async remove(_resource, before, _seen, { changes }, machine) {
@@ -105,8 +108,29 @@ export const selinuxMode = defineProvider<'selinux-mode', SeenMode, ModeBefore>(
   },
 });
 
-const valueIn = (text: string, setting: Setting): string | null =>
-  new RegExp(`^${settings[setting]}[ \\t]*=[ \\t]*(.*?)[ \\t]*$`).exec(text)?.[1] ?? null;
+/**
+ * Returns the value that a line sets, or null for another line. A line that libselinux ignores, because of its spaces or
+ * the case of its name, has itself as its value, so that the agent replaces it.
+ */
+export function valueIn(text: string, setting: Setting): string | null {
+  const name = settings[setting];
+  const [, left, value = ''] = new RegExp(`^([ \\t]*${name}[ \\t]*=[ \\t]*)(.*?)[ \\t]*$`, 'i').exec(text) ?? [];
+  return left === undefined ? null : left === `${name}=` ? value : text.trimEnd();
+}
+
+const modes = /^(enforcing|permissive|disabled)/i;
+
+/** Returns the settings of the next boot if the lines before the agent's first change are restored. */
+function bootSettings(before: ModeBefore, { lines }: Pick<SeenMode, 'lines'>): { mode: string | null; policy: string } {
+  const values = (setting: Setting): string[] => {
+    const record = before[setting];
+    const after = record === null ? lines[setting] : record.was === 'absent' ? [] : record.lines;
+    return after.map(({ text }) => valueIn(text, setting) ?? '');
+  };
+  // libselinux uses the first valid mode, but the last policy.
+  const mode = values('mode').find((value) => modes.test(value));
+  return { mode: modes.exec(mode ?? '')?.[0].toLowerCase() ?? null, policy: values('policy').at(-1) || 'targeted' };
+}
 
 /** Returns the positions of the lines that set a value. */
 const own = (lines: readonly TextLine[], setting: Setting): number[] =>
@@ -134,7 +158,7 @@ function look(resource: Declared, machine: Machine): SeenMode {
   const found = (setting: Setting): PlacedLine[] => own(lines, setting).map((index) => placedLine(lines, index));
   const placed = { mode: found('mode'), policy: found('policy') };
   const value = (setting: Setting): string | null => {
-    // The last line counts. Several lines are replaced by one, so they never equal a declared value.
+    // Several lines are replaced by one, so they never equal a declared value.
     const values = placed[setting].map(({ text }) => valueIn(text, setting) ?? '');
     return values.length === 0 ? null : values.length === 1 ? (values[0] as string) : values.join(', ');
   };
@@ -191,9 +215,11 @@ function untilBoot(mode: string, running: SelinuxMode, changes: readonly FieldCh
     : undefined;
 }
 
-export function diffModeRemoval(before: ModeBefore, { running, lines, values }: SeenMode): Difference {
+export function diffModeRemoval(before: ModeBefore, seen: SeenMode): Difference {
+  const { running, lines, values } = seen;
   const changes: FieldChange[] = [];
-  for (const setting of settingNames) {
+  const kept = whyKept(before, seen);
+  for (const setting of kept === null ? settingNames : []) {
     const record = before[setting];
     if (record === null) continue;
     const earlier = record.was === 'absent' ? [] : record.lines.map(({ text }) => text);
@@ -207,6 +233,15 @@ export function diffModeRemoval(before: ModeBefore, { running, lines, values }: 
   }
   if (before.running !== null && running !== 'disabled' && running !== before.running)
     changes.push({ field: 'running', from: running, to: before.running });
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  if (changes.length === 0) return nothing(kept ?? 'already in its original state');
+  return { action: 'remove', changes, diff: null, message: kept ?? 'restores the original state' };
+}
+
+/** Returns why the settings of the next boot are not restored, or null if they are. */
+function whyKept(before: ModeBefore, seen: SeenMode): string | null {
+  if (before.mode === null && before.policy === null) return null;
+  if (seen.type === 'absent') return `${config} was deleted, so its settings are not restored`;
+  const { mode, policy } = bootSettings(before, seen);
+  if (mode === null || mode === 'disabled' || seen.hasPolicy) return null;
+  return `the settings of the next boot stay, because there is no policy ${policy} in /etc/selinux, and the machine might not boot in the mode ${mode}`;
 }

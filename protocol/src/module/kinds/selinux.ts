@@ -40,7 +40,9 @@ const target: Check = allOf(
 const restoredPath: Check = allOf(unixDirectory, oneLine, maxLength(1000), (path) =>
   path === '/' || /^\/(proc|sys|dev)(\/|$)/.test(withoutClosingSlash(path))
     ? 'must not be /, or a path in /proc, /sys, or /dev'
-    : undefined,
+    : /[*?[\]{}~\\]/.test(path)
+      ? 'must not contain * ? [ ] { } ~ or \\, which restorecon takes for a pattern'
+      : undefined,
 );
 
 export const selinuxKinds = {
