@@ -51,6 +51,16 @@ test('deletes a content with the wrong hash', async () => {
   expect(cache.begin(reference)).toBe(0);
 });
 
+test('gives a content that was fetched again its name instead of the damaged one', async () => {
+  const bytes = Buffer.from('a package');
+  const reference = await store(bytes);
+  const name = cache.stored(reference).named('.deb');
+  truncateSync(name, 1);
+  expect(cache.has(reference)).toBe(false);
+  await store(bytes);
+  expect(readFileSync(cache.stored(reference).named('.deb'))).toEqual(bytes);
+});
+
 test('starts over if more bytes have arrived than the content has', () => {
   const reference = referenceOf(Buffer.from('short'));
   writeFileSync(`${directory}/${reference.sha256}.part`, 'much longer');

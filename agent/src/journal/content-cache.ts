@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../../lib/src/clock.ts';
-import { errnoOf, hostFailure } from '../host/failure.ts';
+import { hostFailure } from '../host/failure.ts';
 import { synced } from '../host/files/atomic-write.ts';
 import { pieces } from '../host/files/inspect.ts';
 import type { CopyReference, NameSuffix, StoredContent } from '../resources/provider/provider.ts';
@@ -96,10 +96,12 @@ export class ContentCache {
   #named(path: string, suffix: NameSuffix): string {
     const name = `${path}${suffix}`;
     try {
+      // The name exists since an earlier operation, perhaps of a damaged file that was fetched again.
+      if (statSync(name, { throwIfNoEntry: false })?.ino === statSync(path).ino) return name;
+      rmSync(name, { force: true });
       linkSync(path, name);
     } catch (error) {
-      // The name exists since an earlier operation.
-      if (errnoOf(error) !== 'EEXIST') throw hostFailure(error, doing);
+      throw hostFailure(error, doing);
     }
     return name;
   }
