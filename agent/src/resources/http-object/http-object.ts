@@ -53,7 +53,8 @@ export const httpObject = defineProvider<'http-object', SeenObject, ObjectBefore
   bringsToDependents: () => ['servers'],
 
   check({ body }) {
-    const { origin } = new URL(body.url);
+    const origin = URL.parse(body.url)?.origin;
+    if (origin === undefined) throw new HostFailure('`url` must be an http or https URL');
     for (const field of ['write_url', 'create_url'] as const)
       if (body[field] != null && URL.parse(body[field])?.origin !== origin)
         throw new HostFailure(
