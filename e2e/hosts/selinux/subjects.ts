@@ -116,7 +116,7 @@ export const selinuxSubjects: readonly Subject[] = [
     name: 'selinux-context, absent, previously with a user',
     prepare: `${ownSelinux}mkdir /srv/a; semanage fcontext -a -f d -s user_u -t tmp_t /srv/a; ${labels} /srv`,
     desired: { 'selinux-context': { target: '/srv/a', file_type: 'directory', restore: ['/srv'], ensure: 'absent' } },
-    changed: { 'selinux-context': { target: '/srv/a', file_type: 'directory', type: '<<none>>' } },
+    changed: { 'selinux-context': { target: '/srv/a', file_type: 'directory', type: '<<none>>', restore: ['/srv'] } },
     tamper: 'semanage fcontext -a -f d -t var_t /srv/a',
     moved: ['ensure'],
   },
