@@ -111,7 +111,8 @@ function describeSqlite(name: string, suite: Suite): void {
   });
 }
 
-function describePostgres(name: string, suite: Suite): void {
+/** Registers a suite for what only several processes do, which share PostgreSQL, but no SQLite file. */
+export function describePostgres(name: string, suite: Suite): void {
   describe(`${name} on postgres`, () => {
     const shared = inject('postgres');
     const databases: Databases | null = 'missing' in shared ? null : databasesOn(shared.url);

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describePostgres } from '../../../test/databases/databases.ts';
 import { connect, helloOf, newAdmin, newAgent, newKey } from '../../../test/domain.ts';
 import { close, openPair } from '../../../test/replicas.ts';
 import { insertFormerAgentKey } from '../../store/queries/agents/agent-keys.ts';
@@ -8,12 +8,7 @@ import { statement } from '../../store/transaction.ts';
 import { listAudit } from '../audit/audit.ts';
 import { isQuestion, recordAnswer } from './link-rivals.ts';
 
-describeDatabases('a link of an agent at a second replica', (fixture) => {
-  if (fixture.kind === 'sqlite') {
-    test.skip('one process uses an SQLite file', () => {});
-    return;
-  }
-
+describePostgres('a link of an agent at a second replica', (fixture) => {
   const open = async () => {
     const [one, two] = await openPair(fixture, { isReplica: true });
     const { actor } = await newAdmin(one);

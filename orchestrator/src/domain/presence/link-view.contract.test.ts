@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeDatabases } from '../../../test/databases/databases.ts';
+import { describePostgres } from '../../../test/databases/databases.ts';
 import { connect, type Key, newAdmin, newAgent } from '../../../test/domain.ts';
 import { close, openPair, type ReplicaDomain } from '../../../test/replicas.ts';
 import { connectionSettings, connect as connectTo } from '../../store/postgres/postgres-settings.ts';
@@ -9,12 +9,7 @@ import { ReplicaClosed } from '../replicas/replicas.ts';
 import { LinkView } from './link-view.ts';
 import { SharedPresence } from './shared-presence.ts';
 
-describeDatabases('agents of several replicas', (fixture) => {
-  if (fixture.kind === 'sqlite') {
-    test.skip('one process uses an SQLite file', () => {});
-    return;
-  }
-
+describePostgres('agents of several replicas', (fixture) => {
   const open = async () => {
     const [one, two] = await openPair(fixture, { isReplica: true });
     const { actor } = await newAdmin(one);
