@@ -4,6 +4,7 @@ import { kinds, type ResourceBodies, type ResourceType } from '@muster/protocol/
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { operation } from '../agent/src/converge/test/desired.ts';
+import { isSampling, sampled, seededRandom } from '../lib/test/sampled.ts';
 import { blocksOf } from '../tools/docs/markdown.ts';
 import { root } from '../tools/suite/cli.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
@@ -26,9 +27,20 @@ import { someTests } from './some-tests.ts';
 
 const open = async () => TestHosts.open({ base: await languagesRoot() });
 
-describeSubjects('packages of languages on a test host', [...npmSubjects, ...pipSubjects], open);
+/** `npm test` tests one of them, because each takes minutes. */
+const languages = sampled(['npm', 'pip'] as const, 1, !isSampling(), seededRandom('language-packages'));
+const subjects = { npm: npmSubjects, pip: pipSubjects };
+describeSubjects(
+  'packages of languages on a test host',
+  languages.flatMap((language) => subjects[language]),
+  open,
+);
 
 const reason = noHosts();
+const describePackages = (language: 'npm' | 'pip', define: () => void) => {
+  if (languages.includes(language))
+    describe.skipIf(reason !== null)(`packages of ${language}${reason === null ? '' : ` (${reason})`}`, define);
+};
 
 /** Returns the resources of the modules in docs/modules.md that declare a kind. */
 const documented = (kind: ResourceType): Declared[] =>
@@ -37,7 +49,7 @@ const documented = (kind: ResourceType): Declared[] =>
     .flatMap(({ source }) => (parse(source) as { resources: { resource: Declared }[] }).resources)
     .flatMap(({ resource }) => (Object.hasOwn(resource, kind) ? [resource] : []));
 
-describe.skipIf(reason !== null)(`packages of npm${reason === null ? '' : ` (${reason})`}`, () => {
+describePackages('npm', () => {
   let hosts: TestHosts;
   let machine: Machine;
   let agent: DrivenAgent;
@@ -99,7 +111,7 @@ describe.skipIf(reason !== null)(`packages of npm${reason === null ? '' : ` (${r
 
 const secretIndex = 'http://ada-u5er:pa55-w0rd@127.0.0.1:4874/private/t0ken-in-path/simple/';
 
-describe.skipIf(reason !== null)(`packages of pip${reason === null ? '' : ` (${reason})`}`, () => {
+describePackages('pip', () => {
   let hosts: TestHosts;
   let machine: Machine;
   let agent: DrivenAgent;
