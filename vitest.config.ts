@@ -29,7 +29,7 @@ const unit = {
   ...patient,
   globalSetup: bundled,
   // More than the default of Vitest, because it leaves one core idle, and some files mostly wait.
-  maxWorkers: Math.max(3, availableParallelism() - 1),
+  maxWorkers: Math.max(4, availableParallelism() - 1),
 };
 const contract = {
   ...patient,
@@ -84,7 +84,7 @@ export default defineConfig({
           include: ['{protocol,orchestrator,agent}/**/*.contract.test.ts'],
           exclude: ['**/node_modules/**', ...contractApart],
           isolate: false,
-          maxWorkers: 5,
+          maxWorkers: 6,
           sequence: { groupOrder: 1 },
         },
       },
@@ -93,7 +93,7 @@ export default defineConfig({
           ...contract,
           name: 'contract-apart',
           include: contractApart,
-          maxWorkers: 5,
+          maxWorkers: 6,
           sequence: { groupOrder: 1 },
         },
       },
@@ -104,7 +104,7 @@ export default defineConfig({
           include: ['e2e/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...omittedFiles(process.env)],
           isolate: false,
-          maxWorkers: 6,
+          maxWorkers: 8,
           sequence: { groupOrder: 2 },
         },
       },

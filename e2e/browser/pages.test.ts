@@ -26,7 +26,7 @@ const test = base.extend<{ $file: { showcase: Showcase } }>({
 });
 
 /** Number of pages that each test checks in `npm test`, selected at random. `npm run soak -- kill-steps` checks all. */
-const pagesChecked = { withData: 14, empty: 6, withoutRole: 16 };
+const pagesChecked = { withData: 8, empty: 4, withoutRole: 10 };
 
 const size = { width: 1280, height: 800 };
 /** 1280 x 800 pixels at 200 %. */

@@ -1,5 +1,6 @@
 import { applyAgent, type Operation, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
+import { isSampling, sampled, seededRandom } from '../../lib/test/sampled.ts';
 import { ended, eventually } from '../eventually.ts';
 import type { Orchestrator } from '../harness.ts';
 import { HostAgent } from './agent.ts';
@@ -14,61 +15,68 @@ const reason = noHosts();
 /** Milliseconds within which a rule that cuts the agent's link is undone. */
 const undoMs = 30_000;
 
+/** `npm test` tests one firewall, selected at random. */
+const firewalls = sampled(['nftables', 'ufw'] as const, 1, !isSampling(), seededRandom('firewall'));
+
 describe.skipIf(reason !== null)(`firewall-rule${reason === null ? '' : ` (${reason})`}`, () => {
-  test("undoes a rule that cuts the agent's link, even if the agent is killed", async ({ hosts, stage }) => {
-    const [machine, orchestrator, repository] = await Promise.all([
-      hosts.start('web'),
-      stage.orchestrator(),
-      AptRepository.open(hosts),
-    ]);
-    await repository.use(machine);
-    await machine.sh('apt-get -qq install --no-install-recommends nftables > /dev/null 2>&1');
-    await repository.end();
-    const listed = () => machine.sh('nft list ruleset');
-    const { declare, order, before } = await expectUndone({ machine, orchestrator, hosts, listed });
-    expect(before).toContain('tcp dport 22 accept comment "ssh"');
-
-    // The rules survive a reboot. The last removal leaves nothing behind.
-    expect(await machine.sh('systemctl restart muster-firewall; nft list ruleset')).toBe(before);
-    await declare();
-    expect(await orchestrator.call(applyAgent, order)).toMatchObject({ status: 'succeeded' });
-    expect(
-      await machine.sh('nft list ruleset; ls /etc/*muster-firewall* /etc/systemd/system | grep firewall || true'),
-    ).toBe('');
-  });
-
-  test("undoes a rule of ufw that cuts the agent's link, and moves rules when ufw is activated", async ({ stage }) => {
-    const hosts = await TestHosts.open({ base: await firewallsRoot() });
-    try {
-      const [machine, orchestrator] = await Promise.all([hosts.start('ufw'), stage.orchestrator()]);
-      await machine.sh('ufw --force enable; cp /etc/ufw/*.rules /run');
-      const listed = () => machine.sh('iptables -S; ip6tables -S; cat /etc/ufw/user*.rules; ufw status numbered');
+  if (firewalls.includes('nftables'))
+    test("undoes a rule that cuts the agent's link, even if the agent is killed", async ({ hosts, stage }) => {
+      const [machine, orchestrator, repository] = await Promise.all([
+        hosts.start('web'),
+        stage.orchestrator(),
+        AptRepository.open(hosts),
+      ]);
+      await repository.use(machine);
+      await machine.sh('apt-get -qq install --no-install-recommends nftables > /dev/null 2>&1');
+      await repository.end();
+      const listed = () => machine.sh('nft list ruleset');
       const { declare, order, before } = await expectUndone({ machine, orchestrator, hosts, listed });
-      expect(before).toMatch(/22\/tcp +ALLOW IN +Anywhere +# muster: ssh/);
+      expect(before).toContain('tcp dport 22 accept comment "ssh"');
 
-      // ufw itself writes the same file, and loads the same rules.
-      await machine.sh('ufw allow 1/tcp > /dev/null; ufw delete allow 1/tcp > /dev/null; ufw reload > /dev/null');
-      expect(await listed()).toBe(before);
-
-      await machine.sh('ufw disable > /dev/null');
-      expect(await orchestrator.call(applyAgent, order)).toMatchObject({
-        resources: [{ changes: [{ field: 'firewall', from: 'ufw', to: 'nftables' }] }],
-      });
-      expect(await machine.sh('nft list table inet muster')).toContain('tcp dport 22 accept comment "ssh"');
-      await machine.sh('cmp /etc/ufw/user.rules /run/user.rules; ufw --force enable > /dev/null');
-      expect(await orchestrator.call(applyAgent, order)).toMatchObject({
-        resources: [{ changes: [{ field: 'firewall', from: 'nftables', to: 'ufw' }] }],
-      });
-      expect(await listed()).toBe(before);
-      expect(await machine.sh('nft list tables')).not.toContain('muster');
-
+      // The rules survive a reboot. The last removal leaves nothing behind.
+      expect(await machine.sh('systemctl restart muster-firewall; nft list ruleset')).toBe(before);
       await declare();
       expect(await orchestrator.call(applyAgent, order)).toMatchObject({ status: 'succeeded' });
-      await machine.sh('for f in user user6; do cmp /etc/ufw/$f.rules /run/$f.rules; done');
-    } finally {
-      await hosts.end();
-    }
-  });
+      expect(
+        await machine.sh('nft list ruleset; ls /etc/*muster-firewall* /etc/systemd/system | grep firewall || true'),
+      ).toBe('');
+    });
+
+  if (firewalls.includes('ufw'))
+    test("undoes a rule of ufw that cuts the agent's link, and moves rules when ufw is activated", async ({
+      stage,
+    }) => {
+      const hosts = await TestHosts.open({ base: await firewallsRoot() });
+      try {
+        const [machine, orchestrator] = await Promise.all([hosts.start('ufw'), stage.orchestrator()]);
+        await machine.sh('ufw --force enable; cp /etc/ufw/*.rules /run');
+        const listed = () => machine.sh('iptables -S; ip6tables -S; cat /etc/ufw/user*.rules; ufw status numbered');
+        const { declare, order, before } = await expectUndone({ machine, orchestrator, hosts, listed });
+        expect(before).toMatch(/22\/tcp +ALLOW IN +Anywhere +# muster: ssh/);
+
+        // ufw itself writes the same file, and loads the same rules.
+        await machine.sh('ufw allow 1/tcp > /dev/null; ufw delete allow 1/tcp > /dev/null; ufw reload > /dev/null');
+        expect(await listed()).toBe(before);
+
+        await machine.sh('ufw disable > /dev/null');
+        expect(await orchestrator.call(applyAgent, order)).toMatchObject({
+          resources: [{ changes: [{ field: 'firewall', from: 'ufw', to: 'nftables' }] }],
+        });
+        expect(await machine.sh('nft list table inet muster')).toContain('tcp dport 22 accept comment "ssh"');
+        await machine.sh('cmp /etc/ufw/user.rules /run/user.rules; ufw --force enable > /dev/null');
+        expect(await orchestrator.call(applyAgent, order)).toMatchObject({
+          resources: [{ changes: [{ field: 'firewall', from: 'nftables', to: 'ufw' }] }],
+        });
+        expect(await listed()).toBe(before);
+        expect(await machine.sh('nft list tables')).not.toContain('muster');
+
+        await declare();
+        expect(await orchestrator.call(applyAgent, order)).toMatchObject({ status: 'succeeded' });
+        await machine.sh('for f in user user6; do cmp /etc/ufw/$f.rules /run/$f.rules; done');
+      } finally {
+        await hosts.end();
+      }
+    });
 });
 
 interface Trial {

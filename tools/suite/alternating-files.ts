@@ -11,7 +11,10 @@ export const groups: readonly (readonly string[])[] = [
   ['e2e/hosts/recipes.test.ts', 'e2e/hosts/sites.test.ts'],
   ['e2e/hosts/documentation.test.ts', 'e2e/hosts/roles.test.ts'],
   ['e2e/hosts/executable.test.ts', 'e2e/hosts/getting-started.test.ts', 'e2e/hosts/installation.test.ts'],
-  ['e2e/containers.test.ts', 'e2e/databases.test.ts', 'e2e/language-packages.test.ts', 'e2e/package-dnf.test.ts'],
+  [
+    ...['e2e/containers.test.ts', 'e2e/databases.test.ts', 'e2e/language-packages.test.ts', 'e2e/locale.test.ts'],
+    'e2e/package-dnf.test.ts',
+  ],
   ['e2e/firewalls.test.ts', 'e2e/selinux.test.ts'],
   ['e2e/interrupted-packages.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-safety.test.ts'],
   ['e2e/bound-and-interrupted.test.ts', 'e2e/kill.test.ts', 'e2e/restarts-in-a-row.test.ts', 'e2e/run-kill.test.ts'],
