@@ -40,7 +40,7 @@ export async function openDomain(
     requireBound = false,
     dailyBytes = 256 * 1024 * 1024,
     comparesSent = false,
-    incarnation = randomUUID() as string,
+    incarnation = randomUUID().replaceAll('-', ''),
     isReplica = false,
   } = {},
 ) {

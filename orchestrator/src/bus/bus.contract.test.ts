@@ -1,11 +1,34 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { NatsFleet } from '../../test/nats-fleet.ts';
+import { natsMissing } from '../../test/nats-server.ts';
 import type { Bus, Hint } from './bus.ts';
 import { createInProcessBus } from './in-process.ts';
 
 const work = (node_id: string): Hint => ({ type: 'work', node_id });
+/** A bus to publish at, and one to subscribe at. */
+interface Ends {
+  readonly from: Bus;
+  readonly bus: Bus;
+  end(): Promise<void>;
+}
+
 /** The implementations under test. `complaints` collects listener errors. */
-const implementations: Record<string, (complaints: unknown[]) => Promise<Bus>> = {
-  'in one process': async (complaints) => createInProcessBus((error) => complaints.push(error)),
+const implementations: Record<string, (complaints: unknown[]) => Promise<Ends>> = {
+  'in one process': async (complaints) => {
+    const bus = createInProcessBus((error) => complaints.push(error));
+    return { from: bus, bus, end: () => bus.close() };
+  },
+  'at one replica with NATS': async (complaints) => {
+    const fleet = await NatsFleet.start();
+    const bus = fleet.join({ complaints });
+    return { from: bus, bus, end: () => fleet.end() };
+  },
+  'from one replica to another through NATS': async (complaints) => {
+    const fleet = await NatsFleet.start();
+    const [from, bus] = [fleet.join(), fleet.join({ complaints })];
+    await fleet.isComplete();
+    return { from, bus, end: () => fleet.end() };
+  },
 };
 
 /** Collects hints. Resolves once `count` hints have arrived. */
@@ -22,19 +45,27 @@ function collect(bus: Bus, count: number): Promise<Hint[]> {
   });
 }
 
-describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
+describe.each(Object.entries(implementations))('a bus, %s', (name, create) => {
+  let ends: Ends | null = null;
+  let from: Bus;
   let bus: Bus;
   let complaints: unknown[];
-  beforeEach(async () => {
+  beforeEach(async ({ skip }) => {
+    const reason = name.includes('NATS') ? natsMissing() : null;
+    if (reason !== null) skip(reason);
     complaints = [];
-    bus = await create(complaints);
+    ends = await create(complaints);
+    ({ from, bus } = ends);
   });
-  afterEach(() => bus.close());
+  afterEach(async () => {
+    await ends?.end();
+    ends = null;
+  });
 
   test('delivers every hint to every subscriber, in publication order', async () => {
     const both = Promise.all([collect(bus, 3), collect(bus, 3)]);
     const hints = [work('a'), work('b'), { type: 'cancel', node_id: 'a', operation_id: 'o' } as const];
-    for (const hint of hints) bus.publish(hint);
+    for (const hint of hints) from.publish(hint);
     expect(await both).toEqual([hints, hints]);
   });
 
@@ -44,7 +75,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     bus.subscribe(() => {
       called = true;
     });
-    bus.publish(work('a'));
+    from.publish(work('a'));
     expect(called).toBe(false);
     await seen;
     expect(called).toBe(true);
@@ -55,8 +86,8 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
       throw new Error('mine alone');
     });
     const seen = collect(bus, 2);
-    bus.publish(work('a'));
-    bus.publish(work('b'));
+    from.publish(work('a'));
+    from.publish(work('b'));
     expect(await seen).toHaveLength(2);
     expect(complaints).toHaveLength(2);
   });
@@ -65,9 +96,9 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     const received: Hint[] = [];
     const end = bus.subscribe((hint) => received.push(hint));
     const seen = collect(bus, 2);
-    bus.publish(work('a'));
+    from.publish(work('a'));
     end();
-    bus.publish(work('b'));
+    from.publish(work('b'));
     await seen;
     expect(received).toEqual([]);
   });
@@ -77,7 +108,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
       if (hint.type === 'work' && hint.node_id === 'a') bus.publish(work('b'));
     });
     const seen = collect(bus, 2);
-    bus.publish(work('a'));
+    from.publish(work('a'));
     expect(await seen).toEqual([work('a'), work('b')]);
     end();
   });
@@ -85,9 +116,10 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
   test('ignores calls after `close`', async () => {
     const received: Hint[] = [];
     bus.subscribe((hint) => received.push(hint));
-    bus.publish(work('a'));
+    from.publish(work('a'));
+    await from.close();
+    from.publish(work('b'));
     await bus.close();
-    bus.publish(work('b'));
     await bus.close();
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     expect(received).toEqual([]);

@@ -1,4 +1,5 @@
 import type { OperationKind, OperationStatus } from '@muster/protocol';
+import type { Asks } from './asks.ts';
 
 /** A queued operation that is not bound to a plan. */
 export interface QueuedOperation {
@@ -58,14 +59,29 @@ export type Hint =
   /** Audit events were recorded, but not yet chained. */
   | { type: 'audited' }
   /** The audit chain has been extended to this position. */
-  | { type: 'placed'; place: number };
+  | { type: 'placed'; place: number }
+  /** Other processes have changed links or records of agents. The rows name them. */
+  | { type: 'links_changed' }
+  /** Hints of other processes were lost, so everything may have changed. */
+  | { type: 'hints_lost' };
 
-export interface Bus {
-  /** Notifies all subscribers in a later event-loop turn. Never throws. */
+/** The process that published a hint: this one, or another one on the same database. */
+export type HintSource = 'own' | 'other';
+
+export type HintListener = (hint: Hint, source: HintSource) => void;
+
+/** Carries hints to all subscribers, and questions to single processes. */
+export interface Bus extends Asks {
+  /** Notifies all subscribers, also those of other processes, in a later event-loop turn. Never throws. */
   publish(hint: Hint): void;
-  /** Resolves after all listeners have run for all published hints. */
+  /**
+   * Notifies the subscribers of this process only. For changes that each process finds in the database by itself, so
+   * that no process gets them twice.
+   */
+  publishHere(hint: Hint): void;
+  /** Resolves after all listeners of this process have run for all published hints. */
   delivered(): Promise<void>;
   /** @returns a function that unsubscribes the listener */
-  subscribe(listener: (hint: Hint) => void): () => void;
+  subscribe(listener: HintListener): () => void;
   close(): Promise<void>;
 }

@@ -1,0 +1,234 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import {
+  AuthorizationError,
+  type ConnectionOptions,
+  connect,
+  credsAuthenticator,
+  type NatsConnection as NatsClient,
+  nkeyAuthenticator,
+  usernamePasswordAuthenticator,
+} from '@nats-io/transport-node';
+import type { Clock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
+import { credentialsIn } from './nats-credentials.ts';
+import type { Channel } from './peer-numbers.ts';
+import { maxSealedBytes } from './sealing.ts';
+
+/**
+ * A connection to NATS that is opened again when it is lost. Each attempt uses a new client, so that no message that was
+ * waiting in the former client is sent later.
+ */
+
+const connectTimeoutMs = 5_000;
+/** Milliseconds between pings. After two without an answer, the connection counts as lost. */
+const pingMs = 3_000;
+/** Maximum number of milliseconds to wait for NATS when the connection is closed. */
+const closingMs = 1_000;
+const firstDelayMs = 250;
+const maxDelayMs = 5_000;
+/** Maximum number of bytes that NATS has not confirmed. Further messages are dropped. */
+const maxUnconfirmed = 8 * 1024 * 1024;
+
+export interface NatsSettings {
+  readonly url: string;
+  readonly credentialsFile: string | null;
+  readonly caFile: string | null;
+}
+
+export interface NatsParts {
+  readonly settings: NatsSettings;
+  /** The subjects that this process reads. */
+  readonly subjects: Readonly<Record<Channel, string>>;
+  readonly clock: Clock;
+  /** Returns a number in [0, 1). */
+  readonly random: () => number;
+  readonly log: Log;
+  connected(): void;
+  lost(): void;
+  received(channel: Channel, bytes: Buffer): void;
+}
+
+export class NatsConnection {
+  readonly #parts: NatsParts;
+  #client: NatsClient | null = null;
+  #unconfirmed = 0;
+  #confirming = false;
+  #closed = false;
+  /** The last logged reason why there is no connection; null while there is one. */
+  #fault: string | null = null;
+  #cancelDelay = () => {};
+  #running: Promise<void> = Promise.resolve();
+
+  /** @throws Error if a file of the settings cannot be read */
+  constructor(parts: NatsParts) {
+    this.#parts = parts;
+    optionsOf(parts.settings);
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  get isConnected(): boolean {
+    return this.#client !== null;
+  }
+
+  /** @returns whether the message was handed to NATS, which may still lose it */
+  send(subject: string, bytes: Buffer): boolean {
+    const client = this.#client;
+    if (client === null || client.isClosed() || this.#unconfirmed + bytes.length > maxUnconfirmed) return false;
+    client.publish(subject, bytes);
+    this.#unconfirmed += bytes.length;
+    if (!this.#confirming) void this.#confirm(client);
+    return true;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelDelay();
+    const client = this.#client;
+    // Sends what is waiting. A connection that is being opened is closed as soon as it is open.
+    await this.#orLate(client?.flush());
+    await client?.close();
+    await this.#orLate(this.#running);
+  }
+
+  /** Waits at most `closingMs`. Never rejects. */
+  async #orLate(work: Promise<void> | undefined): Promise<void> {
+    let cancelTimer = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancelTimer = this.#parts.clock.after(closingMs, resolve);
+    });
+    await Promise.race([work, late]).catch(() => {});
+    cancelTimer();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random, log } = this.#parts;
+    for (let failures = 0; !this.#closed; failures++) {
+      let client: NatsClient | null = null;
+      try {
+        client = await connect(optionsOf(this.#parts.settings));
+        await this.#serve(client, () => {
+          failures = 0;
+        });
+      } catch (error) {
+        const fault = explain(error);
+        if (!this.#closed && fault !== this.#fault)
+          log.warn({ reason: fault }, 'no connection to NATS; replicas find changes by polling; will reconnect');
+        this.#fault = fault;
+      } finally {
+        await client?.close();
+      }
+      if (this.#closed) return;
+      const delay = Math.min(maxDelayMs, firstDelayMs * 2 ** Math.min(failures, 10)) * (0.5 + random() / 2);
+      await new Promise<void>((resolve) => {
+        const cancelTimer = clock.after(delay, resolve);
+        this.#cancelDelay = () => {
+          cancelTimer();
+          resolve();
+        };
+      });
+    }
+  }
+
+  /** Uses a client until its connection ends. @throws Error with the reason */
+  async #serve(client: NatsClient, begun: () => void): Promise<void> {
+    const { subjects, log, connected, lost, received } = this.#parts;
+    const { max_payload = 0 } = client.info ?? {};
+    if (max_payload < maxSealedBytes)
+      throw new Error(`its max_payload is ${max_payload} bytes; set it to at least ${maxSealedBytes}`);
+    const refused = Promise.withResolvers<Error>();
+    for (const channel of ['all', 'direct'] as const)
+      client.subscribe(subjects[channel], {
+        callback: (error, { data }) => {
+          if (error) refused.resolve(error);
+          else if (client === this.#client)
+            received(channel, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
+        },
+      });
+    void (async () => {
+      for await (const status of client.status()) if (status.type === 'error') refused.resolve(status.error);
+    })();
+    await Promise.race([client.flush(), refused.promise.then((error) => Promise.reject(error))]);
+    if (this.#closed) return;
+    begun();
+    this.#fault = null;
+    this.#unconfirmed = 0;
+    this.#confirming = false;
+    this.#client = client;
+    log.info({ server: client.getServer() }, 'connected to NATS');
+    connected();
+    const reason = await Promise.race([client.closed(), refused.promise]);
+    this.#client = null;
+    lost();
+    throw reason ?? new Error('NATS closed the connection');
+  }
+
+  /** Finds out which messages have arrived at NATS. */
+  async #confirm(client: NatsClient): Promise<void> {
+    this.#confirming = true;
+    try {
+      while (this.#unconfirmed > 0 && client === this.#client) {
+        const bytes = this.#unconfirmed;
+        await client.flush();
+        if (client === this.#client) this.#unconfirmed -= bytes;
+      }
+    } catch {
+      // The connection has ended.
+    }
+    if (client === this.#client) this.#confirming = false;
+  }
+}
+
+/** Reads the files again for each connection, because they may have been replaced. */
+function optionsOf({ url, credentialsFile, caFile }: NatsSettings): ConnectionOptions {
+  const { protocol, hostname, host } = new URL(url);
+  const ca = caFile === null ? undefined : readSetting('nats.ca_file', caFile);
+  const name = hostname.replace(/^\[(.*)\]$/, '$1');
+  // The library names the server in the certificate for names only. `host` makes Node.js compare an address.
+  const tls = { ...(ca === undefined ? {} : { ca }), ...(isIP(name) ? { host: name } : { servername: name }) };
+  return {
+    servers: host,
+    name: 'muster',
+    // Each message would otherwise come back to its sender.
+    noEcho: true,
+    reconnect: false,
+    ignoreClusterUpdates: true,
+    resolve: false,
+    timeout: connectTimeoutMs,
+    pingInterval: pingMs,
+    maxPingOut: 2,
+    // Null: no TLS, even if the server offers it.
+    tls: protocol === 'tls:' ? tls : null,
+    ...(credentialsFile === null ? {} : { authenticator: authenticatorOf(credentialsFile) }),
+  };
+}
+
+function authenticatorOf(file: string) {
+  const credentials = credentialsIn(readSetting('nats.credentials_file', file), file);
+  switch (credentials.kind) {
+    case 'jwt':
+      return credsAuthenticator(Buffer.from(credentials.text));
+    case 'nkey':
+      return nkeyAuthenticator(Buffer.from(credentials.seed));
+    case 'password':
+      return usernamePasswordAuthenticator(credentials.user, credentials.password);
+  }
+}
+
+function readSetting(key: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`${key} ${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** Returns why there is no connection. */
+function explain(error: unknown): string {
+  if (error instanceof AuthorizationError) return 'NATS refuses the credentials: check nats.credentials_file';
+  const { message, cause } = error as Error;
+  return cause instanceof Error && cause.message !== message ? `${message}: ${cause.message}` : message;
+}

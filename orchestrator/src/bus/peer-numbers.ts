@@ -1,0 +1,90 @@
+/**
+ * Follows the numbers of the messages of other processes: refuses repeated messages, and finds missing ones. A process
+ * accepts messages of another one after it has learned the other's last numbers. It asks for them with a random nonce,
+ * so that an old answer cannot bring back old messages.
+ */
+
+/** Milliseconds after which a silent process is forgotten. Each process sends a message every second. */
+const silentMs = 10_000;
+/** Milliseconds between two greetings to a process that has not answered. */
+const greetMs = 1_000;
+/** Milliseconds for which an answer to a greeting is accepted. */
+const answerMs = 10_000;
+/** Maximum number of processes that are greeted at the same time. */
+const maxGreeted = 256;
+
+/** To all processes, or to this one. */
+export type Channel = 'all' | 'direct';
+
+export type Order =
+  | 'next'
+  /** Messages before this one are missing. */
+  | 'gap'
+  /** The message, or a later one, was received before. */
+  | 'repeated'
+  /** The last number of the sender is not known. */
+  | 'unknown';
+
+interface Peer {
+  all: number;
+  direct: number;
+  heardAt: number;
+}
+
+export class PeerNumbers {
+  readonly #peers = new Map<string, Peer>();
+  readonly #greeted = new Map<string, { readonly nonce: string; readonly at: number }>();
+
+  /** Whether this process accepts messages of another one. */
+  knows(sender: string): boolean {
+    return this.#peers.has(sender);
+  }
+
+  /** Judges a message whose sender is authentic. @param at monotonic milliseconds */
+  judge(sender: string, channel: Channel, number: number, at: number): Order {
+    const peer = this.#peers.get(sender);
+    if (peer === undefined) return 'unknown';
+    const last = peer[channel];
+    if (number <= last) return 'repeated';
+    peer[channel] = number;
+    peer.heardAt = at;
+    return number === last + 1 ? 'next' : 'gap';
+  }
+
+  /**
+   * Returns whether to greet a sender whose numbers are not known.
+   * @param nonce random text that the sender must repeat
+   */
+  greet(sender: string, nonce: string, at: number): boolean {
+    const former = this.#greeted.get(sender);
+    if (former !== undefined && at - former.at < greetMs) return false;
+    if (former === undefined && this.#greeted.size >= maxGreeted) return false;
+    this.#greeted.set(sender, { nonce, at });
+    return true;
+  }
+
+  /**
+   * Records the last numbers of a process that answered a greeting.
+   * @param numbers `all`: of its last message to all; `direct`: of the answer itself
+   * @returns whether it is the answer to the last greeting
+   */
+  answered(sender: string, nonce: string, numbers: { readonly all: number; readonly direct: number }, at: number) {
+    const greeted = this.#greeted.get(sender);
+    if (greeted === undefined || greeted.nonce !== nonce || at - greeted.at >= answerMs) return false;
+    this.#greeted.delete(sender);
+    this.#peers.set(sender, { ...numbers, heardAt: at });
+    return true;
+  }
+
+  /** Forgets processes that have been silent for ten seconds, and greetings without an answer. */
+  forgetSilent(at: number): void {
+    for (const [sender, { heardAt }] of this.#peers) if (at - heardAt >= silentMs) this.#peers.delete(sender);
+    for (const [sender, greeted] of this.#greeted) if (at - greeted.at >= answerMs) this.#greeted.delete(sender);
+  }
+
+  /** Forgets all processes, because messages may have been lost while this process had no connection. */
+  clear(): void {
+    this.#peers.clear();
+    this.#greeted.clear();
+  }
+}

@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { scratchDirectory } from './scratch.ts';
+
+/** Debian's package nats-server installs it in a folder that the search path of users lacks. */
+const program = ['nats-server', '/usr/sbin/nats-server'].find(
+  (path) => spawnSync(path, ['--version'], { stdio: 'ignore' }).status === 0,
+);
+
+/**
+ * Returns why no NATS server can run on this machine; null if one can.
+ * @throws Error in CI
+ */
+export function natsMissing(): string | null {
+  if (program !== undefined) return null;
+  if (process.env.CI === 'true') throw new Error('nats-server is missing; install the packages of .ci/debian-packages');
+  return 'needs nats-server';
+}
+
+/** A NATS server on loopback, whose port stays the same when it is started again. */
+export class NatsServer {
+  readonly #folder = scratchDirectory('muster-nats-');
+  readonly #config: string;
+  #process: ChildProcess | null = null;
+  port = -1;
+
+  /** @param config statements of its configuration file; `FOLDER` stands for {@link folder} */
+  constructor(config = '') {
+    this.#config = config;
+  }
+
+  /** A folder for files of its configuration. */
+  get folder(): string {
+    return this.#folder;
+  }
+
+  get url(): string {
+    return `nats://127.0.0.1:${this.port}`;
+  }
+
+  async start(): Promise<void> {
+    const ports = join(this.#folder, 'ports');
+    mkdirSync(ports, { recursive: true });
+    const config = join(this.#folder, 'nats.conf');
+    writeFileSync(config, this.#config.replaceAll('FOLDER', this.#folder));
+    const args = ['-c', config, '-a', '127.0.0.1', '-p', String(this.port), '--ports_file_dir', ports];
+    const started = spawn(program!, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.#process = started;
+    let output = '';
+    started.stderr!.on('data', (data: Buffer) => {
+      output += data.toString();
+    });
+    const file = join(ports, `nats-server_${started.pid}.ports`);
+    while (!existsSync(file) || readFileSync(file, 'utf8') === '') {
+      if (started.exitCode !== null) throw new Error(`nats-server ended: ${output}`);
+      await sleep(20);
+    }
+    const { nats } = JSON.parse(readFileSync(file, 'utf8')) as { nats: string[] };
+    this.port = Number(new URL(nats[0]!).port);
+  }
+
+  /** Ends it without a goodbye to its clients. */
+  async kill(): Promise<void> {
+    const ending = this.#process;
+    this.#process = null;
+    if (ending === null || ending.exitCode !== null) return;
+    const ended = once(ending, 'exit');
+    ending.kill('SIGKILL');
+    await ended;
+  }
+
+  async stop(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
