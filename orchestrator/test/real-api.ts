@@ -97,6 +97,7 @@ export function realApiFixture() {
           secretsReadable: () => true,
           samples: () => ({ trouble: null }),
           disk: () => null,
+          bus: () => null,
         }),
         ...sessionHandlers(domain.signIn, cookie),
       },

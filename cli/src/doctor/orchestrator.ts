@@ -49,6 +49,10 @@ const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
     'The log of the orchestrator states the reason, and how to handle a damaged file. Agents keep their samples for a day.',
   ],
   disk: ['the disk is nearly full', 'Free space on the disk of the orchestrator’s data directory: df -h'],
+  bus: [
+    'messages from other replicas do not arrive through NATS, so changes appear a few seconds late',
+    `Check the NATS server, and the settings nats.* of each replica. The reason is in its log: ${orchestratorLog}`,
+  ],
 };
 
 /** Reports whether the certificate is trusted. If it is not, no more requests are sent. */

@@ -89,7 +89,7 @@ export class AskDesk implements Asks {
     if (open?.to === from) open.settle(message);
   }
 
-  /** Answers a question. Ignores it after its deadline, because nobody waits for the answer. */
+  /** Answers a question. Ignores it after its deadline, when the other process no longer waits. */
   async asked(from: string, { id, topic, until, question }: Extract<Message, { type: 'ask' }>): Promise<void> {
     const { clock, log, send } = this.#parts;
     const left = until - clock.now();

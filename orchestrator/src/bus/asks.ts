@@ -3,7 +3,7 @@ import type { z } from 'zod';
 
 /** Questions from one process to another one on the same database, with an answer before a deadline. */
 
-/** A kind of question. Both sides check what they receive against its schemas. */
+/** A kind of question. Both sides check received values against its schemas. */
 export interface Ask<Question, Answer> {
   /** Unique name, such as `link/probe`. */
   readonly topic: string;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { NatsFleet } from '../../test/nats-fleet.ts';
-import { natsMissing } from '../../test/nats-server.ts';
+import { NatsFleet } from '../../test/nats/nats-fleet.ts';
+import { natsMissing } from '../../test/nats/nats-server.ts';
 import type { Bus, Hint } from './bus.ts';
 import { createInProcessBus } from './in-process.ts';
 

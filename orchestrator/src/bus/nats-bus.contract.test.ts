@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../../lib/src/clock.ts';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
-import { NatsFleet } from '../../test/nats-fleet.ts';
-import { NatsServer, natsMissing } from '../../test/nats-server.ts';
+import { NatsFleet } from '../../test/nats/nats-fleet.ts';
+import { NatsServer, natsMissing } from '../../test/nats/nats-server.ts';
 import { selfSigned } from '../identity/certificate.ts';
 import type { Ask } from './asks.ts';
 import type { Bus, Hint } from './bus.ts';
@@ -59,7 +59,7 @@ describe('replicas with NATS', () => {
     return { client, messages };
   };
 
-  test('get the hints of each other once, and know which are their own', async () => {
+  test('delivers each hint once at each replica, and distinguishes its own', async () => {
     const [one, two, three_] = await three();
     const seen = [one, two, three_].map(heard);
     one.publish(work('a'));
@@ -74,7 +74,7 @@ describe('replicas with NATS', () => {
     ]);
   });
 
-  test('announce changes of links without names, and send neither output nor what each finds itself', async () => {
+  test('announces changes of links without names, and keeps output and local hints here', async () => {
     const [one, two] = await three();
     const seen = heard(two);
     for (const type of ['agent_linked', 'agent_changed'] as const) one.publish({ type, node_id: 'a' });
@@ -84,7 +84,7 @@ describe('replicas with NATS', () => {
     await expect.poll(() => seen).toEqual(['other links_changed', 'other d']);
   });
 
-  test('send many hints in few messages, none of which is too large', async () => {
+  test('sends many hints in few messages, none of which is too large', async () => {
     const [one, two] = await three();
     const seen = heard(two);
     const before = one.state.sent;
@@ -94,7 +94,7 @@ describe('replicas with NATS', () => {
     expect(one.state.sent - before).toBeLessThan(40);
   });
 
-  test('know that hints were lost while NATS was away, and continue by themselves', async () => {
+  test('announces lost hints after NATS was away, and continues by itself', async () => {
     const [one, two, three_] = await three();
     const seen = [two, three_].map(heard);
     await fleet.server.kill();
@@ -110,7 +110,7 @@ describe('replicas with NATS', () => {
     }
   });
 
-  test('know that hints were lost if only the sender had no connection', async () => {
+  test('announces lost hints if only the sender had no connection', async () => {
     const secret = fleet.secret;
     const own = randomBytes(16).toString('hex');
     const two = fleet.join();
@@ -144,7 +144,7 @@ describe('replicas with NATS', () => {
     expect(two.state.gaps).toBe(1);
   });
 
-  test('accept no message that NATS repeats, sends elsewhere, changes, or invents', async () => {
+  test('accepts no message that NATS repeats, sends elsewhere, changes, or invents', async () => {
     const { client, messages } = await eavesdrop();
     const [one, two] = await three();
     const seen = heard(two);
@@ -182,7 +182,7 @@ describe('replicas with NATS', () => {
     expect(messages.some(({ data }) => Buffer.from(data).includes('hints'))).toBe(false);
   });
 
-  test('ignore a process of another fleet', async () => {
+  test('ignores a process of another fleet', async () => {
     const [one, two] = [fleet.join(), fleet.join()];
     await fleet.isComplete();
     const stranger = fleet.join({ secret: randomBytes(32) });
@@ -195,7 +195,7 @@ describe('replicas with NATS', () => {
     await expect(stranger.ask(fleet.idOf(two), double, { number: 1 }, aMinute)).rejects.toThrow('cannot be reached');
   });
 
-  test('answer questions to one of them', async () => {
+  test('answers questions to one replica', async () => {
     const [one, two, three_] = await three();
     two.answer(double, async ({ number }, { from }) => {
       if (number === 0) throw new MusterError('agent_not_found', 'no such number');
@@ -220,7 +220,7 @@ describe('replicas with NATS', () => {
     await expect(one.ask(to, double, large, aMinute)).rejects.toThrow('the ask is larger than 262144 bytes');
   });
 
-  test('end a question at its deadline on both sides, and when the connection is lost', async () => {
+  test('ends a question at its deadline on both sides, and when the connection is lost', async () => {
     const clock = new ManualClock();
     const time = { now: () => clock.now(), monotonic: systemClock.monotonic, after: systemClock.after };
     const [one, two] = [fleet.join({ clock: time }), fleet.join({ clock: time })];
@@ -247,7 +247,7 @@ describe('replicas with NATS', () => {
     await refused;
   });
 
-  test('name the replicas that they have not heard for ten seconds', async () => {
+  test('names the replicas that were not heard for ten seconds', async () => {
     let ahead = 0;
     const time = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead };
     const [one, two] = [fleet.join({ clock: time }), fleet.join()];
@@ -341,7 +341,7 @@ describe('the connection with NATS', () => {
     await expect.poll(() => reasons(entries[1]!)[0]).toMatch("does not support 'tls'");
   });
 
-  test('is tried again, but reported once', async ({ onTestFinished }) => {
+  test('reconnects by itself, and reports the reason once', async ({ onTestFinished }) => {
     const server = new NatsServer();
     const fleet = new NatsFleet(server);
     onTestFinished(() => fleet.end());

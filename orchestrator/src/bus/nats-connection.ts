@@ -88,7 +88,7 @@ export class NatsConnection {
     this.#closed = true;
     this.#cancelDelay();
     const client = this.#client;
-    // Sends what is waiting. A connection that is being opened is closed as soon as it is open.
+    // Sends waiting messages. A connection that is being opened is closed as soon as it is open.
     await this.#orLate(client?.flush());
     await client?.close();
     await this.#orLate(this.#running);
@@ -192,7 +192,7 @@ function optionsOf({ url, credentialsFile, caFile }: NatsSettings): ConnectionOp
   return {
     servers: host,
     name: 'muster',
-    // Each message would otherwise come back to its sender.
+    // Otherwise, NATS returns each message to its sender.
     noEcho: true,
     reconnect: false,
     ignoreClusterUpdates: true,

@@ -10,35 +10,35 @@ const known = (all = 10, direct = 1) => {
 };
 
 describe('numbers of messages', () => {
-  test('accept each message once, in order', () => {
+  test('accepts each message once, in order', () => {
     const numbers = known();
     expect([11, 12, 12, 11, 13].map((number) => numbers.judge('a', 'all', number, 0))).toEqual([
       ...['next', 'next', 'repeated', 'repeated', 'next'],
     ]);
   });
 
-  test('show missing messages, which are refused when they arrive later', () => {
+  test('finds missing messages, and refuses them when they arrive later', () => {
     const numbers = known();
     expect([11, 14, 12, 13, 15].map((number) => numbers.judge('a', 'all', number, 0))).toEqual([
       ...['next', 'gap', 'repeated', 'repeated', 'next'],
     ]);
   });
 
-  test('count messages to all and to one process separately', () => {
+  test('counts messages to all and to one process separately', () => {
     const numbers = known();
     expect(numbers.judge('a', 'direct', 2, 0)).toBe('next');
     expect(numbers.judge('a', 'all', 11, 0)).toBe('next');
     expect(numbers.judge('a', 'direct', 2, 0)).toBe('repeated');
   });
 
-  test('refuse messages of a process whose numbers are not known, or no longer', () => {
+  test('refuses messages of a process whose numbers are not known, or no longer', () => {
     const numbers = known();
     expect(numbers.judge('b', 'all', 1, 0)).toBe('unknown');
     numbers.clear();
     expect(numbers.judge('a', 'all', 11, 0)).toBe('unknown');
   });
 
-  test('are learned only with the nonce of the last greeting, once, and within ten seconds', () => {
+  test('accepts the last numbers of another process only with the nonce of the last greeting, once, and within ten seconds', () => {
     const numbers = new PeerNumbers();
     const last = { all: 5, direct: 5 };
     expect(numbers.answered('a', 'nonce', last, 0)).toBe(false);
@@ -53,7 +53,7 @@ describe('numbers of messages', () => {
     expect(numbers.judge('a', 'all', 5, 10_999)).toBe('repeated');
   });
 
-  test('are forgotten after ten seconds of silence', () => {
+  test('forgets a process after ten seconds of silence', () => {
     const numbers = known();
     numbers.judge('a', 'all', 11, 5_000);
     numbers.forgetSilent(14_999);
@@ -62,7 +62,7 @@ describe('numbers of messages', () => {
     expect(numbers.knows('a')).toBe(false);
   });
 
-  test('are asked of a bounded number of processes', () => {
+  test('greets a bounded number of processes', () => {
     const numbers = new PeerNumbers();
     const greeted = Array.from({ length: 1_000 }, (_, index) => numbers.greet(`${index}`, 'nonce', 0));
     expect(greeted.filter(Boolean)).toHaveLength(256);

@@ -1,7 +1,7 @@
 /**
  * Follows the numbers of the messages of other processes: refuses repeated messages, and finds missing ones. A process
  * accepts messages of another one after it has learned the other's last numbers. It asks for them with a random nonce,
- * so that an old answer cannot bring back old messages.
+ * so that an old answer cannot make old messages acceptable.
  */
 
 /** Milliseconds after which a silent process is forgotten. Each process sends a message every second. */

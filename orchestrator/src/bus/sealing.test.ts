@@ -7,13 +7,13 @@ const text = Buffer.from('{"type":"beat"}');
 const opened = (result: ReturnType<Seal['open']>) => result as Opened;
 
 describe('sealed messages', () => {
-  test('arrive at all processes of the fleet, with the sender and the number', () => {
+  test('opens messages of the fleet, with the sender and the number', () => {
     const seal = new Seal(secret, a);
     for (const number of [1, 2, 3])
       expect(new Seal(secret, b).open(everyone, seal.seal(everyone, text))).toEqual({ sender: a, number, plain: text });
   });
 
-  test('have numbers for each recipient', () => {
+  test('counts the messages to each recipient', () => {
     const seal = new Seal(secret, a);
     seal.seal(everyone, text);
     expect(opened(new Seal(secret, b).open(b, seal.seal(b, text))).number).toBe(1);
@@ -21,12 +21,12 @@ describe('sealed messages', () => {
     expect(opened(new Seal(secret, b).open(b, seal.seal(b, text))).number).toBe(3);
   });
 
-  test('are refused by another fleet', () => {
+  test('refuses a message of another fleet', () => {
     const message = new Seal(secret, a).seal(everyone, text);
     expect(new Seal(Buffer.alloc(32, 2), b).open(everyone, message)).toBe('forged');
   });
 
-  test('are refused at another recipient', () => {
+  test('refuses a message to another recipient', () => {
     const seal = new Seal(secret, a);
     const direct = seal.seal(b, text);
     expect(new Seal(secret, c).open(c, direct)).toBe('forged');
@@ -34,7 +34,7 @@ describe('sealed messages', () => {
     expect(new Seal(secret, b).open(b, seal.seal(everyone, text))).toBe('forged');
   });
 
-  test('are refused if any bit is changed', () => {
+  test('refuses a message with any changed byte', () => {
     const message = new Seal(secret, a).seal(everyone, text);
     const reader = new Seal(secret, b);
     for (let index = 0; index < message.length; index++) {
@@ -44,7 +44,7 @@ describe('sealed messages', () => {
     }
   });
 
-  test('are refused if they are truncated', () => {
+  test('refuses a truncated message', () => {
     const message = new Seal(secret, a).seal(everyone, text);
     const reader = new Seal(secret, b);
     expect(reader.open(everyone, message.subarray(0, -1))).toBe('forged');
@@ -52,7 +52,7 @@ describe('sealed messages', () => {
       expect(reader.open(everyone, message.subarray(0, length))).toBe('truncated');
   });
 
-  test('have a maximum size, also before they are decrypted', () => {
+  test('refuses a message that is too large, before it decrypts it', () => {
     const largest = new Seal(secret, a).seal(everyone, Buffer.alloc(maxPlainBytes));
     expect(largest).toHaveLength(maxSealedBytes);
     expect(opened(new Seal(secret, b).open(everyone, largest)).plain).toHaveLength(maxPlainBytes);
@@ -60,7 +60,7 @@ describe('sealed messages', () => {
     expect(() => new Seal(secret, a).seal(everyone, Buffer.alloc(maxPlainBytes + 1))).toThrow('too large');
   });
 
-  test('are different each time and do not show their content', () => {
+  test('hides the content, and seals equal messages differently', () => {
     const seal = new Seal(secret, a);
     const [one, two] = [seal.seal(everyone, text), seal.seal(everyone, text)];
     expect(one.subarray(25)).not.toEqual(two.subarray(25));

@@ -5,6 +5,7 @@ import { announcementSigned } from '@muster/protocol/wire';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
+import type { NatsBus } from '../bus/nats-bus.ts';
 import { type Config, configJsonSchema, configSchemaId } from '../config/schema.ts';
 import { createDiscovery } from '../domain/agents/discovery.ts';
 import { createCensus } from '../domain/fleet/fleet-counts.ts';
@@ -46,6 +47,8 @@ export interface HttpParts {
   readonly store: Store;
   readonly gateway: Gateway;
   readonly telemetry: Telemetry;
+  /** Null unless the bus uses NATS. */
+  readonly nats: Pick<NatsBus, 'state'> | null;
   readonly identity: Identity;
   readonly settings: Settings;
   readonly addresses: Addresses;
@@ -148,6 +151,7 @@ function createHandlers(
       secretsReadable: () => health.secretsReadable,
       samples: () => store.samples.stats(),
       disk: () => domain.disk.space,
+      bus: () => parts.nats?.state ?? null,
     }),
   };
 }
@@ -163,7 +167,7 @@ function discoveryOf({ domain, settings, addresses, identity }: HttpParts) {
   });
 }
 
-function scrapeOf({ domain, store, gateway, telemetry }: HttpParts, app: () => FastifyInstance) {
+function scrapeOf({ domain, store, gateway, telemetry, nats }: HttpParts, app: () => FastifyInstance) {
   const sources = {
     census: createCensus(domain.context),
     ready: domain.health.isReady,
@@ -177,6 +181,7 @@ function scrapeOf({ domain, store, gateway, telemetry }: HttpParts, app: () => F
       disk: domain.disk.space,
       connections: { api: app().connections.stats, agentsDropped: gateway.dropped },
       remoteWrite: domain.remoteWrite?.stats() ?? null,
+      bus: nats?.state ?? null,
     }),
   };
   return () => telemetry.scrape(sources);

@@ -6,7 +6,6 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { lockDirectory } from '../../../lib/src/instance-lock.ts';
-import { createInProcessBus } from '../bus/in-process.ts';
 import type { Invocation } from '../config/read.ts';
 import type { Changes } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
@@ -25,6 +24,7 @@ import { finishRestore } from '../offline/restore-place.ts';
 import { type ReplicaSync, startReplicaSync } from '../schedule/replica-sync.ts';
 import { anyOperator } from '../store/queries/operators.ts';
 import { Addresses, readTls } from './addresses.ts';
+import { openBus } from './bus.ts';
 import { createContext } from './context.ts';
 import { createDomain, type Domain } from './domain.ts';
 import { createHttp, ratesOf, replaceCertificate } from './http.ts';
@@ -116,10 +116,10 @@ async function start(
   );
   const joining = { config, dataDir, incarnation, identity, generated, clock: serverClock, options };
   const replica = await joinDatabase(store, joining, disposables);
-  const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'bus listener failed'));
-  disposables.add(() => bus.close());
+  const { bus, nats } = await openBus({ config, identity, incarnation, clock, log }, disposables);
   const connected = createConnectedAgents(clock);
   const { presence, view } = await openPresence(store, joining, connected.registry);
+  if (view) nats?.expect(() => view.peers);
   const context = await createContext(store, { bus, clock, log, presence, incarnation, isReplica: view !== null });
 
   const leases = new Leases(context, replica?.placement);
@@ -147,10 +147,11 @@ async function start(
     proxyNetworks: config.proxy_protocol.networks,
     connected,
   });
-  bus.subscribe((hint) => {
-    if (hint.type === 'operation_ended') telemetry.operationEnded(hint.status);
+  bus.subscribe((hint, source) => {
+    // Each process counts its own, so that the sum over all of them is right.
+    if (source === 'own' && hint.type === 'operation_ended') telemetry.operationEnded(hint.status);
   });
-  const parts = { domain, store, gateway, telemetry, identity, settings, addresses, tls, dataDir, clock, log };
+  const parts = { domain, store, gateway, telemetry, nats, identity, settings, addresses, tls, dataDir, clock, log };
   const app = await createHttp(parts);
   const schedules = new Schedules({ domain, leases, transcripts: store.transcripts, settings, clock });
   const sync = view && startReplicaSync({ ...domain, view, local: gateway.local, clock, onClosed: options.onFatal });

@@ -23,6 +23,37 @@ describe('the configuration', () => {
     expect(() => read([], { MUSTER_REPLICA_NAME: 'Muster 1' })).toThrow(/replica.name: must be 1 to 32 lowercase/);
   });
 
+  test('accepts NATS only for replicas, and settings of NATS only with its URL', () => {
+    const replica = { MUSTER_REPLICA_NAME: 'a', MUSTER_DATABASE_URL: 'postgres://m:p@db.example:5432/m' };
+    const url = 'tls://nats.example:4222';
+    const files = { MUSTER_NATS_CREDENTIALS_FILE: '/credentials', MUSTER_NATS_CA_FILE: '/ca' };
+    const { config } = read([], { ...replica, ...files, MUSTER_NATS_URL: url });
+    expect(config.nats).toEqual({ url, credentials_file: '/credentials', ca_file: '/ca' });
+    expect(() => read([], { MUSTER_NATS_URL: url })).toThrow('nats.url is for replicas: set replica.name as well');
+    for (const [name, key] of Object.entries({ CREDENTIALS: 'credentials_file', CA: 'ca_file' }))
+      expect(() => read([], { ...replica, [`MUSTER_NATS_${name}_FILE`]: '/file' })).toThrow(
+        `nats.${key} needs nats.url: set it as well`,
+      );
+    const plain = (host: string, of: object) => read([], { ...replica, ...of, MUSTER_NATS_URL: `nats://${host}:4222` });
+    const { MUSTER_NATS_CREDENTIALS_FILE, MUSTER_NATS_CA_FILE } = files;
+    expect(() => plain('10.0.0.1', { MUSTER_NATS_CREDENTIALS_FILE })).toThrow('without encryption: use a URL');
+    for (const host of ['127.0.0.1', '[::1]', 'localhost'])
+      expect(plain(host, { MUSTER_NATS_CREDENTIALS_FILE }).config.nats.url).toBe(`nats://${host}:4222`);
+    expect(() => plain('localhost', { MUSTER_NATS_CA_FILE })).toThrow(
+      'nats.ca_file needs a URL that begins with tls://',
+    );
+  });
+
+  test.each(['nats.example', 'http://nats.example', 'tls://u:secret@nats.example', 'tls://nats.example/path'])(
+    'refuses %s as the URL of a NATS server without repeating it',
+    (url) => {
+      const env = { MUSTER_REPLICA_NAME: 'a', MUSTER_DATABASE_URL: 'postgres://m:p@db.example:5432/m' };
+      expect(() => read([], { ...env, MUSTER_NATS_URL: url })).toThrow(
+        /: nats\.url: must look like tls:\/\/nats\.example:4222, without a user and a password$/,
+      );
+    },
+  );
+
   test('uses the documented defaults without a configuration', () => {
     expect(read([])).toEqual({
       help: false,
@@ -65,6 +96,7 @@ describe('the configuration', () => {
           console_life_secs: 604_800,
         },
         replica: { name: null },
+        nats: { url: null, credentials_file: null, ca_file: null },
         disk: { reserve: null },
         discovery: { port: 4747 },
         secrets_key_file: null,

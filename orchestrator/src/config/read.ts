@@ -63,6 +63,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   checkRemoteWrite(config.metrics.remote_write);
   if (config.replica.name !== null && config.database_url === null && config.database_url_file === null)
     throw new ConfigError('replica.name needs a PostgreSQL database: set database_url, or remove replica.name');
+  checkNats(config);
   return {
     help: false,
     file: file ?? null,
@@ -83,6 +84,25 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
       'error',
     ]),
   };
+}
+
+/** @throws ConfigError if settings of NATS lack others */
+function checkNats({ nats, replica }: Config): void {
+  const { url, credentials_file, ca_file } = nats;
+  if (url === null) {
+    if (credentials_file !== null) throw new ConfigError('nats.credentials_file needs nats.url: set it as well');
+    if (ca_file !== null) throw new ConfigError('nats.ca_file needs nats.url: set it as well');
+    return;
+  }
+  if (replica.name === null)
+    throw new ConfigError('nats.url is for replicas: set replica.name as well, or remove nats.url');
+  const { protocol, hostname } = new URL(url);
+  if (credentials_file !== null && protocol === 'nats:' && !/^(127(\.\d+){3}|\[::1\]|localhost)$/i.test(hostname))
+    throw new ConfigError(
+      'nats.credentials_file would be sent to another machine without encryption: use a URL that begins with tls:// in nats.url',
+    );
+  if (ca_file !== null && protocol === 'nats:')
+    throw new ConfigError('nats.ca_file needs a URL that begins with tls:// in nats.url');
 }
 
 /** @throws ConfigError if settings contradict each other */

@@ -40,6 +40,17 @@ function isPublicUrl(text: string): boolean {
   );
 }
 
+/** Reports whether the text is a URL of a NATS server with a host and an optional port. */
+function isNatsUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return (
+    (url?.protocol === 'nats:' || url?.protocol === 'tls:') &&
+    url.hostname !== '' &&
+    /^\/?$/.test(url.pathname) &&
+    `${url.username}${url.password}${url.search}${url.hash}` === ''
+  );
+}
+
 const remoteWrite = section({
   url: z
     .string()
@@ -124,6 +135,27 @@ export const configSchema = z.strictObject({
       .describe(
         'unique name of this orchestrator among those that share the PostgreSQL database; null: it has no others',
       ),
+  }),
+  nats: section({
+    url: z
+      .string()
+      // The message does not repeat the value, which may contain a password.
+      .refine(isNatsUrl, 'must look like tls://nats.example:4222, without a user and a password')
+      .nullable()
+      .default(null)
+      .describe('NATS server through which replicas notify each other; null: replicas only poll the database'),
+    credentials_file: z
+      .string()
+      .min(1)
+      .nullable()
+      .default(null)
+      .describe('file with USER:PASSWORD, the seed of an nkey, or the content of a .creds file; null: no sign-in'),
+    ca_file: z
+      .string()
+      .min(1)
+      .nullable()
+      .default(null)
+      .describe('PEM file of the certificate authorities for the NATS server; null: those of Node.js'),
   }),
   disk: section({
     reserve: z

@@ -422,6 +422,27 @@ describeAnyDatabase('live events', (fixture) => {
     expect(changes(one)).toEqual([...expected, { node_id: key.id, change: 'connected' }]);
   });
 
+  test('makes clients reload after hints of other replicas were lost', async () => {
+    const opened = await serve(fixture);
+    const { bus } = opened.domain.context;
+    const clients = [await follow(opened), await follow(opened, '?category=state')];
+    for (const client of clients) await client.until(({ last }) => last !== '');
+    await sleep(100);
+    bus.publishHere({ type: 'hints_lost' });
+    opened.domain.clock.advance(500);
+    const named = (client: (typeof clients)[number]) =>
+      client.frames.flatMap(({ event, data }) => (event ? [{ event, data }] : []));
+    await clients[0]!.until((client) => named(client).length === 4);
+    await clients[1]!.until((client) => named(client).length === 1);
+    expect(named(clients[0]!)).toEqual([
+      { event: 'agents', data: { agents: null } },
+      { event: 'operations', data: { operations: null } },
+      { event: 'window', data: {} },
+      { event: 'notification', data: {} },
+    ]);
+    expect(named(clients[1]!)).toEqual([{ event: 'operations', data: { operations: null } }]);
+  });
+
   test('sends read marks only to the operator who read the notifications', async () => {
     const opened = await serve(fixture);
     const { bus } = opened.domain.context;

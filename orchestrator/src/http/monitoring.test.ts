@@ -40,6 +40,7 @@ const { body } = await telemetry.scrape({
     connections: { api: { open: 31, dropped: { share: 32, full: 33 } }, agentsDropped: 34 },
     samples: { queued: 4, stored: 900, failed: 6, passedOver: 9 },
     remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
+    bus: { isConnected: true, sent: 41, received: 42, dropped: 43, gaps: 44, ignored: { forged: 45 } },
   }),
 });
 

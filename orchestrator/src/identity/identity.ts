@@ -35,7 +35,12 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
 }
 
 /** Returns the 32-byte key with which all processes that have this identity issue sign-in challenges. */
-export function challengeKey({ privateKeyPem }: Identity): Buffer {
+export const challengeKey = (identity: Identity): Buffer => derivedKey(identity, 'muster sign-in challenges v1');
+
+/** Returns the 32 secret bytes with which all processes that have this identity protect their messages to each other. */
+export const busSecret = (identity: Identity): Buffer => derivedKey(identity, 'muster bus v1');
+
+function derivedKey({ privateKeyPem }: Identity, purpose: string): Buffer {
   const secret = createPrivateKey(privateKeyPem).export({ format: 'der', type: 'pkcs8' });
-  return Buffer.from(hkdfSync('sha256', secret, '', 'muster sign-in challenges v1', 32));
+  return Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
 }

@@ -33,5 +33,6 @@ const troubles = {
   database: 'the database does not accept writes; see the log',
   secrets_key: 'an encryption key for secrets is missing; some secrets cannot be used',
   metrics: 'samples cannot be stored, and agents keep theirs; see the log',
+  bus: 'messages from other replicas do not arrive through NATS; changes appear a few seconds late; see the log',
   disk: 'the disk is nearly full; new work is refused until space is free',
 } as const;

@@ -84,6 +84,7 @@ const remedies: Readonly<Record<string, string>> = {
   metrics:
     'Metric samples cannot be stored. Agents keep up to one day of samples and send them later. See the log for the reason.',
   disk: 'The disk is nearly full, so writes that grow the database are refused. Free space, or use a larger disk for the data directory.',
+  bus: 'Messages from other replicas do not arrive through NATS, so changes appear a few seconds late. See the log for the reason.',
 };
 
 function Health() {
@@ -102,7 +103,7 @@ function Health() {
         <Skeleton className="h-24" />
       </Panel>
     );
-  const { database, secrets_readable, metrics, disk } = health.data;
+  const { database, secrets_readable, metrics, disk, bus } = health.data;
   const isHealthy = status.data.status === 'ok';
   return (
     <Panel
@@ -135,6 +136,17 @@ function Health() {
         <Fact name="Samples">
           <Dot tone={metrics.writable ? 'good' : 'bad'}>{metrics.writable ? 'writable' : 'cannot be stored'}</Dot>
         </Fact>
+        {bus && (
+          <Fact name="Other replicas">
+            <Dot tone={bus.connected && bus.unheard.length === 0 ? 'good' : 'bad'}>
+              {!bus.connected
+                ? 'no connection to NATS'
+                : bus.unheard.length === 0
+                  ? 'connected through NATS'
+                  : `no messages from ${bus.unheard.join(', ')}`}
+            </Dot>
+          </Fact>
+        )}
         <Fact name="Public key">
           <Id id={status.data.public_key} length={12} />
         </Fact>

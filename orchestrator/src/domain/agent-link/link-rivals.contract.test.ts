@@ -1,12 +1,14 @@
 import { expect, test, vi } from 'vitest';
 import { describePostgres } from '../../../test/databases/databases.ts';
 import { connect, helloOf, newAdmin, newAgent, newKey } from '../../../test/domain.ts';
+import { NatsFleet } from '../../../test/nats/nats-fleet.ts';
+import { natsMissing } from '../../../test/nats/nats-server.ts';
 import { close, openPair } from '../../../test/replicas.ts';
 import { insertFormerAgentKey } from '../../store/queries/agents/agent-keys.ts';
 import { askProbe, linkOf } from '../../store/queries/agents/agent-links.ts';
 import { statement } from '../../store/transaction.ts';
 import { listAudit } from '../audit/audit.ts';
-import { isQuestion, recordAnswer } from './link-rivals.ts';
+import { isQuestion, judgeRival, probeLink, recordAnswer } from './link-rivals.ts';
 
 describePostgres('a link of an agent at a second replica', (fixture) => {
   const open = async () => {
@@ -46,6 +48,58 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     await question();
     await one.links.closed(agent.id, 'no answer', 1);
     expect(await again).toMatchObject({ admitted: true });
+  });
+
+  test('leads to a question through NATS, and none in the row', async ({ skip, onTestFinished }) => {
+    const reason = natsMissing();
+    if (reason !== null) skip(reason);
+    const { one, two, agent, link } = await open();
+    const fleet = await NatsFleet.start();
+    onTestFinished(() => fleet.end());
+    const [first, second] = [one, two].map(({ context }) => fleet.join({ own: context.incarnation }));
+    await fleet.isComplete();
+    let isAlive = true;
+    const asked: string[] = [];
+    first!.answer(probeLink, async ({ node_id }) => {
+      asked.push(node_id);
+      if (!isAlive) await one.links.closed(agent.id, 'no answer', 1);
+      return { answered: isAlive };
+    });
+    const hello = helloOf(agent, { instance_id: '02'.repeat(16) });
+    const caller = { node_id: agent.id, remote_ip: '192.0.2.1', now: 1, valid_until: null, succession: null };
+    const judge = () => judgeRival({ ...two.context, bus: second! }, hello, caller);
+    const writes = vi.spyOn(two.context.db, 'write');
+    expect(await judge()).toMatchObject({ code: 'cloned' });
+    isAlive = false;
+    expect(await judge()).toBeNull();
+    expect(asked).toEqual([agent.id, agent.id]);
+    expect((await link()).link_probe).toBeNull();
+    expect(writes.mock.calls.map(([{ name }]) => name)).not.toContain('agents/ask link');
+  });
+
+  test('leads to a question in the row if the other replica does not answer through NATS', async ({
+    skip,
+    onTestFinished,
+  }) => {
+    const reason = natsMissing();
+    if (reason !== null) skip(reason);
+    const { one, two, agent, question } = await open();
+    const fleet = await NatsFleet.start();
+    onTestFinished(() => fleet.end());
+    const [first, second] = [one, two].map(({ context }) => fleet.join({ own: context.incarnation }));
+    await fleet.isComplete();
+    const asked = Promise.withResolvers<void>();
+    first!.answer(probeLink, () => {
+      asked.resolve();
+      return new Promise(() => {});
+    });
+    const hello = helloOf(agent, { instance_id: '02'.repeat(16) });
+    const caller = { node_id: agent.id, remote_ip: '192.0.2.1', now: 1, valid_until: null, succession: null };
+    const judged = judgeRival({ ...two.context, bus: second! }, hello, caller);
+    await asked.promise;
+    two.clock.advance(2_000);
+    await recordAnswer(one.context, agent.id, await question());
+    expect(await judged).toMatchObject({ code: 'cloned' });
   });
 
   test('opens after the first replica has closed the link or has ended', async () => {

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Hello } from '@muster/protocol/wire';
+import { z } from 'zod';
+import type { Ask } from '../../bus/asks.ts';
 import { answerProbe, askProbe, linkOf } from '../../store/queries/agents/agent-links.ts';
 import { isLiveReplica } from '../../store/replicas.ts';
 import { statement } from '../../store/transaction.ts';
@@ -11,8 +13,21 @@ import type { Refusal } from './refusal.ts';
 /**
  * Decides between two links of one agent at two replicas. The agent process that has the older link may move it. For
  * another process, the replica with the older link checks whether its agent still answers, as a single process does.
- * Otherwise, two machines with one key would take turns. The question and the answer are written to the agent's row.
+ * Otherwise, two machines with one key would take turns. The replicas ask each other through the bus. Without an answer
+ * there, the question and the answer are written to the agent's row.
  */
+
+/** Asks the replica that has an agent's link whether the agent answers. If it does not, the replica closes the link. */
+export const probeLink: Ask<{ node_id: string }, { answered: boolean }> = {
+  topic: 'link/probe',
+  question: z.strictObject({ node_id: z.string().max(64) }),
+  answer: z.strictObject({ answered: z.boolean() }),
+};
+
+/** Milliseconds to wait for an answer through the bus: five for the agent, and one for the way. */
+const askMs = 6_000;
+/** Milliseconds after which the question is also written to the row. */
+const askAloneMs = 2_000;
 
 /** Milliseconds between reads of the answer. */
 const pollMs = 250;
@@ -47,7 +62,8 @@ export async function judgeRival(
   const probe = context.newId();
   const startedAt = context.steadyNow();
   let pending = { probe: null as string | null, since: startedAt };
-  for (const until = startedAt + waitMs; ; await sleep(pollMs)) {
+  const asked = new AskedOwner(context, node_id);
+  for (const until = startedAt + waitMs; ; await asked.answerOr(sleep(pollMs))) {
     const link = await context.db.get(linkOf, { node_id });
     const owner = link?.link_incarnation ?? null;
     if (!link || owner === null || owner === context.incarnation) return null;
@@ -55,7 +71,8 @@ export async function judgeRival(
     if (link_instance === hello.instance_id || link_instance === previousKey + hello.instance_id) return null;
     if (valid_until === null && link_instance?.startsWith(previousKey)) return null;
     if (!(await context.db.get(isLiveReplica, { incarnation: owner }))) return null;
-    if (link.link_probe === answered(probe)) {
+    asked.begin(owner, link_instance);
+    if (link.link_probe === answered(probe) || asked.hasAnswered) {
       await recordClone(context, node_id, remote_ip);
       const message = 'another process with this key is connected; give each machine its own data directory';
       return { code: 'cloned', message, retry_after_secs: null };
@@ -64,6 +81,7 @@ export async function judgeRival(
       const message = 'another process with this key was connected, and it is not known whether it still is';
       return { code: 'unavailable', message, retry_after_secs: retrySecs };
     }
+    if (asked.isOpen && context.steadyNow() - startedAt < askAloneMs) continue;
     if (link.link_probe !== pending.probe) pending = { probe: link.link_probe, since: context.steadyNow() };
     const isStale = link.link_probe !== probe && context.steadyNow() - pending.since >= staleMs;
     if (!isQuestion(link.link_probe) || isStale)
@@ -71,6 +89,53 @@ export async function judgeRival(
         name: 'agents/ask link',
         statements: [statement(askProbe, { node_id, incarnation: owner, probe })],
       });
+  }
+}
+
+/** The question, through the bus, to the replica that has the agent's link. */
+class AskedOwner {
+  readonly #context: Pick<Context, 'bus'>;
+  readonly #nodeId: string;
+  /** The link that the question is about. */
+  #about: string | null = null;
+  #asking: Promise<void> | null = null;
+  /** Whether the agent answers on that link. */
+  hasAnswered = false;
+
+  constructor(context: Pick<Context, 'bus'>, nodeId: string) {
+    this.#context = context;
+    this.#nodeId = nodeId;
+  }
+
+  /** Whether an answer may still arrive. */
+  get isOpen(): boolean {
+    return this.#asking !== null;
+  }
+
+  /** Asks about a link, once. */
+  begin(owner: string, instance: string | null): void {
+    const about = `${owner} ${instance}`;
+    if (this.#about === about) return;
+    this.#about = about;
+    this.hasAnswered = false;
+    const asking = this.#context.bus
+      .ask(owner, probeLink, { node_id: this.#nodeId }, { milliseconds: askMs })
+      .then(
+        ({ answered }) => answered,
+        // The question in the row gets an answer without the bus.
+        () => false,
+      )
+      .then((answered) => {
+        if (this.#asking !== asking) return;
+        this.#asking = null;
+        this.hasAnswered = answered;
+      });
+    this.#asking = asking;
+  }
+
+  /** Waits until there is an answer, or for the other promise. */
+  async answerOr(other: Promise<unknown>): Promise<void> {
+    await Promise.race(this.#asking === null ? [other] : [other, this.#asking]);
   }
 }
 

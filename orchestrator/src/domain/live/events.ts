@@ -4,7 +4,15 @@ import { readChainEnds } from '../audit/event-sequencer.ts';
 import type { Context } from '../shared/context.ts';
 import { allAgents, allOperations, createCrowd } from './event-coalescer.ts';
 import { Follower, type LiveRequest } from './live-follower.ts';
-import { gapFrame, heartbeatFrame, openingFrame, type Passing, passingOf, wantsPassing } from './live-frames.ts';
+import {
+  gapFrame,
+  heartbeatFrame,
+  openingFrame,
+  type Passing,
+  passing,
+  passingOf,
+  wantsPassing,
+} from './live-frames.ts';
 import { readStream } from './live-stream.ts';
 import { LiveTail } from './live-tail.ts';
 
@@ -21,6 +29,12 @@ const heartbeatMs = 15_000;
 const stalledMs = 30_000;
 const maxFollowers = 1_000;
 const maxPerSession = 32;
+
+/** The changes that a follower gets instead of those that were dropped. */
+const everything = [
+  ...[allAgents, allOperations, passing('window', 'window', undefined, {})],
+  passing('notification', 'notification', undefined, {}),
+];
 
 export interface LiveEvents {
   /**
@@ -81,7 +95,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   const sendMissed = (follower: Follower) => {
     if (!follower.missed || !isFree(follower)) return;
     follower.missed = false;
-    for (const { category, frame } of [allAgents, allOperations])
+    for (const { category, frame } of everything)
       if (follower.request.filter.categories?.has(category) ?? true) tail.give(follower, frame);
   };
 
@@ -115,6 +129,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   const unsubscribe = bus.subscribe((hint) => {
     if (followers.size === 0) return;
     if (hint.type === 'placed') tail.chainGrew(hint.place);
+    else if (hint.type === 'hints_lost') for (const follower of followers) follower.missed = true;
     else if (hint.type === 'operator_removed') endWhere(({ operator_id }) => operator_id === hint.operator_id);
     else if (hint.type === 'session_ended') endWhere(({ token_hash }) => token_hash === hint.token_hash);
     else {

@@ -22,6 +22,16 @@ describeDatabases('sign-in sessions at two replicas', (fixture) => {
     expect(await two.signIn.find(hash)).toBeNull();
   });
 
+  test('refuses a session at once after a hint of the other replica', async () => {
+    const { one, two, token } = await open();
+    const hash = hashOfToken(token);
+    expect(await two.signIn.find(hash)).toMatchObject({ username: 'ada' });
+    one.context.bus.subscribe((hint) => two.context.bus.publish(hint));
+    await one.signIn.logout(hash);
+    await two.context.bus.delivered();
+    expect(await two.signIn.find(hash)).toBeNull();
+  });
+
   test('announces sessions that ended or were renewed at the other replica', async () => {
     const { one, two, token } = await open();
     const hash = hashOfToken(token);

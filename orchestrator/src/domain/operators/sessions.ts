@@ -175,7 +175,7 @@ export class Sessions {
     for (const [hash, { removed_at, ...row }] of rows) {
       this.#signInIds.set(hash, row.session_id);
       const cached = this.#cache.get(hash);
-      if (removed_at !== null) bus.publish({ type: 'operator_removed', operator_id: row.operator_id });
+      if (removed_at !== null) bus.publishHere({ type: 'operator_removed', operator_id: row.operator_id });
       else if (cached) {
         const last_used_at = Math.max(cached.session.last_used_at ?? 0, row.last_used_at ?? 0) || null;
         Object.assign(cached.session, row, { last_used_at });
@@ -191,7 +191,7 @@ export class Sessions {
       const successor = successors.find(({ session_id }) => session_id === id);
       this.#removals++;
       this.#cache.delete(hash);
-      bus.publish({ type: 'session_ended', token_hash: hash, renewed_as: successor?.token_hash ?? null });
+      bus.publishHere({ type: 'session_ended', token_hash: hash, renewed_as: successor?.token_hash ?? null });
     }
   }
 
@@ -528,6 +528,12 @@ export class Sessions {
     return count;
   }
 
+  /** Removes a session from the cache, because it has ended, perhaps at another replica. */
+  forget(tokenHash: string): void {
+    this.#removals++;
+    this.#cache.delete(tokenHash);
+  }
+
   forgetOperator(operatorId: string): void {
     this.#removals++;
     for (const [hash, { session }] of this.#cache) if (session.operator_id === operatorId) this.#cache.delete(hash);
@@ -535,8 +541,7 @@ export class Sessions {
 
   /** Announces that a session has ended. Resolves when its streams and terminals are closed. */
   async #ended(tokenHash: string, renewedAs: string | null): Promise<void> {
-    this.#removals++;
-    this.#cache.delete(tokenHash);
+    this.forget(tokenHash);
     this.#context.bus.publish({ type: 'session_ended', token_hash: tokenHash, renewed_as: renewedAs });
     await this.#context.bus.delivered();
   }

@@ -110,6 +110,7 @@ export function createSignIn(
   const signatures = new Signatures(context, refusals, rules, challenges);
   const unsubscribe = context.bus.subscribe((hint) => {
     if (hint.type === 'operator_removed') sessions.forgetOperator(hint.operator_id);
+    else if (hint.type === 'session_ended') sessions.forget(hint.token_hash);
   });
   return {
     challenge: (publicKey, bound = false, from = nowhere) => signatures.challenge(publicKey, bound, from),

@@ -25,7 +25,7 @@ const follow = (reads: (readonly LinkChange[] | Error)[]) => {
         all: async () => [],
         alone: done,
       },
-      bus: { publish: (hint: Hint) => seen.hints.push(hint) },
+      bus: { publishHere: (hint: Hint) => seen.hints.push(hint) },
       presence: { isConnected: () => true },
       log: { warn: () => {} },
     },

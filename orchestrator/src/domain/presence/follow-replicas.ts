@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { deleteStaleContacts, linkOf, putContacts, workOfProcess } from '../../store/queries/agents/agent-links.ts';
 import type { AgentLinks } from '../agent-link/agent-link.ts';
-import { isQuestion, recordAnswer } from '../agent-link/link-rivals.ts';
+import { isQuestion, probeLink, recordAnswer } from '../agent-link/link-rivals.ts';
 import type { Waiting } from '../operations/operation-waiting.ts';
 import type { SignIn } from '../operators/sign-in.ts';
 import { ReplicaClosed } from '../replicas/replicas.ts';
@@ -63,6 +63,20 @@ export class ReplicaFollower {
     this.#parts = parts;
   }
 
+  /**
+   * Answers the questions of other replicas whether agents are connected.
+   * @returns a function that stops it
+   */
+  answerProbes(): () => void {
+    const { context, local } = this.#parts;
+    return context.bus.answer(probeLink, async ({ node_id }) => ({ answered: await local.probe(node_id) }));
+  }
+
+  /** Reads only the changes of agents' links and records. Never rejects, and must not run during a turn. */
+  async turnOfLinks(): Promise<void> {
+    await this.#attempt('links', () => this.#followLinks());
+  }
+
   /** Never rejects: the next turn tries again. */
   async turn(): Promise<void> {
     const { waiting, signIn, terminals, conductor } = this.#parts;
@@ -106,7 +120,7 @@ export class ReplicaFollower {
     const { bus, presence } = this.#parts.context;
     // The agent may have connected to this process since the read.
     if (hint === null || (hint.type === 'agent_departed' && presence.isConnected(node_id))) return;
-    bus.publish(hint);
+    bus.publishHere(hint);
   }
 
   async #apply(change: LinkChange): Promise<void> {
@@ -132,7 +146,7 @@ export class ReplicaFollower {
   async #cutIfMoved(nodeId: string): Promise<void> {
     const { context, local } = this.#parts;
     const row = await context.db.get(linkOf, { node_id: nodeId });
-    if (!row) context.bus.publish({ type: 'agent_removed', node_id: nodeId });
+    if (!row) context.bus.publishHere({ type: 'agent_removed', node_id: nodeId });
     else if (row.link_incarnation !== context.incarnation) local.cut(nodeId);
   }
 

@@ -131,6 +131,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
     advance: (runId) => queue.advance(runId),
     begin(runId) {
       states.markStarted(runId);
+      shards.announce(runId);
       return queue.advance(runId);
     },
     async sweep() {

@@ -43,6 +43,11 @@ export class RunShards {
     return this.#leases.placement.isPreferred(shardOf(runId));
   }
 
+  /** Lets another process begin a new run, if it should conduct the run. */
+  announce(runId: string): void {
+    if (!this.isPreferred(runId)) this.#context.bus.publish({ type: 'run_changed', run_id: runId });
+  }
+
   /** Acquires the shards that this process should hold, and releases the others. */
   async settle(): Promise<void> {
     const { placement } = this.#leases;

@@ -183,6 +183,16 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await expectWhole(two, two, id, 2);
   });
 
+  test('starts a run of another process at once after its hint', async () => {
+    const { one, two, start, until, moveAgents } = await open(1);
+    one.placement.isPreferred = () => false;
+    const first = conduct(one);
+    conduct(two);
+    await moveAgents();
+    one.context.bus.subscribe((hint) => two.context.bus.publish(hint));
+    await until(await start(first), 'queued');
+  });
+
   test('releases its shards when it stops, so that another process continues at once', async () => {
     const { one, two, agents, start, execute, until, moveAgents } = await open(2);
     const first = conduct(one);

@@ -38,6 +38,17 @@ export interface Levels {
   };
   /** Remote-write counters; null if remote write is not configured. */
   readonly remoteWrite: RemoteWriteLevels | null;
+  /** The connection with NATS; null if it is not configured. */
+  readonly bus: BusLevels | null;
+}
+
+export interface BusLevels {
+  readonly isConnected: boolean;
+  readonly sent: number;
+  readonly received: number;
+  readonly dropped: number;
+  readonly gaps: number;
+  readonly ignored: Readonly<Record<string, number>>;
 }
 
 export interface RemoteWriteLevels {
@@ -102,6 +113,8 @@ export function levelGauges(registers: Registers): (levels: Levels) => void {
     'Bytes of terminal output that were recorded.',
   );
   const setRemoteWrite = remoteWriteGauges(registers);
+  /** Created only with NATS, so that no alert about a missing connection fires without it. */
+  let setBus: ReturnType<typeof busGauges> | null = null;
   return (levels) => {
     setLinks(levels);
     setDatabase(levels.database);
@@ -110,6 +123,10 @@ export function levelGauges(registers: Registers): (levels: Levels) => void {
     if (levels.disk) setDisk(levels.disk);
     recorded.set(levels.recordedBytes);
     if (levels.remoteWrite) setRemoteWrite(levels.remoteWrite);
+    if (levels.bus) {
+      setBus ??= busGauges(registers);
+      setBus(levels.bus);
+    }
   };
 }
 
@@ -210,5 +227,25 @@ function remoteWriteGauges(registers: Registers) {
       [{ reason: 'refused' }, levels.refused],
       [{ reason: 'out_of_order' }, levels.passedOver],
     ]);
+  };
+}
+
+function busGauges(registers: Registers) {
+  const connected = gauge(registers, 'muster_bus_connected', '1 while this replica is connected to NATS.');
+  const messages = total(registers, 'muster_bus_messages_total', 'Messages to and from other replicas.', ['direction']);
+  const dropped = total(registers, 'muster_bus_dropped_total', 'Messages that could not be handed to NATS.');
+  const gaps = total(registers, 'muster_bus_gaps_total', 'Times that messages of another replica were missing.');
+  const ignored = total(registers, 'muster_bus_ignored_total', 'Received messages that were ignored, by reason.', [
+    'reason',
+  ]);
+  return (levels: BusLevels) => {
+    connected.set(levels.isConnected ? 1 : 0);
+    messages.setEach([
+      [{ direction: 'sent' }, levels.sent],
+      [{ direction: 'received' }, levels.received],
+    ]);
+    dropped.set(levels.dropped);
+    gaps.set(levels.gaps);
+    ignored.setEach(Object.entries(levels.ignored).map(([reason, count]) => [{ reason }, count] as const));
   };
 }

@@ -18,6 +18,7 @@ const levels: Levels = {
   connections: { api: { open: 31, dropped: { share: 32, full: 33 } }, agentsDropped: 34 },
   samples: { queued: 4, stored: 900, failed: 6, passedOver: 9 },
   remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
+  bus: { isConnected: true, sent: 41, received: 42, dropped: 43, gaps: 44, ignored: { forged: 45 } },
 };
 const census = {
   agents: { pending: 1, approved: 7, rejected: 0 },
@@ -123,6 +124,12 @@ describe('metrics', () => {
       'muster_remote_write_dropped_total{reason="refused"}': 24,
       'muster_remote_write_dropped_total{reason="out_of_order"}': 25,
       muster_remote_write_retries_total: 26,
+      muster_bus_connected: 1,
+      'muster_bus_messages_total{direction="sent"}': 41,
+      'muster_bus_messages_total{direction="received"}': 42,
+      muster_bus_dropped_total: 43,
+      muster_bus_gaps_total: 44,
+      'muster_bus_ignored_total{reason="forged"}': 45,
       muster_commit_units_sum: 12,
       'muster_commit_seconds_bucket{le="0.005"}': 1,
     });

@@ -8,9 +8,9 @@ export const statusSchema = z
     public_key: z.string().describe('identity key of the orchestrator, which agents pin'),
     version: z.string(),
     reasons: z
-      .array(z.enum(['database', 'secrets_key', 'metrics', 'disk']))
+      .array(z.enum(['database', 'secrets_key', 'metrics', 'disk', 'bus']))
       .describe(
-        'reasons for `degraded`: the database does not accept writes, a key for secrets is missing, samples cannot be stored, or the disk is nearly full',
+        'reasons for `degraded`: the database does not accept writes, a key for secrets is missing, samples cannot be stored, the disk is nearly full, or messages from other replicas do not arrive through NATS',
       ),
   })
   .meta({ id: 'Status' });
@@ -37,6 +37,13 @@ export const healthSchema = z
       })
       .nullable()
       .describe('file system of the data directory; null if its free space cannot be read'),
+    bus: z
+      .strictObject({
+        connected: z.boolean().describe('whether this replica is connected to NATS'),
+        unheard: z.array(z.string()).describe('names of the replicas whose messages do not arrive'),
+      })
+      .nullable()
+      .describe('messages between replicas; null without `nats.url`'),
   })
   .meta({ id: 'Health' });
 
@@ -69,6 +76,7 @@ export const getHealth = route({
       secrets_readable: true,
       metrics: { writable: true, trouble: null },
       disk: { size_bytes: 42_949_672_960, free_bytes: 21_474_836_480, reserve_bytes: 268_435_456, low: false },
+      bus: null,
     },
   },
 });

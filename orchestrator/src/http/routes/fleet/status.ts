@@ -10,7 +10,17 @@ export interface StatusSources {
   secretsReadable(): boolean;
   samples(): { readonly trouble: string | null };
   disk(): DiskSpace | null;
+  /** Null unless replicas notify each other through NATS. */
+  bus(): Bus | null;
 }
+
+interface Bus {
+  readonly isConnected: boolean;
+  /** Names of the live replicas whose messages do not arrive. */
+  readonly unheard: readonly string[];
+}
+
+const works = (bus: Bus | null): boolean => bus === null || (bus.isConnected && bus.unheard.length === 0);
 
 export function statusHandlers(about: StatusSources) {
   return {
@@ -20,6 +30,7 @@ export function statusHandlers(about: StatusSources) {
         ...(about.secretsReadable() ? [] : ['secrets_key' as const]),
         ...(about.samples().trouble === null ? [] : ['metrics' as const]),
         ...(about.disk()?.low ? ['disk' as const] : []),
+        ...(works(about.bus()) ? [] : ['bus' as const]),
       ];
       return {
         status: reasons.length === 0 ? ('ok' as const) : ('degraded' as const),
@@ -31,6 +42,7 @@ export function statusHandlers(about: StatusSources) {
     },
     getHealth: async () => {
       const disk = about.disk();
+      const bus = about.bus();
       return {
         database: { kind: about.databaseKind, writable: await about.writable() },
         secrets_readable: about.secretsReadable(),
@@ -41,6 +53,7 @@ export function statusHandlers(about: StatusSources) {
           reserve_bytes: disk.reserve,
           low: disk.low,
         },
+        bus: bus && { connected: bus.isConnected, unheard: [...bus.unheard] },
       };
     },
   } satisfies Partial<Handlers>;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { systemClock } from '../../lib/src/clock.ts';
-import type { Log } from '../../lib/src/log.ts';
-import { NatsBus, type NatsBusParts } from '../src/bus/nats-bus.ts';
+import { systemClock } from '../../../lib/src/clock.ts';
+import type { Log } from '../../../lib/src/log.ts';
+import { NatsBus, type NatsBusParts } from '../../src/bus/nats-bus.ts';
 import { NatsServer } from './nats-server.ts';
 
 export interface FleetMember {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { scratchDirectory } from './scratch.ts';
+import { scratchDirectory } from '../scratch.ts';
 
 /** Debian's package nats-server installs it in a folder that the search path of users lacks. */
 const program = ['nats-server', '/usr/sbin/nats-server'].find(
