@@ -1,5 +1,4 @@
-import { copyFileSync, readFileSync } from 'node:fs';
-import { request } from 'node:https';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ApiError, createClient } from '@muster/protocol/client';
 import {
@@ -17,12 +16,11 @@ import {
 } from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
-import { signIn, transportTo } from './client.ts';
+import { signIn } from './client.ts';
 import { eventually } from './eventually.ts';
-import { type AgentProcess, Orchestrator, type Stage, test } from './harness.ts';
+import { type AgentProcess, type Orchestrator, type Stage, test } from './harness.ts';
+import { followEvents, startReplicas, transportOf } from './replica-set.ts';
 import { TcpBalancer } from './tcp-balancer.ts';
-
-const keyFiles = ['identity.key', 'api.key', 'api.crt', 'secrets.keys'];
 
 describe('three replicas on one PostgreSQL database', () => {
   let server: PostgresServer | undefined;
@@ -40,31 +38,11 @@ describe('three replicas on one PostgreSQL database', () => {
   });
   afterAll(() => server?.stop());
 
-  /** Starts the first replica, and then the others with its keys. */
-  async function startReplicas(stage: Stage): Promise<{ a: Orchestrator; b: Orchestrator; c: Orchestrator }> {
-    const url = await server!.createDatabase();
-    const create = (name: string) =>
-      new Orchestrator(stage, stage.folder(`replica-${name}`), {
-        env: { MUSTER_DATABASE_URL: url, MUSTER_REPLICA_NAME: name },
-      });
-    const [a, b, c, stranger] = [create('a'), create('b'), create('c'), create('stranger')] as const;
-    await a.start();
-    for (const { dataDir } of [b, c])
-      for (const file of keyFiles) copyFileSync(join(a.dataDir, file), join(dataDir, file));
-    const refused = stranger.start().catch(() => stranger.program.ended);
-    await Promise.all([b.start(), c.start()]);
-    expect(await refused).toMatchObject({ code: 1 });
-    expect(stranger.program.lastLines(20).join('\n')).toContain(
-      'the other replicas have other keys: copy identity.key, api.key and api.crt, secrets.keys',
-    );
-    return { a, b, c };
-  }
-
   test('serve agents and operators together, and continue when one of them is killed', async ({
     stage,
     onTestFinished,
   }) => {
-    const { a, b, c } = await startReplicas(stage);
+    const { a, b, c } = await startReplicas(stage, await server!.createDatabase());
     const replicas = [a, b, c];
     const balancer = new TcpBalancer(replicas.map(({ agentPort }) => agentPort));
     onTestFinished(() => balancer.end());
@@ -115,7 +93,7 @@ async function expectChangesReachAgents(
 ): Promise<void> {
   const { a, c, agent, at, token } = parts;
   const params = { node_id: agent.nodeId };
-  const events = follow(c, token);
+  const events = followEvents(c, token);
   await eventually('the stream has begun', async () => (events.text !== '' ? true : null));
   await at(a)(putTag, { params: { ...params, key: 'site' }, body: { value: 'north' } });
   expect((await at(c)(getAgent, { params })).tags).toMatchObject({ site: 'north' });
@@ -175,24 +153,3 @@ async function expectRunSurvives(
 
 const moduleOf = (name: string, script: object): string =>
   JSON.stringify({ name, supports: [{ platform: 'linux' }], resources: [{ id: name, resource: { script } }] });
-
-const transportOf = ({ dataDir }: Orchestrator) => transportTo(() => readFileSync(join(dataDir, 'api.crt'), 'utf8'));
-
-/** Follows the events of a replica. */
-function follow(replica: Orchestrator, token: string): { readonly text: string; close(): void } {
-  const events = { text: '', close: () => {} };
-  const outgoing = request(
-    `${replica.url}/api/v1/events`,
-    { headers: { authorization: `Bearer ${token}` }, ca: readFileSync(join(replica.dataDir, 'api.crt'), 'utf8') },
-    (answer) => {
-      answer.on('data', (piece: Buffer) => {
-        events.text += piece.toString();
-      });
-      answer.on('error', () => {});
-    },
-  );
-  outgoing.on('error', () => {});
-  outgoing.end();
-  events.close = () => outgoing.destroy();
-  return events;
-}

@@ -1,0 +1,60 @@
+import { copyFileSync, readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { transportTo } from './client.ts';
+import { Orchestrator, type Stage } from './harness.ts';
+
+/** Three replicas on one PostgreSQL database. */
+export interface ReplicaSet {
+  readonly a: Orchestrator;
+  readonly b: Orchestrator;
+  readonly c: Orchestrator;
+}
+
+const keyFiles = ['identity.key', 'api.key', 'api.crt', 'secrets.keys'];
+
+/**
+ * Starts the first replica, and then the others with its keys.
+ * @param url the database
+ * @param env further variables of each replica
+ */
+export async function startReplicas(stage: Stage, url: string, env: NodeJS.ProcessEnv = {}): Promise<ReplicaSet> {
+  const create = (name: string) =>
+    new Orchestrator(stage, stage.folder(`replica-${name}`), {
+      env: { MUSTER_DATABASE_URL: url, MUSTER_REPLICA_NAME: name, ...env },
+    });
+  const [a, b, c, stranger] = [create('a'), create('b'), create('c'), create('stranger')] as const;
+  await a.start();
+  for (const { dataDir } of [b, c])
+    for (const file of keyFiles) copyFileSync(join(a.dataDir, file), join(dataDir, file));
+  const refused = stranger.start().catch(() => stranger.program.ended);
+  await Promise.all([b.start(), c.start()]);
+  expect(await refused).toMatchObject({ code: 1 });
+  expect(stranger.program.lastLines(20).join('\n')).toContain(
+    'the other replicas have other keys: copy identity.key, api.key and api.crt, secrets.keys',
+  );
+  return { a, b, c };
+}
+
+export const transportOf = ({ dataDir }: Orchestrator) =>
+  transportTo(() => readFileSync(join(dataDir, 'api.crt'), 'utf8'));
+
+/** Follows the events of a replica. */
+export function followEvents(replica: Orchestrator, token: string): { readonly text: string; close(): void } {
+  const events = { text: '', close: () => {} };
+  const outgoing = request(
+    `${replica.url}/api/v1/events`,
+    { headers: { authorization: `Bearer ${token}` }, ca: readFileSync(join(replica.dataDir, 'api.crt'), 'utf8') },
+    (answer) => {
+      answer.on('data', (piece: Buffer) => {
+        events.text += piece.toString();
+      });
+      answer.on('error', () => {});
+    },
+  );
+  outgoing.on('error', () => {});
+  outgoing.end();
+  events.close = () => outgoing.destroy();
+  return events;
+}
