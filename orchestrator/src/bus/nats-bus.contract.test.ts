@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError } from '@muster/protocol';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
@@ -321,6 +322,31 @@ describe('the connection with NATS', () => {
     expect(() => fleet.join({ settings: { url, caFile: '/missing', credentialsFile: right } })).toThrow(
       'nats.ca_file /missing cannot be read: ',
     );
+  });
+
+  test('works as docs/replicas.md describes', async ({ onTestFinished }) => {
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/replicas.md'), 'utf8');
+    const block = (language: string) => new RegExp(`^ *\`\`\`${language}\\n(.*?)^ *\`\`\``, 'ms').exec(page)![1]!;
+    const config = block('nats')
+      .replaceAll('/etc/nats/', 'FOLDER/')
+      .replace(/^ *listen: .*$/m, '');
+    const server = new NatsServer(config);
+    const fleet = new NatsFleet(server);
+    onTestFinished(() => fleet.end());
+    execFileSync('sh', ['-euc', block('sh').replaceAll('nats.example', 'localhost')], {
+      cwd: server.folder,
+      stdio: 'pipe',
+    });
+    const credentialsFile = join(server.folder, 'credentials');
+    writeFileSync(credentialsFile, 'muster:CHANGE_ME\n');
+    await server.start();
+    const url = `tls://localhost:${server.port}`;
+    const settings = { url, credentialsFile, caFile: join(server.folder, 'ca.crt') };
+    const [one, two] = [fleet.join({ settings }), fleet.join({ settings })];
+    await fleet.isComplete();
+    const seen = heard(two);
+    one.publish(work('a'));
+    await expect.poll(() => seen).toContain('other a');
   });
 
   test('refuses a certificate for another name', async ({ onTestFinished }) => {
