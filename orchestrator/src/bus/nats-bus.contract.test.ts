@@ -367,6 +367,23 @@ describe('the connection with NATS', () => {
     await expect.poll(() => reasons(entries[1]!)[0]).toMatch("does not support 'tls'");
   });
 
+  test('backs off if NATS refuses each message, and reports the reason once', async ({ onTestFinished }) => {
+    const fleet = new NatsFleet(
+      new NatsServer(
+        'authorization { users: [ { user: u, password: p, permissions: { publish: "none", subscribe: ">" } } ] }',
+      ),
+    );
+    onTestFinished(() => fleet.end());
+    await fleet.server.start();
+    const credentialsFile = join(fleet.server.folder, 'credentials');
+    writeFileSync(credentialsFile, 'u:p');
+    const entries: unknown[] = [];
+    fleet.join({ entries, settings: { credentialsFile } });
+    const connections = () => entries.filter((entry) => (entry as { message: string }).message === 'connected to NATS');
+    await expect.poll(() => connections().length).toBeGreaterThan(2);
+    expect(reasons(entries)).toEqual([expect.stringMatching(/^Permissions Violation for Publish/i)]);
+  });
+
   test('reconnects by itself, and reports the reason once', async ({ onTestFinished }) => {
     const server = new NatsServer();
     const fleet = new NatsFleet(server);

@@ -27,6 +27,8 @@ const pingMs = 3_000;
 const closingMs = 1_000;
 const firstDelayMs = 250;
 const maxDelayMs = 5_000;
+/** Milliseconds after which a connection is stable. NATS may end it at the first message, for lack of a permission. */
+const stableMs = 10_000;
 /** Maximum number of bytes that NATS has not confirmed. Further messages are dropped. */
 const maxUnconfirmed = 8 * 1024 * 1024;
 
@@ -55,7 +57,9 @@ export class NatsConnection {
   #unconfirmed = 0;
   #confirming = false;
   #closed = false;
-  /** The last logged reason why there is no connection; null while there is one. */
+  /** Monotonic milliseconds; infinite without a connection. */
+  #connectedAt = Number.POSITIVE_INFINITY;
+  /** The last logged reason why there is no connection; null after a stable one. */
   #fault: string | null = null;
   #cancelDelay = () => {};
   #running: Promise<void> = Promise.resolve();
@@ -78,7 +82,12 @@ export class NatsConnection {
   send(subject: string, bytes: Buffer): boolean {
     const client = this.#client;
     if (client === null || client.isClosed() || this.#unconfirmed + bytes.length > maxUnconfirmed) return false;
-    client.publish(subject, bytes);
+    try {
+      client.publish(subject, bytes);
+    } catch {
+      // The connection is about to end.
+      return false;
+    }
     this.#unconfirmed += bytes.length;
     if (!this.#confirming) void this.#confirm(client);
     return true;
@@ -110,10 +119,13 @@ export class NatsConnection {
       let client: NatsClient | null = null;
       try {
         client = await connect(optionsOf(this.#parts.settings));
-        await this.#serve(client, () => {
-          failures = 0;
-        });
+        await this.#serve(client);
       } catch (error) {
+        if (clock.monotonic() - this.#connectedAt >= stableMs) {
+          failures = 0;
+          this.#fault = null;
+        }
+        this.#connectedAt = Number.POSITIVE_INFINITY;
         const fault = explain(error);
         if (!this.#closed && fault !== this.#fault)
           log.warn({ reason: fault }, 'no connection to NATS; replicas find changes by polling; will reconnect');
@@ -134,8 +146,8 @@ export class NatsConnection {
   }
 
   /** Uses a client until its connection ends. @throws Error with the reason */
-  async #serve(client: NatsClient, begun: () => void): Promise<void> {
-    const { subjects, log, connected, lost, received } = this.#parts;
+  async #serve(client: NatsClient): Promise<void> {
+    const { subjects, clock, log, connected, lost, received } = this.#parts;
     const { max_payload = 0 } = client.info ?? {};
     if (max_payload < maxSealedBytes)
       throw new Error(`its max_payload is ${max_payload} bytes; set it to at least ${maxSealedBytes}`);
@@ -153,8 +165,7 @@ export class NatsConnection {
     })();
     await Promise.race([client.flush(), refused.promise.then((error) => Promise.reject(error))]);
     if (this.#closed) return;
-    begun();
-    this.#fault = null;
+    this.#connectedAt = clock.monotonic();
     this.#unconfirmed = 0;
     this.#confirming = false;
     this.#client = client;
@@ -229,6 +240,7 @@ function readSetting(key: string, file: string): string {
 /** Returns why there is no connection. */
 function explain(error: unknown): string {
   if (error instanceof AuthorizationError) return 'NATS refuses the credentials: check nats.credentials_file';
-  const { message, cause } = error as Error;
+  if (!(error instanceof Error)) return String(error);
+  const { message, cause } = error;
   return cause instanceof Error && cause.message !== message ? `${message}: ${cause.message}` : message;
 }
