@@ -30,6 +30,8 @@ import { toml as tomlSyntax } from '../../../agent/src/resources/structured-edit
 import { locate } from '../../../agent/src/resources/structured-edit/value.ts';
 import { yaml as yamlSyntax } from '../../../agent/src/resources/structured-edit/yaml.ts';
 import { MemoryEngine } from '../../../agent/test/memory-engine.ts';
+import { decode, encode, hintsIn, type Message } from '../../../orchestrator/src/bus/messages.ts';
+import { everyone, maxSealedBytes, Seal } from '../../../orchestrator/src/bus/sealing.ts';
 import { defaultGatewayLimits } from '../../../orchestrator/src/gateway/limits.ts';
 import { Link, type LinkOwner } from '../../../orchestrator/src/gateway/link.ts';
 import { readReports } from '../../../orchestrator/src/gateway/report-text.ts';
@@ -50,6 +52,21 @@ const hello = {
   attributes: { platform: 'linux', distro: 'debian', 'net.ip': '192.0.2.1' },
   open_operations: [{ operation_id, state: 'running' }],
 };
+const sealOfReplica = new Seal(Buffer.alloc(32, 1), hex(16));
+const replicaMessages: readonly Message[] = [
+  {
+    type: 'hints',
+    hints: [
+      { type: 'operation_ended', operation_id, node_id: hex(16), run_id: null, status: 'succeeded' },
+      { type: 'session_ended', token_hash: hex(32), renewed_as: null },
+      { type: 'placed', place: 7 },
+    ],
+  },
+  { type: 'numbers', nonce: hex(16), all: 7 },
+  { type: 'ask', id: hex(16), topic: 'link/probe', until: 1_800_000_000_000, question: { node_id: hex(16) } },
+  { type: 'answer', id: hex(16), answer: { answered: true } },
+  { type: 'refusal', id: hex(16), code: 'agent_not_found', detail: 'no such agent' },
+];
 const result = {
   ...{ module: 'm', id: null, type: 'file-unix', identity: '/a', action: 'update', status: 'changed', diff: 'a\nb\n' },
   ...{ changes: ['mode'], triggered_by: [], corrective: false, message: null, duration_ms: 1, sensitive: false },
@@ -384,6 +401,20 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
       if (frame !== null && !Buffer.from(encodeTerminalFrame(frame.channel, frame.bytes)).equals(input))
         throw new Error('encoding the decoded frame yields different bytes');
       readAnnouncement(input);
+    },
+  },
+  'replica-messages': {
+    examples: [...replicaMessages.map(encode), sealOfReplica.seal(everyone, encode(replicaMessages[0]!))].map(
+      (body) => ({
+        body,
+      }),
+    ),
+    ...{ maxBytes: maxSealedBytes, cpuMs: defaultCpuMs, cpuMsPerMiB: 400 },
+    run(input) {
+      const bytes = Buffer.from(input);
+      const message = decode(bytes);
+      if (message?.type === 'hints') hintsIn(message.hints);
+      sealOfReplica.open(everyone, bytes);
     },
   },
   patterns: {
