@@ -117,10 +117,11 @@ describe.each(Object.entries(implementations))('a bus, %s', (name, create) => {
     const received: Hint[] = [];
     bus.subscribe((hint) => received.push(hint));
     from.publish(work('a'));
-    await from.close();
+    await bus.close();
     from.publish(work('b'));
     await bus.close();
-    await bus.close();
+    await from.close();
+    from.publish(work('c'));
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     expect(received).toEqual([]);
   });

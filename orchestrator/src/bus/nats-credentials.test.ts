@@ -11,11 +11,16 @@ test('reads a name with a password, the seed of an nkey, and a .creds file', () 
   expect(credentialsIn(creds, 'file')).toEqual({ kind: 'jwt', text: creds });
 });
 
-test.each(['', 'secret', ':secret', 'muster:', 'one:two\nthree:four', 'x'.repeat(70_000), creds.slice(0, 60)])(
-  'refuses %j, and names the file but not its content',
-  (text) => {
-    expect(() => credentialsIn(text, '/etc/muster/nats')).toThrow(
-      'nats.credentials_file /etc/muster/nats must contain USER:PASSWORD, the seed of an nkey, or the content of a .creds file',
-    );
-  },
-);
+test.each([
+  '',
+  'secret',
+  ':secret',
+  'muster:',
+  'one:two\nthree:four',
+  `user:${'x'.repeat(70_000)}`,
+  creds.slice(0, 60),
+])('refuses %j, and names the file but not its content', (text) => {
+  expect(() => credentialsIn(text, '/etc/muster/nats')).toThrow(
+    'nats.credentials_file /etc/muster/nats must contain USER:PASSWORD, the seed of an nkey, or the content of a .creds file',
+  );
+});

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
+import { AskDesk } from './ask-desk.ts';
+import type { Ask } from './asks.ts';
+import type { Message } from './messages.ts';
+
+const echo: Ask<string, string> = { topic: 'echo', question: z.string(), answer: z.string() };
+
+function open() {
+  const clock = new ManualClock();
+  const sent: { to: string; message: Message }[] = [];
+  const silent = () => {};
+  let ids = 0;
+  const desk = new AskDesk({
+    clock,
+    newId: () => `${++ids}`,
+    send: (to, message) => sent.push({ to, message }) > 0,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+  });
+  return { clock, sent, desk };
+}
+
+test('accepts an answer only from the process that it asked, and only once', async () => {
+  const { desk } = open();
+  const asked = desk.ask('a', echo, 'hello', { milliseconds: 1_000 });
+  desk.answered('b', { type: 'answer', id: '1', answer: 'from b' });
+  desk.answered('a', { type: 'answer', id: '2', answer: 'another question' });
+  desk.answered('a', { type: 'answer', id: '1', answer: 'from a' });
+  desk.answered('a', { type: 'answer', id: '1', answer: 'again' });
+  expect(await asked).toBe('from a');
+});
+
+test('fails if the answer is late, has another form, or is an unknown error', async () => {
+  const { desk, clock } = open();
+  const asked = [1, 2, 3].map(() => desk.ask('a', echo, 'hello', { milliseconds: 1_000 }));
+  desk.answered('a', { type: 'answer', id: '2', answer: 7 });
+  desk.answered('a', { type: 'refusal', id: '3', code: 'toString', detail: 'x' });
+  clock.advance(1_000);
+  desk.answered('a', { type: 'answer', id: '1', answer: 'late' });
+  const reasons = (await Promise.allSettled(asked)).map((one) => (one as PromiseRejectedResult).reason.reason);
+  expect(reasons).toEqual(['timeout', 'failed', 'failed']);
+});
+
+test('limits open questions, of this process and to it', async () => {
+  const { desk, sent } = open();
+  const asked = Array.from({ length: 1_000 }, () => desk.ask('a', echo, 'hello', { milliseconds: 1_000 }));
+  await expect(desk.ask('a', echo, 'one more', { milliseconds: 1_000 })).rejects.toMatchObject({ reason: 'busy' });
+  desk.answer(echo, () => new Promise(() => {}));
+  sent.length = 0;
+  const until = new ManualClock().now() + 1_000;
+  for (let id = 0; id <= 1_000; id++)
+    void desk.asked('b', { type: 'ask', id: `${id}`, topic: 'echo', until, question: '' });
+  expect(sent).toMatchObject([{ to: 'b', message: { type: 'refusal', id: '1000', code: null } }]);
+  desk.close();
+  expect((await Promise.allSettled(asked)).every(({ status }) => status === 'rejected')).toBe(true);
+});
