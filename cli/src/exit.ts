@@ -33,6 +33,8 @@ export class CliError extends Error {
   /** What to do; null if the message is sufficient. */
   readonly remedy: string | null;
   readonly faults: readonly Fault[];
+  /** When the stale plan was requested, in Unix seconds; null for other errors, or if unknown. */
+  readonly planned_at: number | null;
 
   /**
    * @param message what happened, in one line
@@ -43,7 +45,7 @@ export class CliError extends Error {
     code: string,
     message: string,
     remedy: string | null = null,
-    options: { faults?: readonly Fault[]; cause?: unknown } = {},
+    options: { faults?: readonly Fault[]; planned_at?: number | null; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.name = 'CliError';
@@ -51,6 +53,7 @@ export class CliError extends Error {
     this.code = code;
     this.remedy = remedy;
     this.faults = options.faults ?? [];
+    this.planned_at = options.planned_at ?? null;
   }
 }
 

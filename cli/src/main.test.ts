@@ -775,11 +775,23 @@ describe('plan, apply, drift, operations', () => {
         ...{ kind: 'apply', status: 'failed', plan_id: 'p', error: 'plan_stale: the machine has changed' },
       }),
     });
+    answers.getOperation = () => ({ body: operation([], { operation_id: 'p', created_at: 1_795_000_000 }) });
     const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes');
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toMatch(
-      /error: the machine has changed\nhint: .*Run the same command again without --plan or --plan-run/,
+      /error: the machine has changed\n {2}the plan was requested at 2026-11-18T11:06:40Z\nhint: .*Run the same command again without --plan or --plan-run/,
     );
+  });
+
+  test('reports a stale plan although the plan can no longer be read', async () => {
+    answers.applyAgent = () => ({
+      body: operation([], {
+        ...{ kind: 'apply', status: 'failed', plan_id: 'p', error: 'plan_stale: the machine has changed' },
+      }),
+    });
+    answers.getOperation = () => ({ status: 404, body: { code: 'operation_not_found', detail: 'no' } });
+    const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes');
+    expect(ran.stderr).toMatch(/error: the machine has changed\nhint: /);
   });
 
   test('apply --queue does not wait for the apply to finish', async () => {

@@ -1,4 +1,5 @@
 import { type ErrorCode, errorKinds } from '@muster/protocol';
+import type { Problem } from '@muster/protocol/client';
 import {
   type AnswerOf,
   apiPrefix,
@@ -40,7 +41,7 @@ export interface FakeApi {
   /** Responds to routes with the examples in the route table. */
   answerExamples(...routes: readonly Route[]): void;
   /** Responds to a route with an error. */
-  refuse(route: Route, code: ErrorCode, detail?: string): void;
+  refuse(route: Route, code: ErrorCode, detail?: string, fields?: Partial<Problem>): void;
   /** Never responds to requests to a route, so that the page stays in its loading state. */
   hold(route: Route): void;
   /** Returns the requests to a route so far, oldest first. */
@@ -83,9 +84,10 @@ function responseOf(route: Route, value: unknown): Response {
   return new Response(text, { status, headers: { 'content-type': 'application/json' } });
 }
 
-function problemResponse(code: ErrorCode, detail: string): Response {
+function problemResponse(code: ErrorCode, detail: string, fields: Partial<Problem> = {}): Response {
   const { status, title } = errorKinds[code];
-  return Response.json({ type: 'about:blank', title, status, detail, instance: 'request-1', code }, { status });
+  const problem: Problem = { type: 'about:blank', title, status, detail, instance: 'request-1', code, ...fields };
+  return Response.json(problem, { status });
 }
 
 /** Installs a fake orchestrator until the test finishes. */
@@ -130,8 +132,8 @@ export function fakeApi(): FakeApi {
     answerExamples(...examples) {
       for (const route of examples) responders.set(route.id, async () => responseOf(route, route.example.answer));
     },
-    refuse: (route, code, detail = errorKinds[code].title) =>
-      void responders.set(route.id, async () => problemResponse(code, detail)),
+    refuse: (route, code, detail = errorKinds[code].title, fields = {}) =>
+      void responders.set(route.id, async () => problemResponse(code, detail, fields)),
     hold: (route) => void responders.set(route.id, () => new Promise(() => {})),
     received: (route) => (requests.get(route.id) ?? []) as never,
   };

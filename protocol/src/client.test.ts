@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ApiError, createClient } from './client.ts';
+import { ApiError, apiErrorOf, createClient } from './client.ts';
 import { listModules } from './http/modules.ts';
 
 /** Creates a transport that lists `count` items, two per page. */
@@ -52,5 +52,19 @@ describe('client lists', () => {
     const elsewhere = pages(5, () => '<https://evil.test/api/v1/modules>; rel="next"');
     expect(await elsewhere.client(listModules, { all: true })).toEqual([0, 1]);
     await expect(pages(100).client(listModules, { all: true })).rejects.toThrow(ApiError);
+  });
+});
+
+test.each([
+  [1_795_000_000, 1_795_000_000],
+  ['1795000000', undefined],
+  [0.5, undefined],
+  [1e300, undefined],
+  [8.64e12 + 1, undefined],
+])('reads `planned_at` of an error only if it is a time: %j', (planned_at, read) => {
+  const text = JSON.stringify({ code: 'plan_stale', detail: 'stale', planned_at });
+  expect(apiErrorOf(409, text, null).problem).toEqual({
+    ...{ code: 'plan_stale', detail: 'stale' },
+    ...(read === undefined ? {} : { planned_at: read }),
   });
 });

@@ -17,6 +17,8 @@ export interface Problem {
   instance: string;
   code: string;
   errors?: Fault[];
+  /** When the stale plan was requested, in Unix seconds. Only with the code `plan_stale`. */
+  planned_at?: number;
 }
 
 export class ApiError extends Error {
@@ -158,12 +160,16 @@ function streamedAnswer(answer: Awaited<ReturnType<Transport>>): StreamedAnswer 
   return { type: type.trim().toLowerCase(), body: answer.body ?? whole() };
 }
 
+/** Reports whether a value is a time in whole Unix seconds that `Date` can represent (ECMA-262, section 21.4.1.1). */
+const isTime = (at: unknown): at is number => Number.isSafeInteger(at) && Math.abs(at as number) <= 8.64e12;
+
 /** Returns the error for a response with a status outside 2xx. */
 export function apiErrorOf(status: number, text: string, retryAfter: string | null): ApiError {
   const wait = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
   try {
-    const problem = JSON.parse(text) as Problem;
-    if (typeof problem.code === 'string' && typeof problem.detail === 'string') return new ApiError(problem, wait);
+    const { planned_at, ...problem } = JSON.parse(text) as Problem;
+    if (typeof problem.code === 'string' && typeof problem.detail === 'string')
+      return new ApiError(isTime(planned_at) ? { ...problem, planned_at } : problem, wait);
   } catch {
     // The response is not from the orchestrator, but perhaps from a proxy.
   }

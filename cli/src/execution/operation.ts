@@ -99,8 +99,20 @@ export async function applyThrough(
       'plan_stale',
       ended.error?.replace(/^plan_stale:?\s*/, '') || 'the desired state changed after the plan',
       stalePlanRemedy,
+      { planned_at: plan?.created_at ?? (await plannedAt(call, ended)) },
     );
   return ended;
+}
+
+/** Returns when the plan of an apply was requested, in Unix seconds; null if it cannot be read. */
+async function plannedAt(call: Client, { plan_id }: Operation): Promise<number | null> {
+  if (plan_id === null) return null;
+  try {
+    return (await call(getOperation, { params: { operation_id: plan_id } })).created_at;
+  } catch {
+    // Any error here would hide that the plan is stale.
+    return null;
+  }
 }
 
 /** Returns the last line that the running script printed; empty if the output cannot be read. */

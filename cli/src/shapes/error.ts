@@ -17,6 +17,11 @@ export const errorShape = z
           column: z.number().int().optional(),
         }),
       ),
+      planned_at: z
+        .number()
+        .int()
+        .optional()
+        .describe('when the stale plan was requested, in Unix seconds; only with the code `plan_stale`'),
     }),
     exit: z.literal(Object.values(exits)),
   })

@@ -106,6 +106,14 @@ test('reports an unexpected error as a bug, and its stack only with --verbose', 
   expect(renderExplanation(explanation, colorsFor(false), true)).toContain('    at ');
 });
 
+test('prints when the stale plan was requested, and includes it in the data', () => {
+  const explanation = explain(answer('plan_stale', { planned_at: 1_795_000_000 }));
+  expect(renderExplanation(explanation, colorsFor(false), false)).toMatch(
+    /^error: it did not\n {2}the plan was requested at 2026-11-18T11:06:40Z\nhint: /,
+  );
+  expect(explanationData(explanation)).toMatchObject({ error: { planned_at: 1_795_000_000 } });
+});
+
 test('includes the whole error in the data', () => {
   expect(explanationData(explain(usageError('no', 'do this')))).toEqual({
     error: { code: 'usage', status: null, message: 'no', remedy: 'do this', errors: [] },

@@ -2,7 +2,7 @@ import { errorKinds } from '@muster/protocol';
 import { ApiError } from '@muster/protocol/client';
 import { CliError, type Exit, exits } from '../exit.ts';
 import { sanitise, sanitiseLine, sanitiseParagraph } from '../text/sanitize.ts';
-import type { Colors } from '../text/style.ts';
+import { type Colors, timestamp } from '../text/style.ts';
 import { wrapMessage } from '../text/width.ts';
 
 /** An error for operators and scripts, with its cause and remedy. */
@@ -14,6 +14,8 @@ export interface Explanation {
   message: string;
   remedy: string | null;
   errors: readonly { path: string; message: string; line?: number; column?: number }[];
+  /** When the stale plan was requested, in Unix seconds; null for other errors, or if unknown. */
+  planned_at: number | null;
   /** Identifies the request in the orchestrator's log. */
   instance: string | null;
   /** Set only for unexpected errors. */
@@ -68,7 +70,7 @@ const exitOf = (status: number, code: string): Exit => {
  */
 export function explain(error: unknown): Explanation {
   if (error instanceof ApiError) {
-    const { status, code, detail, instance, errors } = error.problem;
+    const { status, code, detail, instance, errors, planned_at } = error.problem;
     const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as keyof typeof errorKinds] : null;
     // Avoids showing the same text as both message and remedy.
     const message = known !== null && detail === known.remedy ? known.title : detail;
@@ -83,14 +85,15 @@ export function explain(error: unknown): Explanation {
       // Omits a remedy that refers to the field `errors`, because the errors are printed.
       remedy: wait ?? (faults.length > 0 && remedy?.includes('`errors`') ? null : remedy) ?? null,
       errors: faults,
+      planned_at: planned_at ?? null,
       instance: typeof instance === 'string' ? instance : null,
       stack: null,
     };
   }
-  const noAnswer = { status: null, instance: null };
+  const noAnswer = { status: null, planned_at: null, instance: null };
   if (error instanceof CliError) {
-    const { exit, code, message, remedy, faults } = error;
-    return { ...noAnswer, exit, code, message, remedy, errors: faults, stack: null };
+    const { exit, code, message, remedy, faults, planned_at } = error;
+    return { ...noAnswer, exit, code, message, remedy, errors: faults, planned_at, stack: null };
   }
   const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
   const { code } = error as NodeJS.ErrnoException;
@@ -129,6 +132,7 @@ export function renderExplanation(
     const location = line === undefined ? sanitiseLine(path) : `${line}:${column ?? 1}`;
     lines.push(`  ${location === '' ? '' : `${color.bold(location)} `}${sanitiseLine(message)}`);
   }
+  if (explanation.planned_at !== null) lines.push(`  the plan was requested at ${timestamp(explanation.planned_at)}`);
   if (explanation.remedy !== null) lines.push(`${color.cyan('hint:')} ${sanitiseParagraph(explanation.remedy)}`);
   if (verbose) {
     const status = explanation.status === null ? '' : `, HTTP ${explanation.status}`;
@@ -140,6 +144,6 @@ export function renderExplanation(
 }
 
 /** Returns the error as JSON, for the last line of standard error. */
-export function explanationData({ exit, code, status, message, remedy, errors }: Explanation): unknown {
-  return { error: { code, status, message, remedy, errors }, exit };
+export function explanationData({ exit, code, status, message, remedy, errors, planned_at }: Explanation): unknown {
+  return { error: { code, status, message, remedy, errors, ...(planned_at === null ? {} : { planned_at }) }, exit };
 }

@@ -74,3 +74,11 @@ test('shows control characters in an error as codes', async () => {
   await renderPart(<Failure error={new Error('bad\u202etext')} />);
   expect(screen.getByRole('alert').textContent).toContain('bad⟨202E⟩text');
 });
+
+test('shows when the stale plan was requested', async () => {
+  fakeApi();
+  const planned_at = Math.floor(Date.now() / 1000) - 7_500;
+  const { problem } = refusal();
+  await renderPart(<Problem error={new ApiError({ ...problem, status: 409, code: 'plan_stale', planned_at })} />);
+  expect(screen.getByRole('alert').textContent).toContain('The plan was requested 2h ago.');
+});

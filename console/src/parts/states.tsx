@@ -5,6 +5,7 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import { Button, buttonClasses } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { cutText, visibleText } from './text.tsx';
+import { Time } from './time.tsx';
 
 /** Placeholders for content that is loading, empty, or failed to load. */
 
@@ -158,6 +159,14 @@ export function Failure({
   );
 }
 
+/** Shows when the stale plan was requested, if the error says so. */
+export const PlannedAt = ({ error }: { readonly error: unknown }) =>
+  error instanceof ApiError && error.problem.planned_at !== undefined ? (
+    <p>
+      The plan was requested <Time at={error.problem.planned_at} />.
+    </p>
+  ) : null;
+
 /** Shows an error in a form or dialog, with the errors that the orchestrator reported. */
 export function Problem({ error }: { readonly error: unknown }) {
   const shown = useRef<HTMLDivElement>(null);
@@ -172,6 +181,7 @@ export function Problem({ error }: { readonly error: unknown }) {
   return (
     <div ref={shown} role="alert" className="rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad text-sm">
       <p className="break-words">{messageOf(error)}</p>
+      <PlannedAt error={error} />
       {faults.length > 0 && (
         <ul className="mt-1 list-disc pl-5">
           {faults.map(({ path, message }) => (

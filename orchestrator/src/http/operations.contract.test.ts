@@ -4,8 +4,8 @@ import { type DatabaseFixture, describeAnyDatabase } from '../../test/databases/
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
 import { setStatus } from '../domain/agents/agents.ts';
 import { putOneTag } from '../domain/agents/tags.ts';
-import { createAssignment } from '../domain/modules/assignments.ts';
-import { uploadModule } from '../domain/modules/modules.ts';
+import { createAssignment, removeAssignment } from '../domain/modules/assignments.ts';
+import { removeModule, uploadModule } from '../domain/modules/modules.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
 import { insertSession } from '../store/queries/sessions.ts';
 import { statement } from '../store/transaction.ts';
@@ -158,17 +158,31 @@ describeAnyDatabase('operations over HTTP', (fixture) => {
   });
 
   test('reports a stale plan in the response or as the outcome of the operation', async () => {
-    const { ask, execute } = await open(fixture);
+    const { domain, context, actor, ask, execute } = await open(fixture);
     const planned = await ask('POST', '/agents/web-1/plan', { modules: ['m'] }, true);
     await execute({ plan_digest: 'ab'.repeat(32) });
     const plan_id = planned.body.operation_id;
+    const planned_at = planned.body.created_at;
+    domain.clock.advance(60_000);
     const stale = { status: 'failed', error: 'plan_stale: the machine is not as it was' };
     const waited = ask('POST', '/agents/web-1/apply', { modules: [], plan_id });
     expect(await execute(stale, [])).toMatchObject({ plan_digest: 'ab'.repeat(32) });
-    expect(await waited).toMatchObject({ status: 409, body: { code: 'plan_stale' } });
+    expect(await waited).toMatchObject({ status: 409, body: { code: 'plan_stale', planned_at } });
     const later = await ask('POST', '/agents/web-1/apply', { modules: [], plan_id }, true);
     await execute(stale, []);
     expect((await ask('GET', later.location)).body).toMatchObject({ plan_id, ...stale });
+    const planRun = await ask('POST', '/assignments/base/plan', {}, true);
+    const early = await ask('POST', '/assignments/base/apply', { plan_run_id: planRun.body.run_id });
+    expect(early).toMatchObject({ status: 409, body: { code: 'plan_stale', planned_at: planRun.body.started_at } });
+    for (const change of [
+      () => uploadModule(context, actor, 'm', moduleText.replace('content: x', 'content: y')),
+      () => removeAssignment(context, actor, 'base'),
+      () => removeModule(context, actor, 'm'),
+    ]) {
+      await change();
+      const refused = await ask('POST', '/agents/web-1/apply', { modules: [], plan_id });
+      expect(refused).toMatchObject({ status: 409, body: { code: 'plan_stale', planned_at } });
+    }
   });
 
   test('lists operations for one agent or all agents, by offset and by cursor', async () => {

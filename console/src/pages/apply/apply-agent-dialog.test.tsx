@@ -77,10 +77,14 @@ test('applies the current changes instead of the plan on request', async () => {
 
 test('offers to plan again if the plan is stale', async () => {
   const { api, user } = await open(plan());
-  api.refuse(applyAgent, 'plan_stale', 'the secret token has changed since the plan');
+  const planned_at = Date.now() / 1000 - 7_500;
+  api.refuse(applyAgent, 'plan_stale', 'the secret token has changed since the plan', {
+    planned_at: Math.floor(planned_at),
+  });
   await user.click(await screen.findByRole('button', { name: 'Apply 1 change' }));
   expect(await screen.findByText('The plan is stale. Nothing was applied')).toBeTruthy();
   expect(screen.getByText('the secret token has changed since the plan')).toBeTruthy();
+  expect(screen.getByText(/The plan was requested/).textContent).toBe('The plan was requested 2h ago.');
   expect(screen.queryByRole('button', { name: 'Apply 1 change' })).toBeNull();
   await user.click(button('Plan again'));
   expect(await screen.findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();

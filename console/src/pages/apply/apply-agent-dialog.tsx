@@ -8,7 +8,7 @@ import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Checkbox } from '../../parts/form/field.tsx';
-import { messageOf, Problem, Skeleton } from '../../parts/states.tsx';
+import { messageOf, PlannedAt, Problem, Skeleton } from '../../parts/states.tsx';
 import { hasEnded } from '../../parts/work-status.tsx';
 import { ExactChoice } from './exact-choice.tsx';
 import { applyLabel } from './plan-words.ts';
@@ -114,13 +114,7 @@ function PlanDialog({
           <Planning plan={plan} />
         ) : (
           <>
-            {isPlanStale ? (
-              <Callout tone="warn" title="The plan is stale. Nothing was applied">
-                {messageOf(apply.error)}
-              </Callout>
-            ) : (
-              <Problem error={apply.error} />
-            )}
+            {isPlanStale ? <StalePlan error={apply.error} /> : <Problem error={apply.error} />}
             {!isUsable && <Problem error={new Error(planned.error ?? `The plan has ${planned.status}.`)} />}
             <PlannedChanges plan={planned} />
             {isUsable && (
@@ -150,6 +144,13 @@ function PlanDialog({
     </Dialog>
   );
 }
+
+const StalePlan = ({ error }: { readonly error: unknown }) => (
+  <Callout tone="warn" title="The plan is stale. Nothing was applied">
+    <p>{messageOf(error)}</p>
+    <PlannedAt error={error} />
+  </Callout>
+);
 
 function Planning({ plan }: { readonly plan: Operation | null }) {
   return (

@@ -14,10 +14,13 @@ import { OperationPage } from './operation-page.tsx';
 
 const example = getOperation.example.answer as never as Operation;
 
-async function open(part: Partial<Operation>) {
+async function open(part: Partial<Operation>, plan?: Operation) {
   const api = fakeApi();
   api.answerExamples(listAgents, listOperators, listRuns, getOperationOutput);
-  api.answer(getOperation, { ...example, ...part } as never);
+  api.answer(
+    getOperation,
+    ({ params }) => (params.operation_id === plan?.operation_id ? plan : { ...example, ...part }) as never,
+  );
   const at = `/operations/${example.operation_id}`;
   await renderPage(OperationPage, { path: '/operations/$operation', at });
   await screen.findByText('Duration');
@@ -68,4 +71,12 @@ test('calls a removed agent by words, not by its id', async () => {
   await open({ status: 'succeeded', ...times, node_id: 'f'.repeat(32), run_id: null });
   expect(await screen.findAllByText('removed agent')).toHaveLength(2);
   expect(screen.queryByText('f'.repeat(32))).toBe(null);
+});
+
+test('shows when the stale plan was requested', async () => {
+  const created_at = Math.floor(Date.now() / 1000) - 7_500;
+  const plan: Operation = { ...example, operation_id: '01KAGZ4D3E5F6G7H8J9K0M1N2Q', kind: 'plan', created_at };
+  const error = 'plan_stale: the machine has changed since the plan';
+  await open({ kind: 'apply', status: 'failed', ...times, plan_id: plan.operation_id, error }, plan);
+  expect((await screen.findByText(/The plan was requested/)).textContent).toBe('The plan was requested 2h ago.');
 });

@@ -49,6 +49,18 @@ export function OperationPage() {
   return <OperationDetails key={id} operation={query.data} />;
 }
 
+/** Shows when the plan of an apply was requested, if the plan is still stored. */
+function PlanTime({ id }: { readonly id: string }) {
+  const { data: plan } = useQuery(operationQuery(id));
+  return (
+    plan !== undefined && (
+      <p>
+        The plan was requested <Time at={plan.created_at} />.
+      </p>
+    )
+  );
+}
+
 function OperationDetails({ operation }: { readonly operation: Operation }) {
   const { kind, status, node_id } = operation;
   const ended = hasEnded(status);
@@ -88,6 +100,7 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
           <Callout tone="warn" title="The plan is stale: nothing was changed">
             The machine, its desired state, or a secret has changed since the plan. Plan again to see the current
             changes.
+            {operation.plan_id !== null && <PlanTime id={operation.plan_id} />}
           </Callout>
         )}
         {operation.error !== null && !endedStale(operation) && (

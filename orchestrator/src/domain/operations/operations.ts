@@ -92,7 +92,7 @@ export async function submitOperation(
   const current = () => currentDesiredSet(context, agent, modules, { draft: draft?.document });
   const { desired, payload, resolved, secrets, revisions, until } = await (plan === null
     ? current()
-    : staleIfUnresolved(current));
+    : staleIfUnresolved(plan, current));
   if (plan !== null)
     await requireEqualDesiredSet(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);

@@ -1,14 +1,17 @@
 import { MusterError } from '@muster/protocol';
+import type { OperationEntry } from '@muster/protocol/http';
 import { fromJson } from '../../store/json-text.ts';
 import { payloadByDigest, planById, plansOfRun } from '../../store/queries/operations.ts';
 import type { Payload } from '../modules/desired-set.ts';
 import type { Context } from '../shared/context.ts';
+import { StalePlan } from './stale-plan.ts';
 
 /** Binds an apply to a plan: the apply makes exactly the planned changes, or fails. */
 
 export interface BoundPlan {
   operation_id: string;
   status: string;
+  created_at: number;
   payload_digest: string | null;
   /** Digest that the agent reported; null if the agent does not support plan digests. */
   plan_digest: string | null;
@@ -26,17 +29,16 @@ export type SecretVersions = Readonly<Record<string, number>>;
 export const versionsIn = ({ secret_versions }: Pick<BoundPlan, 'secret_versions'>): SecretVersions =>
   secret_versions === null ? {} : (fromJson(secret_versions) as SecretVersions);
 
-const stale = (detail: string) => new MusterError('plan_stale', detail);
-
 /**
  * Checks that the current desired state equals the planned one. The agent compares its machine's state.
- * @throws MusterError plan_stale
+ * @throws StalePlan
  */
 export async function requireEqualDesiredSet(
   context: Pick<Context, 'db'>,
   plan: BoundPlan | null,
   now: DesiredSetVersions,
 ): Promise<void> {
+  const stale = (detail: string) => new StalePlan(detail, plan?.created_at ?? null);
   if (plan === null) throw stale('the planned run does not include this agent');
   if (plan.status !== 'succeeded')
     throw stale(`the plan has ${plan.status === 'queued' || plan.status === 'running' ? 'not ended' : plan.status}`);
@@ -102,13 +104,25 @@ export function modulesOfPlan(
 
 /**
  * Calls `work`. Reports a desired state that can no longer be resolved as a change.
- * @throws MusterError plan_stale
+ * @throws StalePlan
  */
-export async function staleIfUnresolved<T>(work: () => Promise<T>): Promise<T> {
+export async function staleIfUnresolved<T>(
+  { created_at }: Pick<BoundPlan, 'created_at'>,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof MusterError && error.kind.status < 500) throw stale(error.message);
+    if (error instanceof MusterError && error.kind.status < 500) throw new StalePlan(error.message, created_at);
     throw error;
   }
+}
+
+/** Returns the refusal of an apply that `endedStale` recognizes, for the request that waits for it. */
+export async function refusalOf(
+  { db }: Pick<Context, 'db'>,
+  { plan_id, error }: Pick<OperationEntry, 'plan_id' | 'error'>,
+): Promise<StalePlan> {
+  const plan = plan_id === null ? undefined : await db.get(planById, { operation_id: plan_id });
+  return new StalePlan(error ?? undefined, plan?.created_at ?? null);
 }

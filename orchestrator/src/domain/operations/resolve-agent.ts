@@ -103,10 +103,10 @@ type Plan = Awaited<ReturnType<typeof requirePlan>>;
 
 /**
  * Checks that a plan still matches its agent's desired state.
- * @throws MusterError plan_stale
+ * @throws StalePlan
  */
 export async function requirePlanStillValid(context: Context, plan: Plan): Promise<void> {
-  const { payload, resolved, secrets } = await staleIfUnresolved(async () => {
+  const { payload, resolved, secrets } = await staleIfUnresolved(plan, async () => {
     const agent = await getAgent(context, plan.node_id);
     const lookUp = recentLookups(context, context.db, maxLookupAgeMs);
     return currentDesiredSet(context, agent, modulesOfPlan(plan, []), { lookUp });

@@ -11,6 +11,7 @@ import { listAssignments, requireAssignment } from '../modules/assignments.ts';
 import { pageBytes } from '../operations/operation-results.ts';
 import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
 import { maxWaitMs } from '../operations/operations.ts';
+import { StalePlan } from '../operations/stale-plan.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { auditScope } from '../shared/drift-scope.ts';
 import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
@@ -138,7 +139,7 @@ async function requirePlanRun(
   const assignment = typeof of === 'string' ? of : null;
   if (run.kind !== 'plan' || run.assignment !== assignment)
     throw fault(`must be a plan of ${assignment ?? 'named agents'}`);
-  if (run.finished_at === null) throw new MusterError('plan_stale', 'the plan has not ended yet');
+  if (run.finished_at === null) throw new StalePlan('the plan has not ended yet', run.started_at);
 }
 
 const inParts = <T>(rows: readonly T[]): T[][] =>

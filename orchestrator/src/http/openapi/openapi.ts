@@ -23,6 +23,11 @@ const problemSchema = z
     instance: z.string().describe('request id, as in the orchestrator’s log'),
     code: z.string().describe('stable identifier of the error; see docs/errors.md'),
     errors: z.array(faultSchema).optional().describe('one entry for each error of the input'),
+    planned_at: z
+      .number()
+      .int()
+      .optional()
+      .describe('when the stale plan was requested, in Unix seconds; only with the code `plan_stale`'),
   } satisfies { readonly [Field in keyof Problem]-?: z.ZodType<Field extends 'errors' ? unknown : Problem[Field]> })
   .meta({ id: 'Problem', description: 'Problem details (RFC 9457)' });
 

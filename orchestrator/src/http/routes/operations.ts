@@ -1,4 +1,4 @@
-import { endedStale, MusterError } from '@muster/protocol';
+import { endedStale } from '@muster/protocol';
 import { apiPrefix, type Operation, type OperationOutput } from '@muster/protocol/http';
 import { requireAgent } from '../../domain/agents/agents.ts';
 import { cancelOperation } from '../../domain/operation-end/cancellation.ts';
@@ -13,6 +13,7 @@ import {
   readOutput,
   submitOperation,
 } from '../../domain/operations/operations.ts';
+import { refusalOf } from '../../domain/operations/plan-binding.ts';
 import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import { type Handlers, type JsonPieces, Reply, type WorkRequest } from '../server/handlers.ts';
@@ -32,7 +33,7 @@ export function operationHandlers(context: Context, waiting: Waiting, liveOutput
     const location = { location: `${apiPrefix}/state/operations/${id}` };
     if (respondAsync) return new Reply(202, operationBody(await readOperation(context, id)), location);
     const { operation, ended } = await awaitOperation(context, waiting, id, request.signal);
-    if (endedStale(operation)) throw new MusterError('plan_stale', operation.error ?? undefined);
+    if (endedStale(operation)) throw await refusalOf(context, operation);
     const body = operationBody(operation);
     return ended ? new Reply(200, body) : new Reply(202, body, location);
   };

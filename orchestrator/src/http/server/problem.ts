@@ -1,5 +1,6 @@
 import { type ErrorCode, errorKinds, MusterError } from '@muster/protocol';
 import type { Problem } from '@muster/protocol/client';
+import { StalePlan } from '../../domain/operations/stale-plan.ts';
 
 /**
  * A MusterError whose response has additional headers. An error whose response has an additional field follows the same
@@ -49,6 +50,7 @@ export function problemOf(error: MusterError, requestId: string): Problem {
     instance: requestId,
     code: error.code,
     ...(error.errors && error.errors.length > 0 ? { errors: [...error.errors] } : {}),
+    ...(error instanceof StalePlan && error.plannedAt !== null ? { planned_at: error.plannedAt } : {}),
   };
 }
 

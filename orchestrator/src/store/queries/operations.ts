@@ -37,6 +37,7 @@ export const planById = defineQuery('operations/plan by id', (db, p: { operation
       'node_id',
       'kind',
       'status',
+      'created_at',
       'run_id',
       'modules',
       'requested_modules',
@@ -52,7 +53,7 @@ export const plansOfRun = defineQuery(
   (db, p: { run_id: string; node_ids: readonly string[] }, d) =>
     db
       .selectFrom('operations')
-      .select(['operation_id', 'node_id', 'status', 'payload_digest', 'plan_digest', 'secret_versions'])
+      .select(['operation_id', 'node_id', 'status', 'created_at', 'payload_digest', 'plan_digest', 'secret_versions'])
       .where('run_id', '=', p.run_id)
       .where(d.isIn('node_id', p.node_ids))
       .where('kind', '=', 'plan'),
