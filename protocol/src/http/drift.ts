@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { resourceResultSchema, summarySchema } from '../operation.ts';
+import { resourceResultSchema, summarySchema } from '../operation/operation.ts';
 import { nodeExample } from './agents.ts';
 import { nodeParams, pageQuery, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';

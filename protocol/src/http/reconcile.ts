@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fieldChangeSchema, resourceActions, summarySchema } from '../operation.ts';
+import { fieldChangeSchema, resourceActions, summarySchema } from '../operation/operation.ts';
 import { nodeExample } from './agents.ts';
 import { pageQuery, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';

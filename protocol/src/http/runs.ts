@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { summarySchema } from '../operation.ts';
-import { operationStatuses } from '../operation-status.ts';
+import { summarySchema } from '../operation/operation.ts';
+import { operationStatuses } from '../operation/operation-status.ts';
 import { nodeExample } from './agents.ts';
 import { nameParams, optional, pageQuery, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';

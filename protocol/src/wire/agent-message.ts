@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sampleSchema } from '../metrics.ts';
-import { fieldChangeSchema, resourceResultSchema, summarySchema } from '../operation.ts';
+import { fieldChangeSchema, resourceResultSchema, summarySchema } from '../operation/operation.ts';
 import { boundedList, boundedTexts } from './bounded.ts';
 import { keyStatementLimits } from './key-statement.ts';
 import { limits } from './limits.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OnlyIf } from '../module/document.ts';
 import type { ResolvedResource } from '../module/resolved.ts';
-import { operationKinds } from '../operation.ts';
+import { operationKinds } from '../operation/operation.ts';
 import { verificationSchema } from '../verification.ts';
 import { limits } from './limits.ts';
 

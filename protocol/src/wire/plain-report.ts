@@ -1,4 +1,4 @@
-import { nameLengths, resourceActions, resourceStatuses } from '../operation.ts';
+import { nameLengths, resourceActions, resourceStatuses } from '../operation/operation.ts';
 import type { AgentMessage } from './agent-message.ts';
 import { limits } from './limits.ts';
 
