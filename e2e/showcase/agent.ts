@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ResourceResult, type Sample, summarise } from '@muster/protocol';
+import { type ResourceResult, type Sample, stalePlanError, summarise } from '@muster/protocol';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../../orchestrator/test/test-agent.ts';
 import { SimulatedMachine } from './machine.ts';
@@ -94,7 +94,10 @@ export class ShowcaseAgent {
     const digest = operation.kind === 'drift' ? undefined : this.#planDigest(operation);
     const isPlanStale = operation.plan_digest !== undefined && operation.plan_digest !== digest;
     const { results, failed } = isPlanStale
-      ? { results: [], failed: 'plan_stale: the machine has changed since the plan; nothing was applied, plan again' }
+      ? {
+          results: [],
+          failed: stalePlanError('the machine has changed since the plan; nothing was applied, plan again'),
+        }
       : this.machine.execute(operation);
     let position = 0;
     while (position < results.length && !this.#cancelled.has(operation_id)) {

@@ -4,6 +4,7 @@ export * from './ip-network.ts';
 export * from './metrics.ts';
 export * from './operation/operation.ts';
 export * from './operation/operation-status.ts';
+export * from './operation/stale-plan.ts';
 export * from './public-key.ts';
 export * from './ssh-key.ts';
 export * from './visible.ts';

@@ -58,7 +58,14 @@ const englishOnly: Plugin = {
 
 /** Protocol modules without schemas, by the entry point that exports them. */
 const schemaless: Readonly<Record<string, readonly string[]>> = {
-  '@muster/protocol': ['errors', 'identity', 'operation/operation-status', 'public-key', 'visible'],
+  '@muster/protocol': [
+    'errors',
+    'identity',
+    'operation/operation-status',
+    'operation/stale-plan',
+    'public-key',
+    'visible',
+  ],
   '@muster/protocol/http': ['http/definition/route'],
   '@muster/protocol/wire': [],
 };

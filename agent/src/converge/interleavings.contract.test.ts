@@ -1,5 +1,5 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import type { ResourceResult } from '@muster/protocol';
+import { type ResourceResult, stalePlanReason } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 import fc from 'fast-check';
@@ -279,7 +279,7 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   const apply = operation('apply', desired, bound ? { plan_digest: planned.finished.plan_digest as string } : {});
   const ended = cutAt === null ? await machine.run(apply) : await machine.runCut(apply, cutAt, isKilled);
   const { results, finished } = ended;
-  if (finished.error?.startsWith('plan_stale')) {
+  if (stalePlanReason(finished.error) !== null) {
     expect(bound && JSON.stringify(found) !== JSON.stringify(before)).toBe(true);
     expect(snapshotTree(machine.root)).toEqual(found);
     return;

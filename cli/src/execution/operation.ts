@@ -1,4 +1,4 @@
-import { endedStale, hasEnded } from '@muster/protocol';
+import { endedStale, hasEnded, stalePlanReason } from '@muster/protocol';
 import { ApiError, type Client } from '@muster/protocol/client';
 import {
   type Agent,
@@ -97,7 +97,7 @@ export async function applyThrough(
     throw new CliError(
       exits.failed,
       'plan_stale',
-      ended.error?.replace(/^plan_stale:?\s*/, '') || 'the desired state changed after the plan',
+      stalePlanReason(ended.error) || 'the desired state changed after the plan',
       stalePlanRemedy,
       { planned_at: plan?.created_at ?? (await plannedAt(call, ended)) },
     );

@@ -1,3 +1,4 @@
+import { stalePlanError } from '@muster/protocol';
 import { providerFor } from '../plan/find-provider.ts';
 import { type Step, StepsState, stepsOf, triggersLeft } from '../plan/plan.ts';
 import { planDigestNow } from '../plan-drift.ts';
@@ -21,7 +22,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
     // Checked only before the first change, because the apply's own changes would make the plan stale.
     if (await isPlanStale(progress, steps)) {
       const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
-      return progress.finish(0, stalePlanError, { notRun: 0, pending });
+      return progress.finish(0, stalePlan, { notRun: 0, pending });
     }
     progress.begin(steps.filter(({ kind }) => kind === 'remove').map(({ resource }) => resource.key));
   } else steps = stepsOfInterrupted(progress);
@@ -86,7 +87,7 @@ async function verified(progress: Progress, notRun: number): Promise<{ error?: s
   return problem === null ? { notRun: 0 } : { error: problem, notRun: 0 };
 }
 
-const stalePlanError = 'plan_stale: the machine has changed since the plan; nothing was applied, plan again';
+const stalePlan = stalePlanError('the machine has changed since the plan; nothing was applied, plan again');
 
 /** Reports whether the apply is bound to a stale plan, which means that its steps would now have different effects. */
 async function isPlanStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {

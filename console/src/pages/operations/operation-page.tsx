@@ -1,5 +1,5 @@
 import type { Operation } from '@muster/protocol/http';
-import { endedStale } from '@muster/protocol/operation-status';
+import { endedStale } from '@muster/protocol/stale-plan';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { Ban, Play, RotateCcw } from 'lucide-react';

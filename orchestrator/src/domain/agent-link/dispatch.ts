@@ -1,4 +1,4 @@
-import { MusterError } from '@muster/protocol';
+import { MusterError, stalePlanError } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 import type { QueuedOperation } from '../../bus/bus.ts';
@@ -107,7 +107,7 @@ async function loaded(
   }
   const changed = plan === null || dispatched_at !== null ? undefined : changedSince(plan.secrets, payload.secrets);
   if (changed !== undefined) {
-    await endUnresolved(context, row, `plan_stale: the secret ${changed} has changed since the plan`);
+    await endUnresolved(context, row, stalePlanError(`the secret ${changed} has changed since the plan`));
     return 'ended';
   }
   const sending = reportedOf(row, dispatched_at ?? seconds(context.now()));
@@ -209,7 +209,7 @@ async function boundPlan(
     return { digest: plan.plan_digest ?? '', secrets: versionsIn(plan) };
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
-    return { stale: `plan_stale: ${error.message}` };
+    return { stale: stalePlanError(error.message) };
   }
 }
 
