@@ -1154,6 +1154,17 @@ describe('assignments and runs', () => {
     expect(stdout).toMatch(/web-1 +failed +9K0M1N2P +a resource failed\nweb-2 +skipped +- +-\nweb-10 +skipped +- +-/);
   });
 
+  test('describes a stale plan of an agent in a run by words', async () => {
+    answers.getRun = ({ route }) => {
+      const example = route.example.answer as Run;
+      const error = 'plan_stale: the secret x has changed since the plan';
+      const refused = { operation_id: null, status: 'failed' as const, error, summary: null };
+      return { body: { ...example, status: 'failed', results: [{ ...example.results[0]!, ...refused }] } };
+    };
+    const { stdout } = await muster('runs', 'show', '01KAGZ5R3E5F6G7H8J9K0M1N2P');
+    expect(stdout).toMatch(/ failed +- +the plan is stale: the secret x has changed since the plan\n/);
+  });
+
   test('creates an assignment from modules and a selector, with parameters from a file', async () => {
     const withoutSelector = await muster('assignments', 'create', 'base', '-m', 'motd');
     expect(withoutSelector.exit).toBe(2);

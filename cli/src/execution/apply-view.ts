@@ -1,5 +1,6 @@
 import { hasEnded, type ResourceResult } from '@muster/protocol';
 import type { Operation, Run } from '@muster/protocol/http';
+import { operationErrorText } from '../../../client/src/operation-error.ts';
 import { stepLine, summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { type Colors, counted, duration } from '../text/style.ts';
@@ -98,7 +99,8 @@ export function countsOf(results: readonly Outcome[]) {
 export function outcomeLine(result: Outcome, kind: Run['kind'], color: Colors): string {
   const { status, error, summary } = result;
   const symbol = status === 'succeeded' ? color.green('✓') : color.red('!');
-  const detail = error ?? (summary === null ? '' : summaryText({ kind, summary, status }));
+  const outcome = summary === null ? '' : summaryText({ kind, summary, status });
+  const detail = error === null ? outcome : operationErrorText(error);
   return `${symbol} ${color.bold(outcomeName(result))} ${paintedBy(status, color)(outcomeWord(result))}${detail === '' ? '' : `: ${sanitiseLine(detail)}`}`;
 }
 

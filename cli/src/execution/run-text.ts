@@ -1,4 +1,5 @@
 import type { Run } from '@muster/protocol/http';
+import { operationErrorText } from '../../../client/src/operation-error.ts';
 import { runOutcomeOf, runOutcomeOrder } from '../../../client/src/run-outcomes.ts';
 import type { Output } from '../context/output.ts';
 import { summaryText } from '../text/plan-text.ts';
@@ -64,9 +65,10 @@ export function printRun(run: Run, out: Output): void {
       { heading: 'OPERATION', text: ({ operation_id }) => operation_id && listedId(operation_id, out.style) },
       {
         heading: 'RESOURCES',
-        text: (row) =>
-          (halted !== null && notTried.test(row.error ?? '') ? null : row.error) ??
-          (row.summary ? summaryText({ kind, summary: row.summary, status: row.status }) : null),
+        text: ({ error, summary, status }) =>
+          error !== null && !(halted !== null && notTried.test(error))
+            ? operationErrorText(error)
+            : summary && summaryText({ kind, summary, status }),
         flexible: true,
       },
     ],

@@ -101,6 +101,11 @@ test('prints failures but no details after a confirmed plan', () => {
   expect(text).toContain('no disk');
 });
 
+test('describes a stale plan by words', () => {
+  const refused = operation([], { kind: 'apply', status: 'failed', error: 'plan_stale: the machine has changed' });
+  expect(renderOperation(refused, 'web-1', style())).toContain('error: the plan is stale: the machine has changed');
+});
+
 test('prints a queued apply as unfinished', () => {
   const text = renderOperation(operation([], { kind: 'apply', status: 'queued' }), 'web-1', style());
   expect(text).toMatch(/The operation is queued\.$/);

@@ -1,5 +1,6 @@
 import { hasEnded, type ResourceAction, type ResourceResult } from '@muster/protocol';
 import type { Operation } from '@muster/protocol/http';
+import { operationErrorText } from '../../../client/src/operation-error.ts';
 import { changesToPrint, diffLines, fieldLines, headLine, messageLines, paintOf } from './resource-text.ts';
 import { sanitise, sanitiseLine, sanitiseParagraph } from './sanitize.ts';
 import { counted, type Style } from './style.ts';
@@ -140,7 +141,7 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
   const listed = resources.filter((result) => verbose || result.status !== 'unchanged' || result.message !== null);
   for (const result of listed) lines.push(...resourceLines(result, style, { width, detail: detail || verbose }));
   if (listed.length > 0) lines.push('');
-  if (error !== null) lines.push(`${color.red('error:')} ${sanitiseParagraph(error)}`);
+  if (error !== null) lines.push(`${color.red('error:')} ${sanitiseParagraph(operationErrorText(error))}`);
   if (!hasEnded(status)) lines.push(`The operation is ${status}.`);
   else if (status === 'succeeded' && listed.every((result) => result.status === 'unchanged'))
     lines.push(kind === 'plan' ? 'Nothing to do: the machine is as declared.' : 'Nothing to do.');

@@ -12,9 +12,9 @@ test('prints each reason with its count, and accepted drift, on one line', () =>
   const { outdated: _, ...withoutOutdated } = example;
   const failed = {
     operation_id: 'o',
-    status: 'expired',
+    status: 'failed',
     finished_at: 1,
-    error: 'it did not come',
+    error: 'plan_stale: the machine has changed',
     summary: null,
     run_id: null,
   } as const;
@@ -31,7 +31,7 @@ test('prints each reason with its count, and accepted drift, on one line', () =>
       pending_removals: 2,
     }),
   ).toBe(
-    'apply expired: it did not come; 3 resources drifted, 1 resource drifted from hardening; check failed; 2 to remove',
+    'apply failed: the plan is stale: the machine has changed; 3 resources drifted, 1 resource drifted from hardening; check failed; 2 to remove',
   );
 });
 

@@ -1,5 +1,6 @@
 import type { OffAgent, OffReason } from '@muster/protocol/http';
 import { syncStateOf } from '@muster/protocol/sync-state';
+import { operationErrorText } from '../../../client/src/operation-error.ts';
 import { outdatedText, reasonWords, revisionsText } from '../../../client/src/reason-words.ts';
 import { counted } from './style.ts';
 
@@ -20,7 +21,7 @@ export function offLine({
         `${counted(resources, 'resource')} drifted${assignment === null ? '' : ` from ${assignment}`}`,
     );
   const said: Readonly<Record<OffReason, string>> = {
-    apply_failed: `${failed_operation === null ? reasonWords.apply_failed : `apply ${failed_operation.status}`}${failed_operation?.error ? `: ${failed_operation.error}` : ''}`,
+    apply_failed: `${failed_operation === null ? reasonWords.apply_failed : `apply ${failed_operation.status}`}${failed_operation?.error ? `: ${operationErrorText(failed_operation.error)}` : ''}`,
     drifted: drifted.join(', '),
     drift_failed: `${reasonWords.drift_failed}${failed_check?.error ? `: ${failed_check.error}` : ''}`,
     unapplied: `${unapplied} ${reasonWords.unapplied}`,

@@ -167,7 +167,8 @@ describeAnyDatabase('operations over HTTP', (fixture) => {
     const stale = { status: 'failed', error: 'plan_stale: the machine is not as it was' };
     const waited = ask('POST', '/agents/web-1/apply', { modules: [], plan_id });
     expect(await execute(stale, [])).toMatchObject({ plan_digest: 'ab'.repeat(32) });
-    expect(await waited).toMatchObject({ status: 409, body: { code: 'plan_stale', planned_at } });
+    const detail = 'the machine is not as it was';
+    expect(await waited).toMatchObject({ status: 409, body: { code: 'plan_stale', detail, planned_at } });
     const later = await ask('POST', '/agents/web-1/apply', { modules: [], plan_id }, true);
     await execute(stale, []);
     expect((await ask('GET', later.location)).body).toMatchObject({ plan_id, ...stale });

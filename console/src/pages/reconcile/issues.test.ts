@@ -41,6 +41,13 @@ test('states why an apply failed if it left no resource unapplied', () => {
   expect(issues.map(({ text }) => text)).toEqual(['Apply expired: the agent did not connect']);
 });
 
+test('describes a stale plan by words', () => {
+  const failed_operation = { ...off.failed_operation, status: 'failed', error: 'plan_stale: the secret x' } as never;
+  const { outdated: _, ...current } = off;
+  const { issues } = issuesOf({ ...current, failed_operation, drift: [], unfinished: [], unapplied: 0 });
+  expect(issues.map(({ text }) => text)).toEqual(['Apply failed: the plan is stale: the secret x']);
+});
+
 test('describes accepted drift only on request, or if nothing else is wrong', () => {
   const text = 'sysctl net.ipv4.ip_forward: value 1, expected 0 (audit assignment hardening)';
   expect(issuesOf(off, true).issues).toEqual([{ reason: 'drifted', text }]);

@@ -1,5 +1,6 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { syncStateOf } from '@muster/protocol/sync-state';
+import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { type OffFinding, revisionsText } from '../../../../client/src/reason-words.ts';
 
 /** Describes why an agent is out of sync, by resource. */
@@ -82,4 +83,5 @@ export function issuesOf(
   return { issues, more: driftedCount - drifted.length + unapplied + pending_removals - left.length + moreOutdated };
 }
 
-const withError = (text: string, error: string | null): string => (error === null ? text : `${text}: ${error}`);
+const withError = (text: string, error: string | null): string =>
+  error === null ? text : `${text}: ${operationErrorText(error)}`;

@@ -1,4 +1,5 @@
 import type { Run } from '@muster/protocol/http';
+import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
@@ -51,7 +52,7 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
         <span className="text-muted">–</span>
       ) : error !== null ? (
         <span className="flex min-w-0">
-          <Line text={error} />
+          <Line text={operationErrorText(error)} />
         </span>
       ) : (
         <SummaryLine summary={summary} resultKind={kind} />

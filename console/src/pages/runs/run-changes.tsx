@@ -2,6 +2,7 @@ import type { Operation, Run } from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
 import { ChevronRight } from 'lucide-react';
 import { useCallback, useMemo, useRef, useState } from 'react';
+import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { likenessOf, ownName } from '../../../../client/src/plan-likeness.ts';
 import { useOperationGroups } from '../../api/group-operations.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
@@ -165,7 +166,7 @@ function Group({
           )}
           {error && (
             <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad text-sm">
-              <Text text={error} maxLength={600} />
+              <Text text={operationErrorText(error)} maxLength={600} />
             </p>
           )}
           {example !== null ? (

@@ -2,6 +2,7 @@ import type { Run } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useMemo } from 'react';
+import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { type RunTerms, runQuery, runTermsQuery } from '../../api/runs.ts';
 import { Callout } from '../../parts/callout.tsx';
 import { Id } from '../../parts/copy.tsx';
@@ -153,7 +154,8 @@ function Halted({ run: { results } }: { readonly run: Run }) {
     >
       {failed !== undefined && (
         <p>
-          <AgentLink id={failed.node_id} name={failed.name} />: <Text text={failed.error ?? 'failed'} maxLength={400} />
+          <AgentLink id={failed.node_id} name={failed.name} />:{' '}
+          <Text text={operationErrorText(failed.error ?? 'failed')} maxLength={400} />
         </p>
       )}
       {untried > 0 && <>{untried === 1 ? '1 agent was' : `${untried} agents were`} skipped. </>}

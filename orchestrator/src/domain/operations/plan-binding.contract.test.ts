@@ -253,8 +253,22 @@ describeAnyDatabase('plan binding', (fixture) => {
     expect(stale.operation).toBeNull();
     expect(await getRun(context, stale.id)).toMatchObject({
       status: 'failed',
-      results: [{ status: 'failed', operation_id: null, error: expect.stringContaining('has changed since the plan') }],
+      results: [
+        {
+          status: 'failed',
+          operation_id: null,
+          error: expect.stringMatching(/^plan_stale: .* has changed since the plan/),
+        },
+      ],
     });
+    await uploadModule(context, actor, 'other', fileModule('other', '${{ secrets.x }}'));
+    await createSecret(context, actor, { name: 'x', value: 'as planned' });
+    const withSecret = await run({ kind: 'plan' });
+    await changeSecret(context, actor, 'x', { restriction: { node_ids: [] } });
+    const unresolved = await run({ kind: 'apply', plan_run_id: withSecret.id });
+    expect((await getRun(context, unresolved.id)).results).toMatchObject([
+      { operation_id: null, error: expect.stringMatching(/^plan_stale: the secret "x" is not allowed/) },
+    ]);
     expect(await code(run({ kind: 'apply', plan_run_id: 'x' }))).toBe('run_not_found');
     expect(await code(run({ kind: 'apply', plan_run_id: applied.id }))).toBe('invalid_input');
     expect(await code(run({ kind: 'plan', plan_run_id: planned.id }))).toBe('invalid_input');

@@ -1,4 +1,4 @@
-import { MusterError } from '@muster/protocol';
+import { MusterError, stalePlanReason } from '@muster/protocol';
 import type { OperationEntry } from '@muster/protocol/http';
 import { fromJson } from '../../store/json-text.ts';
 import { payloadByDigest, planById, plansOfRun } from '../../store/queries/operations.ts';
@@ -124,5 +124,5 @@ export async function refusalOf(
   { plan_id, error }: Pick<OperationEntry, 'plan_id' | 'error'>,
 ): Promise<StalePlan> {
   const plan = plan_id === null ? undefined : await db.get(planById, { operation_id: plan_id });
-  return new StalePlan(error ?? undefined, plan?.created_at ?? null);
+  return new StalePlan(stalePlanReason(error) || undefined, plan?.created_at ?? null);
 }

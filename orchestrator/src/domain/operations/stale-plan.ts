@@ -1,4 +1,4 @@
-import { MusterError } from '@muster/protocol';
+import { MusterError, stalePlanError } from '@muster/protocol';
 
 /** Refuses an apply that is bound to a stale plan. */
 export class StalePlan extends MusterError {
@@ -11,3 +11,7 @@ export class StalePlan extends MusterError {
     this.plannedAt = plannedAt;
   }
 }
+
+/** Returns a refusal as the `error` of an operation or of an agent's result in a run, which has no code of its own. */
+export const errorTextOf = (refusal: MusterError): string =>
+  refusal instanceof StalePlan ? stalePlanError(refusal.message) : refusal.message;

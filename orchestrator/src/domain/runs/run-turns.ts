@@ -14,7 +14,8 @@ import { coveredUntil, covers, openWindows } from '../modules/windows.ts';
 import { passOpenOperations } from '../operations/operation-order.ts';
 import { expiryOf } from '../operations/operations.ts';
 import { keepPayload } from '../operations/payloads.ts';
-import { plansIn, requireEqualDesiredSet } from '../operations/plan-binding.ts';
+import { plansIn, requireEqualDesiredSet, staleIfUnresolved } from '../operations/plan-binding.ts';
+import { errorTextOf } from '../operations/stale-plan.ts';
 import { createSecretAccess } from '../secrets/secret-access.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { type ModuleDocuments, revisionsOf } from '../shared/module-documents.ts';
@@ -103,11 +104,18 @@ export async function giveTurns(
         // window-only, only inside a window.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
-      const { documents, revisions } = await load(desired.modules);
-      const set = resolveSet(documents, desired, agent, await lookUp(documents));
-      const { payload: resolved, encoded: payload } = set;
-      const secrets = await access.allow(resolved, agent);
-      const plan = plans === null ? null : (plans.get(node_id) ?? null);
+      const resolve = async () => {
+        const { documents, revisions } = await load(desired.modules);
+        const set = resolveSet(documents, desired, agent, await lookUp(documents));
+        return { ...set, revisions, secrets: await access.allow(set.payload, agent) };
+      };
+      const plan = plans?.get(node_id) ?? null;
+      const {
+        payload: resolved,
+        encoded: payload,
+        revisions,
+        secrets,
+      } = await (plan === null ? resolve() : staleIfUnresolved(plan, resolve));
       if (plans !== null)
         await requireEqualDesiredSet(context, plan, { digest: payload.digest, secrets, lookups: resolved.lookups });
       if (!payloads.has(payload.digest)) {
@@ -129,7 +137,7 @@ export async function giveTurns(
     } catch (error) {
       // An internal failure is not the agent's outcome. The agent starts after the failure is fixed.
       if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
-      turns.push(failed(node_id, error.message));
+      turns.push(failed(node_id, errorTextOf(error)));
     }
   }
   const mustReload = await write(context, terms, turns, operations, payloads);
