@@ -1,8 +1,9 @@
 import type { OperationRecord } from '../journal/state.ts';
 import { applyOperation } from './apply/apply.ts';
 import { keepUnreported } from './apply/keep-unreported.ts';
+import { measureDrift } from './drift-operation.ts';
 import { stepsOf, triggersLeft } from './plan/plan.ts';
-import { measureDrift, planOperationOnMachine } from './plan-drift.ts';
+import { planOperationOnMachine } from './plan-operation.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
 const executors = { apply: applyOperation, plan: planOperationOnMachine, drift: measureDrift };

@@ -1,7 +1,7 @@
 import { stalePlanError } from '@muster/protocol';
 import { providerFor } from '../plan/find-provider.ts';
 import { type Step, StepsState, stepsOf, triggersLeft } from '../plan/plan.ts';
-import { planDigestNow } from '../plan-drift.ts';
+import { planDigestNow } from '../plan-operation.ts';
 import type { Progress } from '../progress.ts';
 import { resultOf } from '../result.ts';
 import { verifyApplied } from '../verify.ts';

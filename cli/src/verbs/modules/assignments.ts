@@ -301,7 +301,7 @@ async function remove(context: Context, names: string[], { yes }: { yes?: boolea
 async function plan(context: Context, name: string, options: { exitCode?: boolean }): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
-  const run = await planThrough(context, call, name);
+  const run = await planAssignmentThrough(context, call, name);
   if (out.json) out.data(run);
   else await showPlans(context, call, run);
   out.note(out.noteColor.dim(`To see it again: muster runs show ${sanitiseLine(run.run_id)}`));
@@ -311,7 +311,7 @@ async function plan(context: Context, name: string, options: { exitCode?: boolea
 }
 
 /** Plans on every matching agent and waits until the plans have finished. */
-const planThrough = (context: Context, call: Client, name: string): Promise<Run> =>
+const planAssignmentThrough = (context: Context, call: Client, name: string): Promise<Run> =>
   seeRunThrough(context, call, {
     doing: `Planning ${sanitiseLine(name)}:`,
     begin: () => call(planAssignment, { params: { name }, body: {}, respondAsync: true }).catch(suggest(call, name)),
@@ -380,7 +380,7 @@ async function isBound(call: Client, name: string, options: ApplyOptions, queue:
 async function planToFollow(context: Context, call: Client, name: string, options: ApplyOptions): Promise<Run | null> {
   if (options.planRun !== undefined) return call(getRun, { params: { run_id: await findRun(call, options.planRun) } });
   if (options.yes && options.remove) return null;
-  return planThrough(context, call, name);
+  return planAssignmentThrough(context, call, name);
 }
 
 /** Refuses to remove resources if the operator has not seen the plan. */

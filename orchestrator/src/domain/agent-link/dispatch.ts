@@ -66,7 +66,7 @@ export async function nextOperation(
   for (;;) {
     const [row, ...behind] = await openRows(context, nodeId);
     if (!row || row.status === 'running') return null;
-    const plan = row.plan_id === null ? null : await boundPlan(context, row, row.plan_id);
+    const plan = row.plan_id === null ? null : await recheckPlan(context, row, row.plan_id);
     if (plan !== null && 'stale' in plan) {
       await endUnresolved(context, row, plan.stale, row.dispatched_at === null);
       continue;
@@ -197,8 +197,9 @@ async function mayBeSent({ db, now, incarnation }: Context, row: Row): Promise<s
 /**
  * Checks again that the desired state matches the plan, because it may have changed while the apply was queued. The
  * agent compares only its machine's state.
+ * @returns the plan's digest and the versions of its secrets; or, if the plan is stale, the error of the operation
  */
-async function boundPlan(
+async function recheckPlan(
   context: Context,
   row: Row,
   planId: string,

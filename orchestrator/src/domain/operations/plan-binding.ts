@@ -6,8 +6,7 @@ import type { Payload } from '../modules/desired-set.ts';
 import type { Context } from '../shared/context.ts';
 import { StalePlan } from './stale-plan.ts';
 
-/** Binds an apply to a plan: the apply makes exactly the planned changes, or fails. */
-
+/** The plan that an apply is bound to. The apply makes exactly the planned changes, or fails. */
 export interface BoundPlan {
   operation_id: string;
   status: string;
@@ -18,14 +17,18 @@ export interface BoundPlan {
   secret_versions: string | null;
 }
 
+/** Everything of a desired set that is compared with the plan. */
 export interface DesiredSetVersions {
+  /** Digest of the resolved resources, without the values of secrets. */
   digest: string;
   secrets: SecretVersions;
   lookups: Payload['lookups'];
 }
 
+/** Versions of secrets by name. */
 export type SecretVersions = Readonly<Record<string, number>>;
 
+/** Returns the versions that the secrets had when the plan was requested. */
 export const versionsIn = ({ secret_versions }: Pick<BoundPlan, 'secret_versions'>): SecretVersions =>
   secret_versions === null ? {} : (fromJson(secret_versions) as SecretVersions);
 
@@ -78,6 +81,10 @@ export async function plansIn(
   return new Map(rows.map((row) => [row.node_id, row]));
 }
 
+/**
+ * Returns a plan of an agent, with any status.
+ * @throws MusterError operation_not_found
+ */
 export async function requirePlan({ db }: Context, planId: string, nodeId: string) {
   const plan = await db.get(planById, { operation_id: planId });
   if (plan?.node_id !== nodeId || plan.kind !== 'plan')
