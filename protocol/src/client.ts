@@ -7,6 +7,7 @@ import {
   type Route,
   type StreamedAnswer,
 } from './http/definition/route.ts';
+import { isUnixTime } from './unix-time.ts';
 
 /** Problem details (RFC 9457) of a response with a status outside 2xx. The schema is in the orchestrator's openapi.ts. */
 export interface Problem {
@@ -160,16 +161,16 @@ function streamedAnswer(answer: Awaited<ReturnType<Transport>>): StreamedAnswer 
   return { type: type.trim().toLowerCase(), body: answer.body ?? whole() };
 }
 
-/** Reports whether a value is a time in whole Unix seconds that `Date` can represent (ECMA-262, section 21.4.1.1). */
-const isTime = (at: unknown): at is number => Number.isSafeInteger(at) && Math.abs(at as number) <= 8.64e12;
-
 /** Returns the error for a response with a status outside 2xx. */
 export function apiErrorOf(status: number, text: string, retryAfter: string | null): ApiError {
   const wait = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
   try {
     const { planned_at, ...problem } = JSON.parse(text) as Problem;
     if (typeof problem.code === 'string' && typeof problem.detail === 'string')
-      return new ApiError(isTime(planned_at) ? { ...problem, planned_at } : problem, wait);
+      return new ApiError(
+        isUnixTime(planned_at) && Number.isInteger(planned_at) ? { ...problem, planned_at } : problem,
+        wait,
+      );
   } catch {
     // The response is not from the orchestrator, but perhaps from a proxy.
   }

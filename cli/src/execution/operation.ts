@@ -10,6 +10,7 @@ import {
   type Operation,
   planAgent,
 } from '@muster/protocol/http';
+import { isUnixTime } from '@muster/protocol/unix-time';
 import type { Context } from '../context/context.ts';
 import { CliError, type Exit, exits } from '../exit.ts';
 import { agentLabel } from '../text/agent-label.ts';
@@ -108,7 +109,8 @@ export async function applyThrough(
 async function plannedAt(call: Client, { plan_id }: Operation): Promise<number | null> {
   if (plan_id === null) return null;
   try {
-    return (await call(getOperation, { params: { operation_id: plan_id } })).created_at;
+    const { created_at } = await call(getOperation, { params: { operation_id: plan_id } });
+    return isUnixTime(created_at) ? created_at : null;
   } catch {
     // Any error here would hide that the plan is stale.
     return null;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ago, columnsOf, duration, hasColor, withRelativeTimes } from './style.ts';
+import { ago, columnsOf, duration, hasColor, timestamp, withRelativeTimes } from './style.ts';
 
 test.each([
   [0, '0s'],
@@ -18,6 +18,11 @@ test.each([
 test('formats an approximate age', () => {
   expect(ago(1000, 1004)).toBe('just now');
   expect(ago(1000, 1000 + 7199)).toBe('1h ago');
+});
+
+test('formats a time in seconds, and one that no clock can have as unknown', () => {
+  expect(timestamp(1_795_000_000)).toBe('2026-11-18T11:06:40Z');
+  for (const at of [1e300, Number.NaN]) expect([timestamp(at), ago(at, 1000)]).toEqual(['unknown', 'unknown']);
 });
 
 test('replaces the times in a text of the orchestrator with relative ones, unless it is verbose', () => {

@@ -1,3 +1,4 @@
+import { isUnixTime } from '@muster/protocol/unix-time';
 import picocolors from 'picocolors';
 import type { Environment } from '../directories.ts';
 
@@ -60,17 +61,24 @@ export function duration(seconds: number): string {
 /** Formats the time since a moment in its largest unit, such as `3m`. */
 export const age = (at: number, now: number): string => largestUnit(Math.max(0, Math.round(now - at)))[0];
 
+/** Shown in place of a time that no clock can have. Times are untrusted, because the answer may come from a proxy. */
+const unknownTime = 'unknown';
+
 /**
  * Formats a time relative to the current time, such as `3m ago`. A time slightly in the future, which results from
  * clock skew, becomes "just now".
  */
-export const ago = (at: number, now: number): string => (now - at < 5 ? 'just now' : `${age(at, now)} ago`);
+export const ago = (at: number, now: number): string => {
+  if (!isUnixTime(at)) return unknownTime;
+  return now - at < 5 ? 'just now' : `${age(at, now)} ago`;
+};
 
 /**
  * Formats a time in ISO 8601 with seconds: `2026-11-20T08:00:00Z`.
  * @param at Unix seconds
  */
-export const timestamp = (at: number): string => new Date(at * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+export const timestamp = (at: number): string =>
+  isUnixTime(at) ? new Date(at * 1000).toISOString().replace(/\.\d+Z$/, 'Z') : unknownTime;
 
 /** Formats a time relative to the current time; with `--verbose`, in ISO 8601. */
 export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>

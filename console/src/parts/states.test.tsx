@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../test/fake-api.ts';
 import { renderPart } from '../../test/render.tsx';
 import { Empty, Failure, Problem, SkeletonRows } from './states.tsx';
+import { Time } from './time.tsx';
 
 const refusal = (errors: { path: string; message: string }[] = []) =>
   new ApiError({
@@ -81,4 +82,10 @@ test('shows when the stale plan was requested', async () => {
   const { problem } = refusal();
   await renderPart(<Problem error={new ApiError({ ...problem, status: 409, code: 'plan_stale', planned_at })} />);
   expect(screen.getByRole('alert').textContent).toContain('The plan was requested 2h ago.');
+});
+
+test.each([1e300, Number.NaN, 'soon', null])('shows a dash in place of the time %s', async (at) => {
+  fakeApi();
+  await renderPart(<Time at={at} />);
+  expect(screen.getByText('–')).toBeTruthy();
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isTime, milliseconds, relativeTime, shortDuration } from './time.tsx';
+import { milliseconds, relativeTime, shortDuration } from './time.tsx';
 
 test.each([
   [0, '0s'],
@@ -31,9 +31,4 @@ test('reads Unix seconds and RFC 3339 as milliseconds', () => {
     1_800_000_000_000, 1_800_000_000_000,
   ]);
   expect(milliseconds('soon')).toBeNaN();
-});
-
-test('recognizes times that a browser cannot show', () => {
-  expect([1e300, Number.NaN, Number.POSITIVE_INFINITY, 8.65e15].map(isTime)).toEqual([false, false, false, false]);
-  expect(isTime(milliseconds(-62_000_000_000))).toBe(true);
 });

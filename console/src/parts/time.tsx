@@ -1,3 +1,4 @@
+import { isUnixTime } from '@muster/protocol/unix-time';
 import { useSyncExternalStore } from 'react';
 
 interface Moment {
@@ -118,9 +119,6 @@ export const withLocalTimes = (text: string): string =>
 /** Converts a time from the API (Unix seconds or RFC 3339) to Unix milliseconds. */
 export const milliseconds = (at: number | string): number => (typeof at === 'number' ? at * 1000 : Date.parse(at));
 
-/** Reports whether `Date` can represent this time. Untrusted input may be out of range (ECMA-262, section 21.4.1.1). */
-export const isTime = (ms: number): boolean => Math.abs(ms) <= 8.64e15;
-
 /** Shows a time from the API relative to now, with the absolute time as tooltip. */
 export const Time = ({ at }: { readonly at: number | string | null | undefined }) => (
   <RelativeTime at={at} format={relativeTime} />
@@ -141,7 +139,7 @@ function RelativeTime({
   const { now, hasTooltips } = useMoment();
   if (at === null || at === undefined) return <span className="text-muted">–</span>;
   const ms = milliseconds(at);
-  if (!isTime(ms)) return <span className="text-muted">–</span>;
+  if (!isUnixTime(ms / 1000)) return <span className="text-muted">–</span>;
   return (
     <time
       dateTime={new Date(ms).toISOString()}

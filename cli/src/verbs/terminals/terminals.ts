@@ -16,7 +16,7 @@ import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, usageError } from '../../exit.ts';
 import { operatorNames } from '../../text/operator-names.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
-import { ago, type Colors, counted, duration, listedId, when } from '../../text/style.ts';
+import { ago, type Colors, counted, duration, listedId, timestamp, when } from '../../text/style.ts';
 import { parseChoice, parseCount } from '../../text/values.ts';
 import { findTerminal } from './find-terminal.ts';
 import type { OpenOptions } from './terminal-open.ts';
@@ -169,7 +169,7 @@ async function show(context: Context, idPart: string): Promise<undefined> {
     call(getAgent, { params: { node_id } }).catch(() => null),
     operatorNames(call),
   ]);
-  const time = (at: number) => `${new Date(at * 1000).toISOString().replace('.000Z', 'Z')}, ${ago(at, now)}`;
+  const time = (at: number) => `${timestamp(at)}, ${ago(at, now)}`;
   const lines: [string, string][] = [
     ['session', session_id],
     ['agent', `${agent === null ? 'removed' : agentLabel(agent)} (${node_id})`],
