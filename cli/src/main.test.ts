@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { routes as allRoutes, type Route, type Run } from '@muster/protocol/http';
 import stringWidth from 'string-width';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeCertificate } from '../test/certificate.ts';
 import { agent, drift, operation, result, variety } from '../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
@@ -37,9 +37,6 @@ afterAll(async () => {
 beforeEach(() => {
   answers = {};
   server.seen.length = 0;
-});
-afterEach(() => {
-  answers = {};
 });
 
 const keyFile = () => join(home.path, 'config', 'muster', 'operator.key');
@@ -769,29 +766,32 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('apply', 'web-1', '-m', 'site', '--yes')).stderr).toContain('muster operations show');
   });
 
-  test('suggests running the command again if the agent refuses a stale plan', async () => {
-    answers.applyAgent = () => ({
-      body: operation([], {
-        ...{ kind: 'apply', status: 'failed', plan_id: 'p', error: 'plan_stale: the machine has changed' },
-      }),
-    });
-    answers.getOperation = () => ({ body: operation([], { operation_id: 'p', created_at: 1_795_000_000 }) });
-    const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes');
-    expect(ran.exit).toBe(1);
-    expect(ran.stderr).toMatch(
-      /error: the machine has changed\n {2}the plan was requested at 2026-11-18T11:06:40Z\nhint: .*Run the same command again without --plan or --plan-run/,
-    );
-  });
+  describe('an apply that the agent refuses because its plan is stale', () => {
+    const plan_id = '01KAGZ4D3E5F6G7H8J9K0M1N2Q';
+    const error = 'plan_stale: the machine has changed';
+    /** Applies, and answers requests for the plan. The apply has ended in the first answer, so nothing else is read. */
+    const apply = async (planAnswer: Answer) => {
+      answers.applyAgent = () => ({ body: operation([], { kind: 'apply', status: 'failed', plan_id, error }) });
+      answers.getOperation = ({ params }) => (params.operation_id === plan_id ? planAnswer : undefined);
+      const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes');
+      expect(ran.exit).toBe(1);
+      expect(sent('getOperation')?.params).toEqual({ operation_id: plan_id });
+      return ran.stderr;
+    };
 
-  test('reports a stale plan although the plan can no longer be read', async () => {
-    answers.applyAgent = () => ({
-      body: operation([], {
-        ...{ kind: 'apply', status: 'failed', plan_id: 'p', error: 'plan_stale: the machine has changed' },
-      }),
+    test('reports a stale plan with its time and the command that plans again', async () => {
+      const plan = operation([], { operation_id: plan_id, created_at: 1_795_000_000 });
+      expect(await apply({ body: plan })).toMatch(
+        /error: the machine has changed\n {2}the plan was requested at 2026-11-18T11:06:40Z\nhint: .*Run the same command again without --plan or --plan-run/,
+      );
     });
-    answers.getOperation = () => ({ status: 404, body: { code: 'operation_not_found', detail: 'no' } });
-    const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes');
-    expect(ran.stderr).toMatch(/error: the machine has changed\nhint: /);
+
+    test.each<[string, Answer]>([
+      ['can no longer be read', { code: 'operation_not_found', detail: 'there is no operation' }],
+      ['has a time that no clock can have', { body: operation([], { operation_id: plan_id, created_at: 1e300 }) }],
+    ])('reports a stale plan although it %s', async (_, answer) => {
+      expect(await apply(answer)).toMatch(/error: the machine has changed\nhint: /);
+    });
   });
 
   test('apply --queue does not wait for the apply to finish', async () => {
