@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { HostFailure } from '../failure.ts';
+import { writeRootFile } from '../files/root-file.ts';
 import type { Runner } from '../processes/run-command.ts';
 import { exists, readText } from '../read-system.ts';
 import { reasonOf, run } from './programs.ts';
-import { writeRootFile } from './root-file.ts';
 
 /** Loads the table at boot, with a rule file and a unit that loads the file. */
 

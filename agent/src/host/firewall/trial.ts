@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { renameSync, rmSync } from 'node:fs';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
+import { writeRootFile } from '../files/root-file.ts';
 import type { Runner } from '../processes/run-command.ts';
 import { exists } from '../read-system.ts';
 import { reasonOf, run, workDirectory } from './programs.ts';
-import { writeRootFile } from './root-file.ts';
 
 /**
  * Loads firewall rules on trial: they are rolled back unless the agent can still connect to its orchestrator. A timer

@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { HostFailure } from '../failure.ts';
+import { writeRootFile } from '../files/root-file.ts';
 import type { Runner } from '../processes/run-command.ts';
 import { exists, fileStatus, readText } from '../read-system.ts';
 import { reasonOf, run, workDirectory } from './programs.ts';
-import { writeRootFile } from './root-file.ts';
 
 /** Reads and replaces the rule files of ufw(8), and loads them as ufw does. */
 

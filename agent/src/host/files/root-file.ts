@@ -1,5 +1,5 @@
-import { syncDirectory, writeFileAtomically } from '../files/atomic-write.ts';
-import { PathWalk } from '../files/path-walk.ts';
+import { syncDirectory, writeFileAtomically } from './atomic-write.ts';
+import { PathWalk } from './path-walk.ts';
 
 /**
  * Replaces a file owned by root atomically, and makes the change durable. Creates missing directories.
