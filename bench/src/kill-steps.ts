@@ -22,6 +22,7 @@ const files = [
     'e2e/locale.test.ts',
     'e2e/selinux.test.ts',
     'e2e/firewalls.test.ts',
+    'e2e/acl.test.ts',
   ],
   'e2e/files-beside-modules.test.ts',
   ...[

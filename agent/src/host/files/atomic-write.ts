@@ -3,7 +3,9 @@ import { closeSync, constants, fsync, fsyncSync, openSync, renameSync, symlinkSy
 import { copyFile } from 'node:fs/promises';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
 import { writeAll } from '../write-all.ts';
-import { pieces } from './inspect.ts';
+import { type Acl, lacksAclPrograms, readAcl, writeKeptAcl } from './acl-entries.ts';
+import { asCreated } from './decide-ownership.ts';
+import { type Inspected, pieces } from './inspect.ts';
 import { setLinkOwner, setOpenOwnership } from './ownership.ts';
 import type { OpenDirectory } from './path-walk.ts';
 import { removeTemporary, temporaryName, withTemporaryPath } from './temporary-path.ts';
@@ -15,6 +17,16 @@ export interface NewFile {
   gid: number;
   /** Permission bits. */
   mode: number;
+  /**
+   * Called with the path below /proc of the open file, once it has its owner and permissions. If it throws, nothing
+   * changes.
+   */
+  finish?: ((open: string) => Promise<void>) | undefined;
+  /**
+   * The inspected file that this one replaces, whose ACL stays if the owner does. Not that of a file of root that
+   * another user may have moved to the path.
+   */
+  keepsAclOf?: Inspected | undefined;
   /** Called with the path of the finished temporary file, just before the rename. If it throws, nothing changes. */
   beforeRename?: (temporaryPath: string) => Promise<void>;
 }
@@ -27,6 +39,7 @@ export interface NewFile {
 export async function writeFileAtomically(parent: OpenDirectory, name: string, file: NewFile): Promise<void> {
   const target = `${parent.path}/${name}`;
   try {
+    const kept = keepsAcl(file) ? await aclOf(parent, name) : null;
     await withTemporaryPath(parent, name, file, async (temporary) => {
       const fd = openTemporary(temporary.file);
       try {
@@ -34,6 +47,8 @@ export async function writeFileAtomically(parent: OpenDirectory, name: string, f
         else if ('copyOf' in file.content) await copyFile(file.content.copyOf, `/proc/self/fd/${fd}`);
         else await copyVerified(file.content, fd, target);
         setOpenOwnership(fd, file);
+        if (kept !== null) await writeKeptAcl(`/proc/${process.pid}/fd/${fd}`, target, file.mode, kept);
+        await file.finish?.(`/proc/${process.pid}/fd/${fd}`);
         await synced(fd);
       } finally {
         closeSync(fd);
@@ -44,6 +59,21 @@ export async function writeFileAtomically(parent: OpenDirectory, name: string, f
   } catch (error) {
     removeTemporary(parent, name);
     throw hostFailure(error, `write ${target}`);
+  }
+}
+
+const keepsAcl = ({ keepsAclOf: found, uid }: NewFile): boolean =>
+  found?.type === 'file' && found.uid === uid && (found.movable !== true || uid !== asCreated(0).uid);
+
+/** Returns the ACL of a file; null if it has none, or if the machine has no program to read it. */
+async function aclOf(parent: OpenDirectory, name: string): Promise<Acl | null> {
+  if (lacksAclPrograms()) return null;
+  const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const acl = await readAcl(`/proc/${process.pid}/fd/${fd}`, `${parent.path}/${name}`);
+    return acl.entries.length === 0 ? null : acl;
+  } finally {
+    closeSync(fd);
   }
 }
 

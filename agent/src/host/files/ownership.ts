@@ -60,6 +60,7 @@ async function setOwnershipWithoutAcls(
 /**
  * Sets the owner and permissions of an existing file. They are on disk when the promise resolves.
  * @param seen the inspected state on which `target` is based
+ * @param finish called with the path below /proc of the open file, once it has its owner and permissions
  * @throws HostFailure if the file, its owner, or its permissions are no longer the inspected ones
  */
 export async function setFileOwnership(
@@ -67,6 +68,7 @@ export async function setFileOwnership(
   name: string,
   seen: Inspected,
   target: Ownership,
+  finish?: (open: string) => Promise<void>,
 ): Promise<void> {
   const path = `${parent.path}/${name}`;
   try {
@@ -76,6 +78,7 @@ export async function setFileOwnership(
       if (!stats.isFile() || !isStill(stats, seen) || (stats.nlink > 1 && !parent.exclusive)) throw replaced(path);
       if (losesAcls(stats, target)) await setOwnershipWithoutAcls(fd, 'file', path, target);
       else setOpenOwnership(fd, target);
+      await finish?.(`/proc/${process.pid}/fd/${fd}`);
       await new Promise<void>((resolve, reject) => fsync(fd, (error) => (error === null ? resolve() : reject(error))));
     } finally {
       closeSync(fd);
@@ -117,6 +120,7 @@ export function setLinkOwner(
  * Sets the owner and permissions of a directory.
  * @param seen the inspected state; `new`: the agent has just created the directory
  * @param isInherited whether the directory may have inherited an ACL that it must not have
+ * @param finish called with the path below /proc of the open directory, once it has its owner and permissions
  * @throws HostFailure if the path now refers to another directory, or the directory keeps an ACL that grants more than declared
  */
 export async function setDirectoryOwnership(
@@ -124,6 +128,7 @@ export async function setDirectoryOwnership(
   seen: Inspected | 'new',
   target: Ownership,
   isInherited = false,
+  finish?: (open: string) => Promise<void>,
 ): Promise<void> {
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
@@ -136,6 +141,7 @@ export async function setDirectoryOwnership(
     const ownerDiffers = now.uid !== target.uid || now.gid !== target.gid;
     if (isInherited || losesAcls(now, target)) await setOwnershipWithoutAcls(fd, 'directory', directory.path, target);
     else if (ownerDiffers || (now.mode & 0o7777) !== target.mode) setOpenOwnership(fd, target);
+    await finish?.(`/proc/${process.pid}/fd/${fd}`);
   } finally {
     closeSync(fd);
   }

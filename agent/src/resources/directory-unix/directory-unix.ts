@@ -1,6 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure, NotADirectory } from '../../host/failure.ts';
+import type { Acl } from '../../host/files/acl-entries.ts';
 import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
 import {
   type Inspected,
@@ -13,6 +14,16 @@ import {
 } from '../../host/files/inspect.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
 import { removeDirectory } from '../../host/files/remove.ts';
+import {
+  checkAcl,
+  diffAcl,
+  diffAclRemoval,
+  restoredAcl,
+  type SeenAcl,
+  wantedEntries,
+  widened,
+  withoutMask,
+} from '../provider/acl.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import {
   allTouched,
@@ -39,7 +50,7 @@ import {
   restoreBelow,
   setBelow,
 } from './below.ts';
-import { createdMode, make, object } from './place.ts';
+import { createdMode, lookAtAcl, make, object } from './place.ts';
 import {
   checkEntries,
   checkPurge,
@@ -72,6 +83,8 @@ export interface SeenDirectory {
   below?: Below;
   /** The entries below that a removal restores. */
   restorable?: RestorableEntries;
+  /** The ACL; observed only if the resource declares it, or a removal restores it. */
+  acl?: SeenAcl;
   /** Whether the directory is empty; checked only if a user may have moved it to this path. */
   isEmpty?: boolean;
 }
@@ -80,7 +93,7 @@ export interface SeenDirectory {
 export type DirectoryBefore =
   | { was: 'absent' }
   /** `inode` identifies the directory that had this owner. It is absent in records from release 0.1 or earlier. */
-  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[] } & RememberedEntries & OwnershipBefore);
+  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[]; acl?: Acl } & RememberedEntries & OwnershipBefore);
 
 type Declared = ResolvedResource<'directory-unix'>;
 const pathOf = (resource: Declared): string => resource.body.path;
@@ -114,6 +127,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     owner: 'text?',
     group: 'text?',
     mode: 'text?',
+    acl: 'list?',
     force: 'boolean?',
     ensure: 'text?',
   },
@@ -122,6 +136,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
 
   check(resource) {
     checkPath(pathOf(resource));
+    checkAcl(resource.body.acl, 'directory');
     if (resource.body.purge === true) checkPurge(pathOf(resource));
     if (isForced(resource)) checkTree(pathOf(resource));
     checkRecursive(resource);
@@ -141,7 +156,9 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const purged = isPurged ? { foreign: foreignEntries(body.path, machine) } : {};
     const isRecursive = body.recursive === true && body.ensure !== 'absent' && seen.found.type === 'directory';
     const below = isRecursive ? { below: entriesBelow(resource, machine) } : {};
-    return { ...seen, ...purged, ...below, ...(isFresh ? { found: { type: 'absent' } } : {}) };
+    const all: SeenDirectory = { ...seen, ...purged, ...below, ...(isFresh ? { found: { type: 'absent' } } : {}) };
+    if (body.acl == null || body.ensure === 'absent') return all;
+    return lookAtAcl(body.path, all.found, body.acl, machine).then((acl) => ({ ...all, acl }));
   },
 
   diff(resource, seen, circumstances) {
@@ -164,10 +181,13 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       if (circumstances.purpose === 'drift') return typeDrift(found, 'directory');
       throw wrongType(body.path, found);
     }
-    const here = found.type === 'absent' ? null : found;
+    const here = found.type === 'absent' ? null : withoutMask(found, seen.acl);
     const ownership = diffOwnership(body, here, seen.ownership, object);
     const changes: FieldChange[] = [...ownership.changes];
     if (here === null) changes.unshift({ field: 'ensure', from: 'absent', to: 'present' });
+    const target = targetOwnership(body, here, seen.ownership, object, createdMode);
+    const acl = diffAcl(body.path, seen.acl, target.mode, circumstances.purpose === 'drift');
+    changes.push(...acl.changes);
     const purge = purgeChange(seen.foreign ?? []);
     changes.push(...purge.changes);
     // Entries that are purged need no owner.
@@ -176,19 +196,20 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     changes.push(...below.changes);
     if (changes.length === 0) return nothing();
     if (circumstances.purpose !== 'drift') checkEntries(found, seen.foreign ?? []);
-    if (here !== null && circumstances.purpose !== 'drift')
-      refuseExposure(body.path, seen, targetOwnership(body, here, seen.ownership, object, createdMode));
+    if (here !== null && circumstances.purpose !== 'drift') refuseExposure(body.path, seen, openedBy(target, seen));
+    const awaits = [...ownership.awaits, ...acl.awaits];
     return {
       action: here === null ? 'create' : 'update',
       changes,
       diff: purge.diff === null && below.diff === null ? null : `${purge.diff ?? ''}${below.diff ?? ''}`,
-      ...(ownership.awaits.length === 0 ? {} : { awaits: ownership.awaits }),
+      ...(awaits.length === 0 ? {} : { awaits }),
     };
   },
 
   async remember(resource, seen, difference, before, machine) {
     if (before?.was === 'absent') return before;
-    const { found, ownership } = seen;
+    const { ownership, acl } = seen;
+    const found = withoutMask(seen.found, acl);
     if (found.type === 'absent' || machine.ourDirectories.has(pathOf(resource)))
       return before === null ? { was: 'absent' } : allTouched(before);
     if (found.type !== 'directory') throw wrongType(pathOf(resource), found);
@@ -198,7 +219,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const purged = foreign.length > 0 ? { purged: await rememberEntries(foreign, record.purged ?? [], machine) } : {};
     const entries = seen.below?.entries ?? [];
     const below = entries.length > 0 ? await rememberBelow(entries, record, machine) : {};
-    const owned = { ...record, ...purged, ...below };
+    const former = record.acl === undefined && acl?.found != null ? { acl: acl.found } : {};
+    const owned = { ...record, ...purged, ...below, ...former };
     const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
     const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
     return isOwnerNew ? { ...touched, inode: inodeOf(found) } : touched;
@@ -223,7 +245,10 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     removeEntries(seen.foreign ?? [], machine);
     const left = await setBelow(seen.below?.entries ?? [], machine);
     // The last change, so that the new owner cannot rename entries that are changed later.
-    await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
+    const decided = found === null ? null : withoutMask(found, seen.acl);
+    const target = targetOwnership(body, decided, seen.ownership, object, createdMode);
+    const entries = seen.acl === undefined ? null : wantedEntries(seen.acl, target.mode);
+    await make(body.path, found, target, machine, entries);
     return left === 0 ? {} : { message: `${countOf(left)} changed during the apply and stay as they are; apply again` };
   },
 
@@ -247,12 +272,13 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       ...seen,
       ...(before.purged === undefined ? {} : { missing: missingEntries(before.purged, machine) }),
       ...(before.below === undefined ? {} : { restorable: await entriesToRestore(before.below, machine) }),
+      ...(before.acl === undefined ? {} : { acl: await lookAtAcl(path, seen.found, [], machine) }),
     };
   },
 
   diffRemoval(resource, before, seen, circumstances) {
     const path = pathOf(resource);
-    const { found } = seen;
+    const found = withoutMask(seen.found, seen.acl);
     if (before.was === 'absent') {
       if (found.type === 'absent') return nothing('already removed');
       if (found.type !== 'directory') return nothing('already removed; the agent did not create the current object');
@@ -281,7 +307,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const { paths = [], kept = 0 } = seen.restorable ?? {};
     const below: FieldChange[] =
       paths.length === 0 ? [] : [{ field: 'recursive', from: null, to: `${countOf(paths.length)} as before` }];
-    const changes = [...ownershipChanges(found, target, names), ...restored, ...below];
+    const acl = before.acl === undefined ? [] : diffAclRemoval(path, before.acl, seen.acl);
+    const changes = [...ownershipChanges(found, target, names), ...acl, ...restored, ...below];
     const { unrecorded = 0 } = before;
     const left = [
       ...(kept === 0 ? [] : [`${countOf(kept)} stay as they are, because their content has changed`]),
@@ -290,7 +317,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
         : [`${unrecorded} changes below are not restored, because the agent had recorded too many entries`]),
     ];
     if (changes.length === 0) return nothing(['already in its original state', ...left].join('; '));
-    if (inodeOf(found) !== before.inode) refuseExposure(path, seen, target);
+    if (inodeOf(found) !== before.inode)
+      refuseExposure(path, seen, acl.length === 0 ? target : widened(target, before.acl?.entries ?? []));
     const message = ['restores the original state', ...left].join('; ');
     return { action: 'remove', changes, diff: null, message };
   },
@@ -305,7 +333,9 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     }
     const now = seen.found.type === 'directory' ? seen.found : null;
     await restoreBelow(before.below ?? [], machine);
-    await make(path, now, ownershipBack(before, now), machine);
+    const back = ownershipBack(before, now === null ? null : withoutMask(now, seen.acl));
+    const acl = before.acl === undefined ? null : restoredAcl(before.acl, back);
+    await make(path, now, acl === null ? back : { ...back, mode: acl.mode }, machine, acl?.entries ?? null);
     await restoreEntries(seen.missing ?? [], machine, (below, target) => make(below, null, target, machine));
     return {};
   },
@@ -347,11 +377,17 @@ function look(resource: Declared, machine: Machine): SeenDirectory {
   return { found, ownership, holds: null, ...(isEmpty ? { isEmpty } : {}) };
 }
 
+/** Returns permissions that also allow others what the declared ACL allows. */
+const openedBy = (target: Ownership, { acl }: SeenDirectory): Ownership =>
+  acl === undefined ? target : widened(target, wantedEntries(acl, target.mode));
+
 /**
  * @throws HostFailure if the change would expose content that belongs to the agent's user, and another user may have
  * moved the directory to this path
  */
-function refuseExposure(path: string, { found, isEmpty, ownership }: SeenDirectory, target: Ownership): void {
+function refuseExposure(path: string, seen: SeenDirectory, target: Ownership): void {
+  const { isEmpty, ownership } = seen;
+  const found = withoutMask(seen.found, seen.acl);
   if (found.type === 'directory' && isEmpty !== true && exposes(found, target, 'directory'))
     throw exposure(path, ownership.ownerName, target);
 }

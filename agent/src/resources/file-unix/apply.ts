@@ -1,10 +1,12 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
+import { writeAcl } from '../../host/files/acl-entries.ts';
 import { type NewFile, writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
-import { setIdBits } from '../../host/files/decide-ownership.ts';
+import { asCreated, setIdBits } from '../../host/files/decide-ownership.ts';
 import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/files/inspect.ts';
 import { setFileOwnership, setLinkOwner } from '../../host/files/ownership.ts';
 import { removeFile } from '../../host/files/remove.ts';
+import { wantedEntries } from '../provider/acl.ts';
 import { allTouched, type FileState, statesOf, targetOwnership, touchOwnership } from '../provider/ownership.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
@@ -17,6 +19,7 @@ import {
   isWritten,
   ownershipToKeep,
   pathOf,
+  plain,
   type SeenFile,
   wrongType,
 } from './seen.ts';
@@ -33,7 +36,7 @@ export async function rememberFile(
   machine: Machine,
   hashFile: typeof hashLarge = hashLarge,
 ): Promise<FileBefore> {
-  const { found, ownership } = seen;
+  const { found, ownership, acl } = plain(seen);
   if (before !== null && before.was !== 'file') return before;
   if (found.type === 'absent') return before === null ? { was: 'absent' } : allTouched(before);
   if (found.type === 'symlink')
@@ -55,6 +58,7 @@ export async function rememberFile(
       states: [],
     }),
   };
+  if (record.acl === undefined && acl?.found != null) record.acl = acl.found;
   const changing = new Set(difference.changes.map(({ field }) => field));
   // A removal or a replacement by a link would lose the content, the owner, and the permissions.
   const goes = changing.has('symlink') || changing.has('ensure');
@@ -140,8 +144,9 @@ export async function placeFile(
         machine.changedDirectory(parent.path);
         return {};
       }
-      const written = isWritten(body, seen, difference.changes);
-      const recorded = ownershipToKeep(found, body);
+      const decided = plain(seen);
+      const written = isWritten(body, decided, difference.changes);
+      const recorded = ownershipToKeep(decided.found, body);
       const target = targetOwnership(body, recorded, seen.ownership, declaredObject(body, written), createdMode);
       if (body.symlink != null) {
         if (found.type === 'symlink' && found.target === body.symlink) setLinkOwner(parent, name, found, target);
@@ -152,14 +157,22 @@ export async function placeFile(
         machine.changedDirectory(parent.path);
         return {};
       }
+      const { acl } = seen;
+      const finish =
+        acl === undefined
+          ? undefined
+          : (open: string) => writeAcl(open, body.path, target.mode, wantedEntries(acl, target.mode));
       if (!written) {
-        await setFileOwnership(parent, name, found, target);
+        await setFileOwnership(parent, name, found, target, finish);
         return {};
       }
       const { validate } = body;
       await writeFileAtomically(parent, name, {
         content,
         ...target,
+        finish,
+        // The ACL of another user's file could let others change the new content.
+        keepsAclOf: acl === undefined && target.uid === asCreated(0).uid ? found : undefined,
         beforeRename: async (temporary) => {
           if (validate != null) await runValidation(validate, temporary, resource, machine);
           expectUnchanged(parent, name, found);

@@ -3,6 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { exposes } from '../../host/files/decide-ownership.ts';
 import type { FileContent } from '../../host/files/inspect.ts';
+import { diffAcl, wantedEntries, widened } from '../provider/acl.ts';
 import { diffOwnership, exposure, targetOwnership } from '../provider/ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { copyExposure } from './copied.ts';
@@ -18,6 +19,7 @@ import {
   hashOf,
   isWritten,
   ownershipToKeep,
+  plain,
   type SeenFile,
   showDiff,
   shown,
@@ -30,7 +32,7 @@ export function diffFile(
   seen: SeenFile,
   circumstances: Pick<Circumstances, 'purpose'> & Partial<Circumstances>,
 ): Difference {
-  const difference = diffShown(resource, seen, circumstances);
+  const difference = diffShown(resource, plain(seen), circumstances);
   const isCopy = [resource, circumstances.succeeded].some((each) => each != null && bodyOf(each).copy_of != null);
   return isCopy ? withoutContent(difference, seen) : difference;
 }
@@ -79,14 +81,17 @@ function diffShown(
   const object = declaredObject(body, isWritten(body, seen, changes));
   const ownership = diffOwnership(body, ownershipToKeep(found, body), seen.ownership, object);
   changes.push(...ownership.changes);
-  if (changes.length === 0) return nothing();
   const target = targetOwnership(body, ownershipToKeep(found, body), seen.ownership, object, createdMode);
-  const refused = copy?.copied == null || purpose === 'drift' ? null : copyExposure(copy.copied, target);
+  const acl = diffAcl(body.path, seen.acl, target.mode, purpose === 'drift');
+  changes.push(...acl.changes);
+  if (changes.length === 0) return nothing();
+  const opened = seen.acl === undefined ? target : widened(target, wantedEntries(seen.acl, target.mode));
+  const refused = copy?.copied == null || purpose === 'drift' ? null : copyExposure(copy.copied, opened);
   if (refused !== null) throw refused;
   if (file !== null && declared === null && purpose !== 'drift') {
-    if (exposes(file, target, 'file')) throw exposure(body.path, seen.ownership.ownerName, target);
+    if (exposes(file, opened, 'file')) throw exposure(body.path, seen.ownership.ownerName, target);
   }
-  const { awaits } = ownership;
+  const awaits = [...ownership.awaits, ...acl.awaits];
   if (copy?.copied === null && !willBeThere(copy.of) && purpose !== 'drift')
     awaits.push({
       kind: 'programs',

@@ -3,6 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { hashLarge } from '../../host/files/inspect.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
 import { missingProgram } from '../../host/processes/find-program.ts';
+import { checkAcl } from '../provider/acl.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { formatMode } from '../provider/ownership.ts';
 import type { Machine } from '../provider/provider.ts';
@@ -20,7 +21,9 @@ import {
   fileInBrief,
   fileWeight,
   look,
+  lookAtAcl,
   pathOf,
+  plain,
   type SeenFile,
 } from './seen.ts';
 
@@ -37,6 +40,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     owner: 'text?',
     group: 'text?',
     mode: 'text?',
+    acl: 'list?',
     validate: 'text?',
     if_exists: 'text?',
     ensure: 'text?',
@@ -48,6 +52,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
 
   check(resource) {
     checkPath(pathOf(resource));
+    checkAcl(resource.body.acl, 'file');
     const { path, copy_of } = resource.body;
     if (copy_of != null) checkPath(copy_of);
     if (copy_of === path) throw new HostFailure('`copy_of` must be the path of another file');
@@ -62,7 +67,11 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     const isCopy = body.copy_of != null && body.ensure !== 'absent';
     const wantContent =
       ((declared !== null || isCopy) && body.if_exists !== 'keep') || body.ensure === 'absent' || body.symlink != null;
-    const looked = await look(resource, machine, wantContent, declared === null ? [] : [declared.size]);
+    const inspected = await look(resource, machine, wantContent, declared === null ? [] : [declared.size]);
+    const hasAcl = body.acl != null && body.ensure !== 'absent' && body.symlink == null;
+    const looked = hasAcl
+      ? { ...inspected, acl: await lookAtAcl(body.path, inspected, body.acl ?? [], machine) }
+      : inspected;
     const seen = isCopy
       ? await withCopied(looked, resource, machine)
       : purpose === 'drift' || body.if_exists === 'keep'
@@ -72,12 +81,12 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     return missing === null ? seen : { ...seen, missingProgram: missing };
   },
 
-  diff: (resource, seen, circumstances) => diffFile(asFound(resource, seen), seen, circumstances),
+  diff: (resource, seen, circumstances) => diffFile(asFound(resource, plain(seen)), seen, circumstances),
   inBrief: (seen) => JSON.parse(JSON.stringify(fileInBrief(seen))),
   weight: fileWeight,
   remember: (resource, seen, difference, before, machine) =>
-    rememberFile(asFound(resource, seen), seen, difference, before, machine),
-  apply: (resource, seen, ...rest) => applyFile(asFound(resource, seen), seen, ...rest),
+    rememberFile(asFound(resource, plain(seen)), seen, difference, before, machine),
+  apply: (resource, seen, ...rest) => applyFile(asFound(resource, plain(seen)), seen, ...rest),
   observeForRemoval: observeFileForRemoval,
   diffRemoval: (resource, before, seen, _circumstances, copies) => diffFileRemoval(resource, before, seen, copies),
   remove: removeOrRestoreFile,

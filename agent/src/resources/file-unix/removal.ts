@@ -1,13 +1,16 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure, NotADirectory } from '../../host/failure.ts';
+import { writeAcl } from '../../host/files/acl-entries.ts';
 import { type NewFile, writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
-import { asCreated, setIdBits } from '../../host/files/decide-ownership.ts';
+import { asCreated, exposes, setIdBits } from '../../host/files/decide-ownership.ts';
 import { expectUnchanged, type Inspected, maxContentInMemory, withFile } from '../../host/files/inspect.ts';
 import { setFileOwnership } from '../../host/files/ownership.ts';
 import { removeFile } from '../../host/files/remove.ts';
+import { diffAclRemoval, restoredAcl, widened } from '../provider/acl.ts';
 import {
   decideHandBack,
+  exposure,
   formatMode,
   type HandBack,
   ownershipChanges,
@@ -21,7 +24,9 @@ import {
   disappearance,
   type FileBefore,
   look,
+  lookAtAcl,
   pathOf,
+  plain,
   type SeenFile,
   showDiff,
   shown,
@@ -37,7 +42,10 @@ export async function observeFileForRemoval(
   machine: Machine,
 ): Promise<SeenFile> {
   try {
-    return await look(resource, machine, true, before.was === 'file' ? sizesIn(before) : []);
+    const seen = await look(resource, machine, true, before.was === 'file' ? sizesIn(before) : []);
+    return before.was === 'file' && before.acl !== undefined
+      ? { ...seen, acl: await lookAtAcl(pathOf(resource), seen, [], machine) }
+      : seen;
   } catch (error) {
     // The file's directory no longer exists either.
     if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
@@ -51,7 +59,7 @@ export const diffFileRemoval = (
   seen: SeenFile,
   copies: Pick<ContentCopies, 'read'>,
 ): Difference => {
-  const difference = diffRemovalShown(resource, before, seen, copies);
+  const difference = diffRemovalShown(resource, before, plain(seen), copies);
   return bodyOf(resource).copy_of == null ? difference : withoutContent(difference, seen);
 };
 
@@ -102,6 +110,13 @@ function diffRemovalShown(
     changes.push(
       ...ownershipChanges(now, target, { from: seen.ownership, owner: before.ownerName, group: before.groupName }),
     );
+  if (before.acl !== undefined) {
+    const acl = diffAclRemoval(path, before.acl, seen.acl);
+    const opened = widened(target, before.acl.entries);
+    if (acl.length > 0 && now !== null && content.is === 'kept' && exposes(now, opened, 'file'))
+      throw exposure(path, seen.ownership.ownerName, target);
+    changes.push(...acl);
+  }
   const leftOut = [
     ...(left.content ? ['its content is kept: the recorded content belonged to another owner'] : []),
     ...(left.setId ? ['its set-user-ID or set-group-ID bit is not restored: its content has changed'] : []),
@@ -154,17 +169,22 @@ export async function removeOrRestoreFile(
         machine.changedDirectory(parent.path);
         return {};
       }
-      const back = handBack(before, found);
+      const back = handBack(before, plain(seen).found);
       if (back.is === 'refused') throw refusal(path, before, seen);
-      const { target, content } = back;
+      const { content } = back;
+      const acl = before.acl === undefined ? null : restoredAcl(before.acl, back.target);
+      const target = acl === null ? back.target : { ...back.target, mode: acl.mode };
+      const finish = acl === null ? undefined : (open: string) => writeAcl(open, path, acl.mode, acl.entries);
       if (content.is === 'kept') {
-        await setFileOwnership(parent, name, found, target);
+        await setFileOwnership(parent, name, found, target, finish);
         return {};
       }
       const write = (from: NewFile['content']) =>
         writeFileAtomically(parent, name, {
           content: from,
           ...target,
+          finish,
+          keepsAclOf: acl === null && target.uid === asCreated(0).uid ? found : undefined,
           beforeRename: async () => expectUnchanged(parent, name, found),
         });
       if (content.is === 'copied') await withFile(machine.walk, path, found, (openFd) => write({ ...content, openFd }));

@@ -1,8 +1,10 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
+import { lacksAclPrograms, readAcl } from '../../host/files/acl-entries.ts';
 import { asCreated, type OwnedObject, setIdBits, sharedWriteBits } from '../../host/files/decide-ownership.ts';
-import { contentOf, hashLarge, type Inspected, inspect, type Ownership } from '../../host/files/inspect.ts';
+import { contentOf, hashLarge, type Inspected, inspect, type Ownership, withFile } from '../../host/files/inspect.ts';
+import { type SeenAcl, seenAcl, withoutMask } from '../provider/acl.ts';
 import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
 import { lookUpOwnership, parseMode, type RecordedFile, type SeenOwnership } from '../provider/ownership.ts';
 import type { CopyReference, Difference, Machine } from '../provider/provider.ts';
@@ -11,6 +13,8 @@ import type { Copied } from './copied.ts';
 export interface SeenFile {
   found: Inspected;
   ownership: SeenOwnership;
+  /** The ACL; observed only if the resource declares it, or a removal restores it. */
+  acl?: SeenAcl;
   /** The content of the source, if it is needed for a diff; not journaled. */
   source?: Buffer;
   /** The file to copy; null if it does not exist. Observed only if the resource declares it and needs its content. */
@@ -45,6 +49,13 @@ const bytesOf = (found: Inspected): number => (found.type === 'file' ? (found.co
 export type Body = ResourceBodies['file-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 export const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
+
+/**
+ * Returns the observation with the permissions of the owning group in place of the mask of an ACL. Decisions need it;
+ * comparisons with the file on the machine need the original.
+ */
+export const plain = (seen: SeenFile): SeenFile =>
+  seen.acl === undefined ? seen : { ...seen, found: withoutMask(seen.found, seen.acl) };
 
 export const createdMode = 0o644;
 /** Formats content for a field change: its hash, or its size if it was not hashed. */
@@ -140,6 +151,23 @@ export function look(
     found: { ...found, content: { ...content, sha256 } } as Inspected,
     ownership,
   }));
+}
+
+/**
+ * Reads the ACL of a file, if it exists.
+ * @param acl declared entries
+ */
+export async function lookAtAcl(
+  path: string,
+  { found }: SeenFile,
+  acl: readonly string[],
+  { walk, accounts }: Pick<Machine, 'walk' | 'accounts'>,
+): Promise<SeenAcl> {
+  const read =
+    found.type !== 'file' || lacksAclPrograms()
+      ? null
+      : await withFile(walk, path, found, (fd) => readAcl(`/proc/${process.pid}/fd/${fd}`, path));
+  return seenAcl(acl, read, accounts);
 }
 
 export const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090)}…` : text);

@@ -1,6 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { Accounts } from '../../host/accounts/accounts.ts';
 import { HostFailure } from '../../host/failure.ts';
+import type { Acl } from '../../host/files/acl-entries.ts';
 import {
   asCreated,
   decideOwnership,
@@ -175,6 +176,8 @@ export type RecordedFile = OwnershipBefore & {
   content: { sha256: string; size: number } | null;
   /** Absent in records from release 0.1 or earlier. */
   states?: FileState[];
+  /** The ACL, if the resource declared one. */
+  acl?: Acl;
 };
 
 /** Returns the states that the file is known to have had before the agent changed it. */

@@ -81,6 +81,7 @@ export async function editLines(
       await writeFileAtomically(parent, name, {
         content: { bytes: after },
         ...(found.type === 'file' ? ownershipEdited(found) : asCreated(0o644)),
+        keepsAclOf: found,
         beforeRename: async () => expectUnchanged(parent, name, found),
       });
     machine.changedDirectory(parent.path);

@@ -130,6 +130,7 @@ export async function rewrite(
     await writeFileAtomically(parent, name, {
       content: { bytes: joinLines(lines) },
       ...ownershipEdited(found),
+      keepsAclOf: found,
       beforeRename: async (temporary) => {
         if (validate !== null) await runValidation(validate, temporary, resource, machine);
         expectUnchanged(parent, name, found);

@@ -1,4 +1,5 @@
 import { filePathFault } from '../files/module-file.ts';
+import { aclFaults, directoryAcl, fileAcl, normaliseAcl } from './acl.ts';
 import { boolean, choice, formatted, integer, line, list, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
@@ -48,6 +49,7 @@ export const fileKinds = {
       owner,
       group,
       mode,
+      acl: fileAcl,
       validate,
       if_exists: choice(
         'Whether the content of an existing file is replaced; otherwise, only a new file gets the content',
@@ -59,10 +61,15 @@ export const fileKinds = {
     space: 'path',
     templated: true,
     sourced: 'file',
-    normalise: normaliseMode,
+    normalise: (body) => {
+      normaliseMode(body);
+      normaliseAcl(body);
+    },
+    faults: aclFaults,
     exclusive: [
       ['content', 'template', 'content_base64', 'source', 'copy_of', 'symlink'],
       ['symlink', 'mode'],
+      ['symlink', 'acl'],
       ['symlink', 'validate'],
       ['symlink', 'if_exists'],
     ],
@@ -106,15 +113,18 @@ export const fileKinds = {
       owner,
       group,
       mode,
+      acl: directoryAcl,
       ensure,
     },
     space: 'path',
     sourced: 'directory',
     needs: { file_mode: ['recursive', 'source'], only: 'recursive' },
     canonical: format.withoutClosingSlash,
+    faults: aclFaults,
     normalise: (body) => {
       body.path = format.withoutClosingSlash(String(body.path));
       normaliseMode(body);
+      normaliseAcl(body);
       const octal = typeof body.file_mode === 'string' ? format.octalMode(body.file_mode) : null;
       if (octal !== null) body.file_mode = octal;
     },

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { operation } from '../agent/src/converge/test/desired.ts';
+import { sampled } from '../lib/test/sampled.ts';
+import { blocksOf } from '../tools/docs/markdown.ts';
+import { root } from '../tools/suite/cli.ts';
+import { aclRoot, aclSubjects } from './hosts/acl/subjects.ts';
+import { DrivenAgent } from './hosts/driven-agent.ts';
+import type { Machine } from './hosts/machine.ts';
+import { type Declared, resolved } from './hosts/subjects/subject.ts';
+import { describeSubjects } from './hosts/subjects/suite.ts';
+import { noHosts } from './hosts/test.ts';
+import { TestHosts } from './hosts/test-hosts.ts';
+
+/** Number of subjects that `npm test` selects at random. */
+const sampleSize = 2;
+
+const open = async () => TestHosts.open({ base: await aclRoot() });
+
+describeSubjects('ACLs on a test host', sampled(aclSubjects, sampleSize), open);
+
+const reason = noHosts();
+
+/** Returns the resources with an ACL that docs/modules.md declares. */
+const documented = (): Declared[] =>
+  blocksOf(readFileSync(join(root, 'docs/modules.md'), 'utf8'))
+    .filter(({ language, source }) => language === 'yaml' && /\bacl: /.test(source))
+    .flatMap(({ source }) => (parse(source) as { resources: { resource: Declared }[] }).resources)
+    .map(({ resource }) => resource);
+
+describe.skipIf(reason !== null)(`ACLs${reason === null ? '' : ` (${reason})`}`, () => {
+  let hosts: TestHosts;
+  let machine: Machine;
+  let agent: DrivenAgent;
+  beforeAll(async () => {
+    hosts = await open();
+    machine = await hosts.start('acls');
+    agent = await DrivenAgent.start(machine);
+  }, 600_000);
+  afterAll(() => hosts?.end());
+
+  const run = async (kind: 'plan' | 'apply' | 'drift', ...declared: Declared[]) =>
+    (await agent.run(operation(kind, declared.map(resolved)))).results;
+
+  test('applies and removes the documented example', async () => {
+    const examples = documented();
+    expect(examples.length).toBeGreaterThan(1);
+    expect((await run('apply', ...examples)).map(({ status }) => status)).toEqual(examples.map(() => 'changed'));
+    expect((await run('apply', ...examples)).map(({ status }) => status)).toEqual(examples.map(() => 'unchanged'));
+    await run('apply');
+    expect(await machine.sh('getfacl --recursive --absolute-names --skip-base /srv')).toBe('');
+  });
+
+  test('keeps the ACL when the content changes, and shows entries with names', async () => {
+    const declare = (content: string): Declared => ({
+      'file-unix': { path: '/srv/f', content, mode: '0640', acl: ['user:games:rw-'] },
+    });
+    await run('apply', declare('one\n'));
+    expect(await run('apply', declare('two\n'))).toMatchObject([{ changes: [{ field: 'content' }] }]);
+    expect(await machine.sh('getfacl -p --omit-header /srv/f')).toBe(
+      'user::rw-\nuser:games:rw-\ngroup::r--\nmask::rw-\nother::---\n\n',
+    );
+    // chmod limits the ACL by its mask.
+    await machine.sh('chmod 640 /srv/f');
+    expect(await run('drift')).toMatchObject([
+      { changes: [{ field: 'acl', from: 'mask::r--, user:games:rw-', to: 'mask::rw-, user:games:rw-' }] },
+    ]);
+    await run('apply');
+  });
+
+  test('keeps the ACL of a file whose content is changed without `acl`', async () => {
+    await machine.sh('printf "a=1\\n" > /srv/f; chmod 600 /srv/f; setfacl -m u:games:rw /srv/f; cp -a /srv/f /srv/g');
+    const before = await machine.sh('getfacl -p /srv/f /srv/g');
+    await run(
+      'apply',
+      { 'file-unix': { path: '/srv/f', content: 'b\n' } },
+      { 'ini-unix': { path: '/srv/g', key: 'a', value: '2' } },
+    );
+    expect(await machine.sh('cat /srv/f /srv/g; getfacl -p /srv/f /srv/g')).toBe(`b\na=2\n${before}`);
+    // As chmod does, a declared mode limits the entries.
+    await run('apply', { 'file-unix': { path: '/srv/f', content: 'c\n', mode: '0640' } });
+    expect(await machine.sh('getfacl -p --omit-header /srv/f')).toBe(
+      'user::rw-\nuser:games:rw-\t#effective:r--\ngroup::---\nmask::r--\nother::---\n\n',
+    );
+    await run('apply');
+    expect(await machine.sh('getfacl -p /srv/f /srv/g')).toBe(before);
+    await machine.sh('rm /srv/f /srv/g');
+  });
+
+  test('reports a file system without ACLs, missing programs, and unknown accounts', async () => {
+    await machine.sh('mkdir -p /srv/ram; mount -t ramfs none /srv/ram; touch /srv/ram/f');
+    const acl = ['user:games:r--'];
+    const failed = (message: RegExp) => [{ status: 'failed', message: expect.stringMatching(message) }];
+    const onRam: Declared = { 'file-unix': { path: '/srv/ram/f', acl } };
+    expect(await run('apply', onRam)).toMatchObject(
+      failed(/^cannot set the ACL of \/srv\/ram\/f: its file system has/),
+    );
+    await run('apply');
+    expect(await run('plan', { 'file-unix': { path: '/srv/f', acl: ['user:nobody-else:r--'] } })).toMatchObject(
+      failed(/there is no user nobody-else/),
+    );
+    await machine.sh('umount /srv/ram; mv /usr/bin/getfacl /usr/bin/getfacl.away');
+    const declared: Declared = { 'file-unix': { path: '/srv/f', content: '', acl } };
+    expect(await run('plan', declared)).toMatchObject(failed(/needs the programs getfacl and setfacl; install the/));
+    // A script that brings the programs stands for a package.
+    const brought: Declared = {
+      script: {
+        program: 'sh',
+        manages: 'acl',
+        apply: 'mv /usr/bin/getfacl.away /usr/bin/getfacl',
+        creates: '/usr/bin/getfacl',
+      },
+    };
+    expect((await run('plan', brought, declared)).map(({ status }) => status)).toEqual([
+      'would_change',
+      'would_change',
+    ]);
+    expect((await run('apply', brought, declared)).map(({ status }) => status)).toEqual(['changed', 'changed']);
+    await run('apply');
+  });
+
+  test('refuses to open a private file of root that a user may have moved to the path', async () => {
+    await machine.sh('install -d -o games /srv/home; echo secret > /srv/home/f; chmod 600 /srv/home/f');
+    const declared: Declared = { 'file-unix': { path: '/srv/home/f', acl: ['user:games:r--'] } };
+    expect(await run('plan', declared)).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('a user who can rename files there') },
+    ]);
+    await machine.sh('rm -r /srv/home');
+  });
+});
