@@ -118,6 +118,18 @@ ${text}
     await machine.sh('rpm --erase slow');
   });
 
+  testSome('an upgrade of everything leaves a package on hold, and the module still changes it', async () => {
+    const held = (version: string) => apply(['hello', { version, hold: true }]);
+    expect(ends(await held('1.0'))).toEqual({ hello: 'changed' });
+    await machine.sh('dnf -qy upgrade');
+    expect(await installed()).toContain('hello 0:1.0-1');
+    expect(ends(await held('1.1'))).toEqual({ hello: 'changed' });
+    expect(await machine.sh('dnf -qy upgrade; cat /etc/dnf/plugins/versionlock.list')).toBe('hello-0:1.1-1.*\n');
+    expect(await installed()).toContain('hello 0:1.1-1');
+    await apply();
+    expect(await machine.sh('cat /etc/dnf/plugins/versionlock.list')).toBe('');
+  });
+
   // Shell text that runs all commands except the removal itself, which follows a query of the packages to remove.
   const removal = `case $args in
     *" --assumeno "*) exec /usr/bin/dnf "$@" ;;

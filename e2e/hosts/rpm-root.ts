@@ -4,7 +4,9 @@ import { volatilePaths } from './root-difference.ts';
 import type { Subject } from './subjects/subject.ts';
 
 // Moves rpm's database to its path on Fedora, because Debian's default is in the home directory of the calling user.
+// Leaves only the plugin that the tests use: the plugin local adds a repository whose packages need a signature.
 const finish = `
+find "$new"/usr/lib/python3/dist-packages/dnf-plugins -name '*.py' ! -name versionlock.py -delete
 mkdir -p "$new/etc/rpm" "$new/etc/yum.repos.d" "$new/srv/build"
 echo '%_dbpath /var/lib/rpm' > "$new/etc/rpm/macros"
 cat > "$new/etc/yum.repos.d/tests.repo" <<'END'
@@ -60,9 +62,9 @@ chroot "$new" rpm --initdb
 rm -rf "$new/srv/build" "$new/root/rpmbuild" "$new/root/.rpmdb"
 `;
 
-/** Builds a Debian root with dnf, an rpm database, and a repository with several versions of test packages. */
+/** Builds a Debian root with dnf and its plugin versionlock, an rpm database, and a repository with several versions of test packages. */
 export const rpmRoot = (): Promise<string> =>
-  derivedRoot({ name: 'rpm', packages: ['dnf', 'rpm', 'createrepo-c'], finish });
+  derivedRoot({ name: 'rpm', packages: ['dnf', 'rpm', 'createrepo-c', 'dnf-plugins-core'], finish });
 
 export const installedRpms = "rpm -qa --queryformat '%{NAME} %{EVR}\\n' | sort";
 
@@ -72,6 +74,8 @@ export const rpms = '/srv/rpms/noarch';
 // The rpm database, and dnf's record of which packages the user requested.
 const volatile = [...volatilePaths, '/var/lib/rpm', '/var/lib/dnf'];
 const common = { state: installedRpms, slow: true, volatile } as const;
+
+const lockList = '/etc/dnf/plugins/versionlock.list';
 
 export const packageDnfSubjects: Subject[] = [
   {
@@ -102,5 +106,22 @@ export const packageDnfSubjects: Subject[] = [
     hashed: { desired: `${rpms}/hello-1.0-1.noarch.rpm` },
     tamper: 'rpm --upgrade /srv/rpms/noarch/hello-0.9-1.noarch.rpm',
     moved: ['version'],
+  },
+  {
+    ...common,
+    name: 'package-dnf on hold',
+    desired: { 'package-dnf': { name: 'hello', version: '1.0', hold: true } },
+    changed: { 'package-dnf': { name: 'hello', version: '1.1', hold: true } },
+    tamper: 'dnf -q versionlock delete hello > /dev/null',
+    moved: ['hold'],
+  },
+  {
+    ...common,
+    name: 'package-dnf on hold, previously locked at another version',
+    prepare: `dnf -qy install hello-1.1; printf 'hello-0:1.1-1.*\n# comment\nother\n' > ${lockList}`,
+    desired: { 'package-dnf': { name: 'hello', version: '1.0', hold: true } },
+    changed: { 'package-dnf': { name: 'hello', hold: false } },
+    tamper: `sed -i /hello/d ${lockList}`,
+    moved: ['hold'],
   },
 ];

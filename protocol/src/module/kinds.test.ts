@@ -12,7 +12,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'package-apt:nginx-light',
   ],
   'package-dnf': [
-    `name: NetworkManager, version: latest, url: "https://x.example/a.rpm", sha256: ${'0123456789abcdef'.repeat(4)}, ensure: absent`,
+    `name: NetworkManager, version: latest, hold: true, url: "https://x.example/a.rpm", sha256: ${'0123456789abcdef'.repeat(4)}, ensure: absent`,
     'package-dnf:NetworkManager',
   ],
   'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],

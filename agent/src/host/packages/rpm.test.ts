@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findRpm, parseLocks, parsePackages, parseRpm, splitName } from './rpm.ts';
+import { findRpm, parsePackages, parseRpm, splitName } from './rpm.ts';
 
 const listed = [
   'lib\t0\t2.0\t1\tnoarch',
@@ -34,17 +34,5 @@ describe('the database of rpm', () => {
 
   test('skips invalid lines in rpm output', () => {
     expect(parsePackages('a\tb\nwarning: x\na\t0\t1\t1\tnoarch\textra\na\t(none)\t1\t1\tnoarch')).toEqual([]);
-  });
-
-  test('reads every versionlock notation', () => {
-    const list = `# Added lock on Mon Jan  1 10:00:00 2024
-nginx-2:1.24.0-1.fc40.*
-python3-dnf-0:4.14.0-3.*
-bash-*:5.2-1.*
-plain
-old-style-1.0-1.noarch
-!never-0:1.0-1.*
-`;
-    expect(parseLocks(list)).toEqual(['nginx', 'python3-dnf', 'bash', 'plain', 'old-style']);
   });
 });

@@ -3,8 +3,8 @@ import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
 import { lastLine } from '../processes/failure-text.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
-import { readText } from '../read-system.ts';
 import { compareRpmVersions, type RpmVersion } from './rpm-version.ts';
+import { locksVersions, parseLocks, readLockList } from './version-locks.ts';
 
 /** Reads the installed packages from rpm. */
 
@@ -18,8 +18,12 @@ export interface RpmDatabase {
   native: string;
   /** All installed versions by name, newest last. */
   packages: ReadonlyMap<string, readonly RpmPackage[]>;
-  /** Names of version-locked packages. */
+  /** Names of version-locked packages, which may be patterns. */
   locks: readonly string[];
+  /** Text of the list of version locks. */
+  lockList: string;
+  /** Whether dnf's plugin versionlock is enabled. */
+  canLock: boolean;
 }
 
 const fields = ['%{NAME}', '%{EPOCHNUM}', '%{VERSION}', '%{RELEASE}', '%{ARCH}'];
@@ -47,11 +51,14 @@ export async function readRpm(context: {
   );
   if (exitCode !== 0)
     throw new HostFailure(`rpm cannot read its database: ${lastLine(stderr) || 'it printed no error'}`);
-  return parseRpm(stdout, readLocks());
+  return parseRpm(stdout, readLockList(), locksVersions());
 }
 
-/** @param text one line for each package: name, epoch, version, release, architecture */
-export function parseRpm(text: string, locks: readonly string[] = []): RpmDatabase {
+/**
+ * @param text one line for each package: name, epoch, version, release, architecture
+ * @param lockList text of the list of version locks
+ */
+export function parseRpm(text: string, lockList = '', canLock = false): RpmDatabase {
   const native = architectures[process.arch] ?? process.arch;
   const packages = new Map<string, RpmPackage[]>();
   for (const found of parsePackages(text)) {
@@ -60,7 +67,7 @@ export function parseRpm(text: string, locks: readonly string[] = []): RpmDataba
     else others.push(found);
   }
   for (const some of packages.values()) some.sort(compareRpmVersions);
-  return { native, packages, locks };
+  return { native, packages, locks: parseLocks(lockList), lockList, canLock };
 }
 
 /** Parses lines of name, epoch, version, release, and architecture. Skips other lines. */
@@ -95,23 +102,4 @@ const knownArchitectures = /^(.+)\.(noarch|x86_64|i[3-6]86|aarch64|armv7hl|ppc64
 export function splitName(name: string, isName: (candidate: string) => boolean): [name: string, arch: string | null] {
   const [, baseName, arch] = knownArchitectures.exec(name) ?? [];
   return baseName === undefined || arch === undefined || isName(name) ? [name, null] : [baseName, arch];
-}
-
-const lockPlugin = '/etc/dnf/plugins/versionlock.conf';
-const lockList = '/etc/dnf/plugins/versionlock.list';
-
-function readLocks(): string[] {
-  if (!/^\s*enabled\s*=\s*(1|true|yes|on)\s*$/im.test(readText(lockPlugin) ?? '')) return [];
-  return parseLocks(readText(lockList) ?? '');
-}
-
-/** Parses the list of dnf's `versionlock` plugin: `name-epoch:version-release.arch`, with `*` for any part. */
-export function parseLocks(text: string): string[] {
-  return text.split('\n').flatMap((line) => {
-    const entry = line.replace(/#.*/, '').trim();
-    // `!` excludes a version but does not lock the package.
-    if (entry === '' || entry.startsWith('!')) return [];
-    const name = /^(.+?)-(?:\d+|\*):[^:]*$/.exec(entry)?.[1] ?? /^(.+)-[^-]+-[^-]+$/.exec(entry)?.[1] ?? entry;
-    return [name];
-  });
 }

@@ -5,6 +5,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { compareRpmVersions, type RpmVersion, versionText } from '../../host/packages/rpm-version.ts';
 import { type Machine, nothing } from '../provider/provider.ts';
 import { diffPackage } from './diff.ts';
+import { locksAfter, mustBeReleased } from './hold.ts';
 import { diffPackageRemoval, packageDnf } from './package-dnf.ts';
 import { rpmMisfit, type SeenPackage } from './seen.ts';
 
@@ -130,6 +131,52 @@ describe('changes of an rpm package', () => {
     expect(diff({}, locked).action).toBe('none');
   });
 
+  test('locks and releases a package as declared, also with another change', () => {
+    const locks = [{ at: 3, line: 'hello-0:1.0-1.*' }];
+    const held = seen('1.0-1', offered, { locked: true, locks });
+    const change = (from: string, to: string) => ({ field: 'hold', from, to });
+    expect(diff({ hold: true }, seen('1.0-1'))).toEqual({
+      ...{ action: 'update', changes: [change('false', 'true')], diff: null },
+    });
+    expect(diff({ hold: false }, held, 'drift').changes).toEqual([change('true', 'false')]);
+    expect(diff({ hold: true }, held).action).toBe('none');
+    expect(diff({ hold: false }, seen('1.0-1')).action).toBe('none');
+    expect(diff({ hold: true, version: '1.1' }, held).changes).toMatchObject([{ field: 'version', to: '1.1-1' }]);
+    expect(diff({ hold: true }, seen(null, offered))).toMatchObject({
+      action: 'create',
+      changes: [{ field: 'ensure' }, change('false', 'true')],
+    });
+    expect(diff({ hold: false, ensure: 'absent' }, held).action).toBe('remove');
+    // A pattern may lock other packages as well.
+    const byPattern = seen('1.0-1', offered, { locked: true });
+    expect(diff({ hold: true }, byPattern).action).toBe('none');
+    for (const body of [{ hold: false }, { hold: true, version: '1.1' }, { hold: true, ensure: 'absent' }])
+      expect(() => diff(body, byPattern)).toThrow(/a pattern in .* locks it/);
+    expect(diff({ hold: true }, seen('1.0-1', null, { lacksPlugin: true })).awaits).toEqual([
+      { kind: 'programs', message: expect.stringContaining('install python3-dnf-plugin-versionlock') },
+    ]);
+  });
+
+  test('releases a locked package only for a change of its own, and locks it again at its version', () => {
+    const locks = [{ at: 3, line: 'hello-0:1.0-1.*' }];
+    const held = seen('1.0-1', offered, { locked: true, locks });
+    const plan = (body: object, found: SeenPackage, installed: string | null = '1.1-1') => {
+      const item = {
+        ...{ kind: 'apply', before: null, difference: diff(body, found), seen: found },
+        resource: resource(body),
+      } as never;
+      const now = installed === null ? null : version(installed);
+      return [mustBeReleased(item), locksAfter(item, 'hello', now, false), locksAfter(item, 'hello', now, true)];
+    };
+    const moved = [{ at: 3, line: 'hello-0:1.1-1.*' }];
+    expect(plan({ hold: true, version: '1.1' }, held)).toEqual([true, moved, locks]);
+    expect(plan({ hold: false, version: '1.1' }, held)).toEqual([true, null, locks]);
+    expect(plan({ hold: true, ensure: 'absent' }, held, null)).toEqual([true, null, locks]);
+    expect(plan({ hold: true }, held)).toEqual([false, null, null]);
+    expect(plan({ hold: true }, seen(null, offered))).toEqual([false, [{ at: 0, line: 'hello-0:1.1-1.*' }], null]);
+    expect(plan({}, seen('1.1-1'))).toEqual([false, null, null]);
+  });
+
   test('changes nothing in a second apply', () => {
     const some = fc.constantFrom(...offered, '0.1-1', '3:0-1');
     fc.assert(
@@ -166,7 +213,7 @@ describe('removal of an rpm package', () => {
 
   test('removes nothing if the file of another package cannot be downloaded', async () => {
     const machine = {
-      database: async () => ({ packages: new Map(), locks: [], native: 'x86_64' }),
+      database: async () => ({ packages: new Map(), locks: [], lockList: '', canLock: true, native: 'x86_64' }),
       privateFiles: { read: () => null },
       async useDownload() {
         throw new HostFailure('the server answers 404');
@@ -186,6 +233,25 @@ describe('removal of an rpm package', () => {
       { failure: 'not removed, because the file for b cannot be used; correct it, and apply again' },
       { failure: 'cannot download from https://host/b.rpm: the server answers 404' },
     ]);
+  });
+
+  test('restores the locks that a module changed, and no others', () => {
+    const locks = [{ at: 3, line: 'hello-0:1.0-1.*' }];
+    const was = (old: string | null, lines = locks) => ({ ...before(old), locks: lines });
+    expect(diffPackageRemoval('hello', was('1.0-1'), seen('1.0-1')).changes).toEqual([
+      { field: 'hold', from: 'false', to: 'true' },
+    ]);
+    const held = seen('1.0-1', null, { locked: true, locks });
+    expect(diffPackageRemoval('hello', was('1.0-1'), held).action).toBe('none');
+    expect(diffPackageRemoval('hello', was('1.0-1', []), held).changes).toEqual([
+      { field: 'hold', from: 'true', to: 'false' },
+    ]);
+    expect(diffPackageRemoval('hello', was(null, []), held).action).toBe('remove');
+    expect(
+      diffPackageRemoval('hello', was('1.1-1', []), seen('1.0-1', ['1.1-1'], { locked: true, locks })),
+    ).toMatchObject({
+      changes: [{ field: 'version', to: '1.1-1' }, { field: 'hold' }],
+    });
   });
 
   test('removes an installed package, or restores its old version if still offered', () => {

@@ -16,12 +16,12 @@ export function diffPackage(
   seen: SeenPackage,
   { purpose }: Pick<Circumstances, 'purpose'>,
 ): Difference {
-  const { name, version, ensure } = bodyOf(resource);
+  const { name, version, hold = null, ensure } = bodyOf(resource);
   const asDrift = purpose === 'drift';
   const { installed } = seen;
   if (ensure === 'absent') {
     if (installed === null) return nothing();
-    if (seen.locked && !asDrift) throw locked(name, 'removed');
+    if (!asDrift) refuseLocked(name, hold, seen, 'removed');
     return presenceDrift();
   }
   const { file } = seen;
@@ -30,12 +30,20 @@ export function diffPackage(
   const changes: FieldChange[] = [];
   if (installed === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   if (moves) changes.push({ field: 'version', from: installed === null ? null : versionText(installed), to: target });
+  const isRequested = changes.length > 0;
+  if (hold !== null && seen.locked !== hold)
+    changes.push({ field: 'hold', from: String(seen.locked), to: String(hold) });
   const trouble = seen.offer?.trouble == null ? [] : [notRefreshed(seen.offer.trouble)];
   if (changes.length === 0) return nothing(trouble[0]);
   const action = installed === null ? 'create' : 'update';
   if (asDrift) return { action, changes, diff: null };
-  if (seen.locked) throw locked(name, installed === null ? 'installed' : `changed to ${target}`);
-  const missing = file === undefined ? whatIsMissing(name, version ?? null, seen) : null;
+  const what = installed === null ? 'installed' : moves ? `changed to ${target}` : 'released';
+  if (isRequested || hold === false) refuseLocked(name, hold, seen, what);
+  const missing = file === undefined && isRequested ? whatIsMissing(name, version ?? null, seen) : null;
+  const awaits = [
+    ...(missing === null ? [] : [{ kind: 'packages' as const, message: missing }]),
+    ...(seen.lacksPlugin === true ? [{ kind: 'programs' as const, message: lacksPlugin(name) }] : []),
+  ];
   const chosen =
     file?.version?.includes('-') === true
       ? parseVersion(file.version)
@@ -49,7 +57,7 @@ export function diffPackage(
     action,
     changes,
     diff: null,
-    ...(missing === null ? {} : { awaits: [{ kind: 'packages' as const, message: missing }] }),
+    ...(awaits.length === 0 ? {} : { awaits }),
     ...(notes.length === 0 ? {} : { message: notes.join('; ') }),
   };
 }
@@ -67,6 +75,19 @@ function targetVersionOf(version: string | null, { installed, offer }: SeenPacka
   if (installed !== null && isVersion(version, installed)) return versionText(installed);
   const fitting = offer?.versions.filter((offered) => isVersion(version, offered)).at(-1);
   return fitting === undefined ? version : versionText(fitting);
+}
+
+const lacksPlugin = (name: string): string =>
+  `\`hold\` of ${name} needs dnf's plugin versionlock; install python3-dnf-plugin-versionlock, or enable the plugin in /etc/dnf/plugins/versionlock.conf`;
+
+/** @throws HostFailure if a lock, which the module does not decide about or others use for several packages, prevents the change */
+function refuseLocked(name: string, hold: boolean | null, seen: SeenPackage, what: string): void {
+  if (!seen.locked) return;
+  if (hold === null) throw locked(name, what);
+  if (seen.locks === undefined)
+    throw new HostFailure(
+      `${name} is not ${what}, because a pattern in /etc/dnf/plugins/versionlock.list locks it; replace the pattern by the names of its packages`,
+    );
 }
 
 export const locked = (name: string, what: string): HostFailure =>

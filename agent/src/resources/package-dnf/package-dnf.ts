@@ -1,5 +1,6 @@
 import { HostFailure } from '../../host/failure.ts';
 import { compareRpmVersions, versionText } from '../../host/packages/rpm-version.ts';
+import type { VersionLock } from '../../host/packages/version-locks.ts';
 import { lowerBound } from '../../host/packages/version-range.ts';
 import { checkFile, keptBack, type PackageFile, withFiles } from '../package-file/package-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
@@ -13,6 +14,7 @@ import {
   type Outcome,
 } from '../provider/provider.ts';
 import { diffPackage, locked } from './diff.ts';
+import { hold, release } from './hold.ts';
 import { installAll, type RequestedPackage, repairInterrupted } from './install.ts';
 import { type PackageRemoval, removeAll } from './remove.ts';
 import {
@@ -21,28 +23,27 @@ import {
   isDeclaredAbsent,
   observePackage,
   offersOf,
+  type PackageBefore,
   rpmDatabase,
   rpmFile,
   type SeenPackage,
   seenIn,
 } from './seen.ts';
 
-/** The original state of a package, and the packages that were installed with it. */
-export type PackageBefore = {
-  /** Null if the package was not installed. */
-  version: string | null;
-  /** Copy of all package names before the installation; null once `brought` is determined. */
-  ground: { sha256: string; size: number } | null;
-  /** Names of the packages that were installed with it. */
-  brought: string[];
-};
-
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
 /** A package for Fedora or a related distribution, with dnf and rpm. */
 export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefore>({
   type: 'package-dnf',
-  fields: { name: 'text', version: 'text?', source: 'text?', url: 'text?', sha256: 'text?', ensure: 'text?' },
+  fields: {
+    name: 'text',
+    version: 'text?',
+    hold: 'boolean?',
+    source: 'text?',
+    url: 'text?',
+    sha256: 'text?',
+    ensure: 'text?',
+  },
   brings: () => ['accounts', 'units', 'programs', 'databases', 'servers'],
   // A package may contain a package source, as epel-release does. Only its dependents wait for it, so that a misspelled
   // package name still fails a plan.
@@ -55,10 +56,11 @@ export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefo
   diff: diffPackage,
   inBrief: briefly,
 
-  async remember(_resource, seen, _difference, before, machine) {
-    if (before !== null) return before;
-    if (seen.installed !== null) return { version: versionText(seen.installed), ground: null, brought: [] };
-    return { version: null, ground: { ...(await machine.database(ground)) }, brought: [] };
+  async remember({ body }, seen, _difference, before, machine) {
+    const locks = body.hold == null || before?.locks !== undefined ? {} : { locks: seen.locks ?? [] };
+    if (before !== null) return { ...before, ...locks };
+    if (seen.installed !== null) return { version: versionText(seen.installed), ground: null, brought: [], ...locks };
+    return { version: null, ground: { ...(await machine.database(ground)) }, brought: [], ...locks };
   },
 
   async observeForRemoval(resource, before, machine) {
@@ -117,7 +119,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   const old = before.version;
   if (old === null) {
     if (installed === null) return nothing();
-    if (seen.locked) throw locked(name, 'removed');
+    if (seen.locked && before.locks === undefined) throw locked(name, 'removed');
     return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
   }
   const offered = seen.offer?.versions.find((found) => versionText(found) === old);
@@ -130,6 +132,9 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
       changes: [
         { field: 'ensure', from: 'absent', to: 'present' },
         ...(offered === undefined ? [] : [{ field: 'version', from: null, to: old }]),
+        ...(before.locks === undefined || before.locks.length === 0
+          ? []
+          : [{ field: 'hold', from: 'false', to: 'true' }]),
       ],
       diff: null,
       ...(offered === undefined
@@ -137,18 +142,27 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
         : {}),
     };
   const now = versionText(installed);
-  if (now === old) return nothing();
-  if (offered === undefined)
-    return nothing(`kept at ${now}: the repositories no longer offer the original version ${old}`);
-  if (seen.locked) throw locked(name, `changed to ${old}`);
-  const isOlder = compareRpmVersions(offered, installed) < 0;
-  return {
-    action: 'update',
-    changes: [{ field: 'version', from: now, to: old }],
-    diff: null,
-    ...(isOlder ? { message: `${old} is older than ${now}, so this is a downgrade` } : {}),
-  };
+  const changes: Difference['changes'] = [];
+  const moves = now !== old && offered !== undefined;
+  if (moves) {
+    if (seen.locked && before.locks === undefined) throw locked(name, `changed to ${old}`);
+    changes.push({ field: 'version', from: now, to: old });
+  }
+  const wasLocked = (before.locks ?? []).length > 0;
+  if (before.locks !== undefined && !sameLocks(before.locks, seen.locks ?? []))
+    changes.push({ field: 'hold', from: String(seen.locked), to: String(wasLocked) });
+  const left =
+    now !== old && offered === undefined
+      ? `kept at ${now}: the repositories no longer offer the original version ${old}`
+      : undefined;
+  if (changes.length === 0) return nothing(left);
+  const isOlder = moves && compareRpmVersions(offered, installed) < 0;
+  const message = left ?? (isOlder ? `${old} is older than ${now}, so this is a downgrade` : undefined);
+  return { action: 'update', changes, diff: null, ...(message === undefined ? {} : { message }) };
 }
+
+const sameLocks = (one: readonly VersionLock[], other: readonly VersionLock[]): boolean =>
+  one.length === other.length && one.every(({ line }, index) => line === other[index]?.line);
 
 function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   const withFile = items.filter((item) => item.kind === 'apply' && item.seen.file !== undefined && isRequested(item));
@@ -164,6 +178,7 @@ async function changeItems(items: readonly PackageItem[], files: Files, machine:
   const waiting = keptBack(files);
   if (waiting !== null) for (const item of items.filter(isRemoval)) outcomes.set(item, waiting);
   const usable = items.filter((item) => !outcomes.has(item));
+  await release(usable, machine);
   // Removes packages first, because they may conflict with the packages to install.
   const removals = usable.filter(isRemoval);
   const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
@@ -177,6 +192,7 @@ async function changeItems(items: readonly PackageItem[], files: Files, machine:
           machine,
         );
   for (const item of requested) outcomes.set(item, results?.get(bodyOf(item.resource).name) ?? {});
+  await hold(items, outcomes, machine);
   const database = await machine.database(rpmDatabase);
   for (const item of items.filter((item) => !isRemoval(item))) {
     const { name } = bodyOf(item.resource);

@@ -18,6 +18,7 @@ import {
   type RpmVersion,
   versionText,
 } from '../../host/packages/rpm-version.ts';
+import { locksOf, type VersionLock } from '../../host/packages/version-locks.ts';
 import { type FileFormat, fileVersion, isFromFile } from '../package-file/package-file.ts';
 import type { Circumstances, Database, Json, Machine } from '../provider/provider.ts';
 
@@ -29,10 +30,26 @@ export type SeenPackage = {
   /** The newest installed version, or null if the package is not installed. */
   installed: RpmVersion | null;
   locked: boolean;
+  /** The lines that lock exactly this package; absent if others lock it with a pattern, or if it is not locked. */
+  locks?: VersionLock[];
+  /** Whether dnf's plugin versionlock, which the resource needs, is missing or disabled. */
+  lacksPlugin?: true;
   /** Versions that the sources offer, newest last; null if the decision does not depend on them. */
   offer: { versions: RpmVersion[]; providers: string[]; trouble: string | null } | null;
   /** The file to install the package from, with null for an unknown version. */
   file?: { version: string | null };
+};
+
+/** The original state of a package, and the packages that were installed with it. */
+export type PackageBefore = {
+  /** Null if the package was not installed. */
+  version: string | null;
+  /** The lines that locked it; absent if no module has decided about that. */
+  locks?: VersionLock[];
+  /** Copy of all package names before the installation; null once `brought` is determined. */
+  ground: { sha256: string; size: number } | null;
+  /** Names of the packages that were installed with it. */
+  brought: string[];
 };
 
 /** This machine's packages, read once per operation. */
@@ -91,13 +108,22 @@ function needsOffer({ ensure, version, url, source }: Body, installed: RpmVersio
 
 export function seenIn(database: RpmDatabase, name: string): Omit<SeenPackage, 'offer' | 'file'> {
   const found = findRpm(database, name).at(-1);
-  return { installed: found === undefined ? null : versionOf(found), locked: isLocked(database, name) };
+  const locks = locksOf(database.lockList, baseNameIn(database, name));
+  return {
+    installed: found === undefined ? null : versionOf(found),
+    locked: isLocked(database, name),
+    ...(locks.length === 0 ? {} : { locks }),
+  };
 }
+
+/** Returns the name of a package without its architecture. */
+export const baseNameIn = ({ packages }: Pick<RpmDatabase, 'packages'>, name: string): string =>
+  splitName(name, (candidate) => packages.has(candidate))[0];
 
 const versionOf = ({ epoch, version, release }: RpmVersion): RpmVersion => ({ epoch, version, release });
 
 const isLocked = ({ locks, packages }: RpmDatabase, name: string): boolean => {
-  const [baseName] = splitName(name, (candidate) => packages.has(candidate));
+  const baseName = baseNameIn({ packages }, name);
   return locks.some(
     (lock) =>
       lock === baseName ||
@@ -118,7 +144,8 @@ export async function observePackage(
   const { purpose } = circumstances;
   const body = bodyOf(resource);
   const database = await machine.database(rpmDatabase);
-  const found = seenIn(database, body.name);
+  const lacksPlugin = body.hold === true && body.ensure !== 'absent' && !database.canLock;
+  const found = { ...seenIn(database, body.name), ...(lacksPlugin ? { lacksPlugin } : {}) };
   const declared = resource as ResolvedResource<'package-dnf'>;
   if (isFromFile(declared)) {
     const installed = found.installed === null ? null : versionText(found.installed);

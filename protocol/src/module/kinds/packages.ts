@@ -56,7 +56,14 @@ export const packageKinds = {
     platforms: ['linux'],
     example: 'name: nginx\nversion: latest',
     required: { name: formatted('Name of the package', format.dnfPackage) },
-    optional: { version: versionRange, ...rpmFile.fields, ensure },
+    optional: {
+      version: versionRange,
+      hold: boolean(
+        'Whether dnf’s plugin versionlock locks it at its version, so that other upgrades leave it as it is; default: as it is on the machine',
+      ),
+      ...rpmFile.fields,
+      ensure,
+    },
     ...rpmFile.rules,
   }),
   'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName, 'name: jq'),
