@@ -14,6 +14,8 @@ export interface LinkGroup {
   /** The candidate with the highest priority, or null if there are no candidates. */
   best: string | null;
   candidates: string[];
+  /** How each candidate is registered, by its path. */
+  registered: Record<string, Registration>;
   /** Slave links that do not belong to `target`, for example after an interrupted change. */
   brokenSlaves: string[];
   /**
@@ -22,6 +24,12 @@ export interface LinkGroup {
    */
   link: { path: string; state: 'linked' | 'missing' | 'other file' };
 }
+
+/** The priority of a candidate, and its slave links, sorted by name. */
+export type Registration = { priority: number; slaves: Slave[] };
+
+/** A link that follows the choice, its name in the group, and the file of the candidate. */
+export type Slave = { link: string; name: string; path: string };
 
 export type Choice = { mode: 'auto' } | { mode: 'manual'; path: string };
 
@@ -61,6 +69,31 @@ export async function choose(name: string, choice: Choice, runner: Runner): Prom
   if (result.exitCode !== 0) throw new HostFailure(`cannot change the link group ${name}: ${reasonOf(result)}`);
 }
 
+/**
+ * Registers a candidate. Creates the group if it is missing.
+ * @throws HostFailure with the last line that the program printed
+ */
+export async function register(
+  { name, link, path }: { name: string; link: string; path: string },
+  { priority, slaves }: Registration,
+  runner: Runner,
+): Promise<void> {
+  const more = slaves.flatMap((slave) => ['--slave', slave.link, slave.name, slave.path]);
+  const result = await run(['--install', link, name, path, String(priority), ...more], runner);
+  if (result.exitCode !== 0)
+    throw new HostFailure(`cannot register ${path} in the link group ${name}: ${reasonOf(result)}`);
+}
+
+/**
+ * Removes the registration of a candidate, and the group if it was the last one.
+ * @throws HostFailure with the last line that the program printed
+ */
+export async function unregister(name: string, path: string, runner: Runner): Promise<void> {
+  const result = await run(['--remove', name, path], runner);
+  if (result.exitCode !== 0)
+    throw new HostFailure(`cannot remove ${path} from the link group ${name}: ${reasonOf(result)}`);
+}
+
 const run = (args: readonly string[], runner: Runner): Promise<CommandResult> =>
   runInEnglish('update-alternatives', args, { timeLimit, outputCap }, runner);
 
@@ -78,6 +111,10 @@ interface ReadLinks {
   link(path: string): string | null;
   isThere(path: string): boolean;
 }
+/** Returns slave links in the order of {@link Registration}. */
+export const byName = (slaves: readonly Slave[]): Slave[] =>
+  [...slaves].sort((one, other) => (one.name < other.name ? -1 : 1));
+
 const currentSlave: ReadSlave = (name, path) => ({
   target: linkTarget(`${directory}/${name}`),
   isThere: path !== null && exists(path),
@@ -114,6 +151,14 @@ export function parseGroup(text: string, read: ReadLinks): LinkGroup {
     // update-alternatives creates no slave link to a missing file.
     return slave.target !== (slave.isThere ? slavePath : null);
   });
+  const registered = candidates.flatMap(({ fields, slaves }): [string, Registration][] => {
+    const candidate = fields.get('Alternative');
+    if (candidate === undefined) return [];
+    const own = [...slaves].map(([slaveName, slavePath]) => ({
+      ...{ link: group.slaves.get(slaveName) ?? '', name: slaveName, path: slavePath },
+    }));
+    return [[candidate, { priority: Number(fields.get('Priority') ?? 0), slaves: byName(own) }]];
+  });
   const linked = read.link(path);
   // A dangling link also occupies the path.
   const isTaken = linked !== null || read.isThere(path);
@@ -122,6 +167,7 @@ export function parseGroup(text: string, read: ReadLinks): LinkGroup {
     target,
     best: pathIn('Best'),
     candidates: candidates.flatMap(({ fields }) => fields.get('Alternative') ?? []),
+    registered: Object.fromEntries(registered),
     brokenSlaves: chosen === undefined ? [] : brokenSlaves,
     link: { path, state: linked === `${directory}/${name}` ? 'linked' : isTaken ? 'other file' : 'missing' },
   };

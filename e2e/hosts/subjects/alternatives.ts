@@ -48,4 +48,32 @@ export const alternativesSubjects: readonly Subject[] = [
     moved: ['link'],
     state: `${state}; readlink /usr/local/bin/tool || true`,
   },
+  {
+    name: 'alternatives, registered in a new group',
+    prepare: 'mkdir -p /opt/tool; echo one > /opt/tool/one; echo two > /opt/tool/two; echo page > /opt/tool/one.1',
+    desired: {
+      alternatives: {
+        ...{ name: 'tool', path: '/opt/tool/one', link: '/usr/local/bin/tool', priority: 10 },
+        slaves: ['/usr/local/share/tool.1 tool.1 /opt/tool/one.1'],
+      },
+    },
+    changed: { alternatives: { name: 'tool', path: '/opt/tool/one', link: '/usr/local/bin/tool' } },
+    tamper: `${tool} --remove tool /opt/tool/one`,
+    moved: ['registered', 'path', 'mode', 'link'],
+    state: `${state} || true`,
+  },
+  {
+    name: 'alternatives, registered in a group of others',
+    prepare: `${prepare}; ${tool} --set tool ${one.path}; echo three > /opt/tool/three`,
+    desired: { alternatives: { name: 'tool', path: '/opt/tool/three', link: '/usr/local/bin/tool', priority: 30 } },
+    changed: {
+      alternatives: {
+        ...{ name: 'tool', path: '/opt/tool/three', link: '/usr/local/bin/tool', priority: 5 },
+        slaves: ['/usr/local/bin/tool.1 tool.1 /opt/tool/one/tool.1'],
+      },
+    },
+    tamper: `${tool} --install /usr/local/bin/tool tool /opt/tool/three 31`,
+    moved: ['registered'],
+    state,
+  },
 ];

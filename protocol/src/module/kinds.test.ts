@@ -78,6 +78,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'name: backup.timer, content: "[Timer]\\nOnCalendar=daily\\n", drop_in: true, enabled: true, running: true, reload_on: [other], restart_on: [another], ensure: present',
     'service-systemd:backup.timer',
   ],
+  alternatives: [
+    'name: java, path: /opt/java/bin/java, link: /usr/bin/java, priority: 100, slaves: ["/usr/share/man/man1/java.1.gz java.1.gz /opt/java/java.1.gz"], ensure: present',
+    'alternatives:java',
+  ],
   reboot: ['name: kernel, when: triggered, delay: 60, rerun_on: [other]', 'reboot:kernel'],
   'firewall-rule': [
     'name: web, zone: public, action: drop, direction: in, protocol: tcp, ports: ["80", "8000-8010"], source: [192.0.2.0/24, "2001:db8::1"], comment: "a b", ensure: present',
@@ -457,6 +461,9 @@ describe('kinds', () => {
     ['file-unix', 'path: /a, acl: ["user:ann:r", "u:ann:w"]', 'user:ann has two entries'],
     ['file-unix', 'path: /a, symlink: b, acl: []', 'cannot be combined with symlink'],
     ['directory-unix', 'path: /a, acl: ["default:other:ann:rwx"]', 'must name a user or a group'],
+    ['alternatives', 'name: a, path: /a, priority: 1', 'link'],
+    ['alternatives', 'name: a, path: /a, link: /b, slaves: ["/c d"]', 'must be the path of a link, a name'],
+    ['alternatives', 'name: a, path: /a, link: /b, slaves: ["/c d /e", "/f d /g"]', 'd is declared twice'],
     ['line-unix', 'path: /a, line: b, match: "("', 'is not a regular expression'],
     ['line-unix', 'path: /a, line: "a\\nb"', 'must be one line'],
     ['line-unix', 'path: /a, line: b, before: c, after: d', 'cannot be combined with before; keep only one'],

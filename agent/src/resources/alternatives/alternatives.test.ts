@@ -33,6 +33,7 @@ const group = (differing: Partial<LinkGroup> = {}): LinkGroup => ({
   target: '/bin/vim',
   best: '/bin/vim',
   candidates: ['/bin/ed', '/bin/vim'],
+  registered: {},
   brokenSlaves: [],
   link: { path: '/usr/bin/editor', state: 'linked' },
   ...differing,
@@ -75,9 +76,21 @@ test('reads the mode, target, and candidates of a link group', () => {
       text,
       linked((_name, path) => ({ target: path, isThere: true })),
     );
-  expect(read(printed)).toEqual(group());
+  const page = { link: '/usr/share/man/man1/editor.1.gz', name: 'editor.1.gz' };
+  const danish = { link: '/usr/share/man/da/man1/editor.1.gz', name: 'editor.da.1.gz' };
+  const registered = {
+    '/bin/ed': { priority: -100, slaves: [{ ...page, path: '/usr/share/man/man1/ed.1.gz' }] },
+    '/bin/vim': {
+      priority: 30,
+      slaves: [
+        { ...page, path: '/usr/share/man/man1/vim.1.gz' },
+        { ...danish, path: '/usr/share/man/da/man1/vim.1.gz' },
+      ],
+    },
+  };
+  expect(read(printed)).toEqual(group({ registered }));
   expect(read(printed.replace('Status: auto', 'Status: manual').replace('Value: /bin/vim', 'Value: none'))).toEqual(
-    group({ mode: 'manual', target: null }),
+    group({ mode: 'manual', target: null, registered }),
   );
   expect(() => read('usage: alternatives --install')).toThrow('in an unknown format');
 });
@@ -129,20 +142,20 @@ test.each([
 
 test('restores a missing link, and reports a different file at its path', () => {
   const missing = { ...manual, link: { path: '/usr/bin/editor', state: 'missing' as const } };
-  expect(diffAlternatives(declared(), missing)).toEqual({
+  expect(diffAlternatives(declared(), { group: missing })).toEqual({
     action: 'update',
     changes: [{ field: 'link', from: null, to: '/usr/bin/editor' }],
     diff: null,
   });
   const other = { ...manual, link: { path: '/usr/bin/editor', state: 'other file' as const } };
-  expect(diffAlternatives(declared(), other)).toMatchObject({
+  expect(diffAlternatives(declared(), { group: other })).toMatchObject({
     changes: [{ field: 'link', from: 'another file', to: '/usr/bin/editor' }],
     awaits: [{ message: expect.stringContaining('"/usr/bin/editor" is not the link of the group editor') }],
   });
 });
 
 test('reports each field in which a link group differs', () => {
-  expect(diffAlternatives(declared(), group())).toEqual({
+  expect(diffAlternatives(declared(), { group: group() })).toEqual({
     action: 'update',
     changes: [
       { field: 'path', from: '/bin/vim', to: '/bin/ed' },
@@ -150,31 +163,31 @@ test('reports each field in which a link group differs', () => {
     ],
     diff: null,
   });
-  expect(diffAlternatives(declared({ path: '/bin/vim' }), group()).changes).toEqual([
+  expect(diffAlternatives(declared({ path: '/bin/vim' }), { group: group() }).changes).toEqual([
     { field: 'mode', from: 'auto', to: 'manual' },
   ]);
-  expect(diffAlternatives(declared(), { ...manual, brokenSlaves: ['editor.1.gz'] }).changes).toEqual([
+  expect(diffAlternatives(declared(), { group: { ...manual, brokenSlaves: ['editor.1.gz'] } }).changes).toEqual([
     { field: 'slaves', from: 'broken: editor.1.gz', to: 'linked' },
   ]);
-  expect(diffAlternatives(declared(), manual).action).toBe('none');
+  expect(diffAlternatives(declared(), { group: manual }).action).toBe('none');
 });
 
 test('restores the automatic mode if the group is declared absent', () => {
   const absent = declared({ ensure: 'absent' });
-  expect(diffAlternatives(absent, manual)).toMatchObject({
+  expect(diffAlternatives(absent, { group: manual })).toMatchObject({
     action: 'remove',
     changes: [
       { field: 'path', from: '/bin/ed', to: '/bin/vim' },
       { field: 'mode', from: 'manual', to: 'auto' },
     ],
   });
-  expect(diffAlternatives(absent, group()).action).toBe('none');
-  expect(diffAlternatives(absent, null).action).toBe('none');
+  expect(diffAlternatives(absent, { group: group() }).action).toBe('none');
+  expect(diffAlternatives(absent, { group: null }).action).toBe('none');
 });
 
 test('reports a missing group, and lists the candidates if the declared path is not a candidate', () => {
   const message = (body: Partial<ResourceBodies['alternatives']>, seen: LinkGroup | null) =>
-    diffAlternatives(declared(body), seen).awaits?.[0]?.message;
+    diffAlternatives(declared(body), { group: seen }).awaits?.[0]?.message;
   expect(message({}, null)).toMatch(/^there is no link group editor on this machine/);
   expect(message({ path: '/bin/nano' }, group())).toBe(
     '"/bin/nano" is not a candidate of the link group editor; its candidates are /bin/ed, /bin/vim',
@@ -186,7 +199,7 @@ test('reports a missing group, and lists the candidates if the declared path is 
 });
 
 test('restores the earlier choice, or the automatic mode if that candidate no longer exists', async () => {
-  const before = await alternatives.remember(declared(), manual, {} as never, null, {} as Machine);
+  const before = await alternatives.remember(declared(), { group: manual }, {} as never, null, {} as Machine);
   expect(before).toEqual({ mode: 'manual', path: '/bin/ed' });
   expect(diffAlternativesRemoval(before, { ...manual, target: '/bin/vim' }).changes).toEqual([
     { field: 'path', from: '/bin/vim', to: '/bin/ed' },
@@ -199,9 +212,48 @@ test('restores the earlier choice, or the automatic mode if that candidate no lo
   expect(diffAlternativesRemoval(before, null).action).toBe('none');
 });
 
+test('registers its candidate with the declared priority and slave links', () => {
+  const slaves = ['/usr/share/man/man1/editor.1.gz editor.1.gz /opt/ed/ed.1'];
+  const own = declared({ path: '/opt/ed/ed', link: '/usr/bin/editor', priority: 70, slaves });
+  const registration = {
+    priority: 70,
+    slaves: [{ link: '/usr/share/man/man1/editor.1.gz', name: 'editor.1.gz', path: '/opt/ed/ed.1' }],
+  };
+  const to = 'priority 70, /usr/share/man/man1/editor.1.gz editor.1.gz /opt/ed/ed.1';
+  expect(diffAlternatives(own, { group: null, isMissing: true })).toMatchObject({
+    action: 'create',
+    changes: [{ field: 'registered', from: null, to }, { field: 'path' }, { field: 'mode' }, { field: 'link' }],
+    awaits: [{ kind: 'programs', message: expect.stringContaining('"/opt/ed/ed" does not exist') }],
+  });
+  const chosen = group({ mode: 'manual', target: '/opt/ed/ed', candidates: ['/bin/vim', '/opt/ed/ed'] });
+  const other = { ...chosen, registered: { '/opt/ed/ed': { priority: 50, slaves: [] } } };
+  expect(diffAlternatives(own, { group: other }).changes).toEqual([{ field: 'registered', from: 'priority 50', to }]);
+  const same = { ...chosen, registered: { '/opt/ed/ed': registration } };
+  expect(diffAlternatives(own, { group: same }).action).toBe('none');
+  expect(() => diffAlternatives(own, { group: { ...same, link: { path: '/usr/bin/ed', state: 'linked' } } })).toThrow(
+    'has the link /usr/bin/ed, which is not moved to /usr/bin/editor',
+  );
+
+  // The removal restores the registration and the choice.
+  const removal = (before: Parameters<typeof diffAlternativesRemoval>[0], found: LinkGroup) =>
+    diffAlternativesRemoval(before, found, '/opt/ed/ed').changes.map(({ field, to }) => [field, to]);
+  expect(removal({ mode: 'auto', registration: null }, same)).toEqual([
+    ['registered', null],
+    ['path', '/bin/vim'],
+    ['mode', 'auto'],
+  ]);
+  expect(removal({ mode: 'auto', registration: null }, { ...same, candidates: ['/opt/ed/ed'] })).toEqual([
+    ['registered', null],
+  ]);
+  expect(removal({ mode: 'manual', path: '/opt/ed/ed', registration: { priority: 50, slaves: [] } }, same)).toEqual([
+    ['registered', 'priority 50'],
+  ]);
+  expect(removal({ mode: 'manual', path: '/opt/ed/ed', registration }, same)).toEqual([]);
+});
+
 test('refuses to replace a target that it could not restore', async () => {
   const remember = (seen: LinkGroup, before: Parameters<typeof diffAlternativesRemoval>[0] | null) =>
-    alternatives.remember(declared(), seen, {} as never, before, {} as Machine);
+    alternatives.remember(declared(), { group: seen }, {} as never, before, {} as Machine);
   const foreign = group({ target: '/opt/own' });
   await expect(remember(foreign, null)).rejects.toThrow('"/opt/own", which is not one of its candidates');
   expect(await remember(foreign, { mode: 'auto' })).toEqual({ mode: 'auto' });
@@ -214,6 +266,9 @@ test.each([
   ['a name with a line break', { name: 'editor\n' }, 'is not the name of a link group'],
   ['a path that is an option', { path: '--force' }, 'is not an absolute path'],
   ['a path with a line break', { path: '/bin/a\nb' }, 'is not an absolute path'],
+  ['a link that is an option', { link: '--force' }, 'is not an absolute path of a link'],
+  ['an incomplete slave link', { link: '/usr/bin/x', slaves: ['/usr/bin/y y'] }, 'is not a slave link'],
+  ['a slave link with an option', { link: '/usr/bin/x', slaves: ['/usr/bin/y --force /y'] }, 'is not a slave link'],
   ['a long path', { path: `/${'x'.repeat(4095)}` }, 'is not an absolute path'],
 ])('refuses %s on upload and on the agent', (_what, body, message) => {
   const resource = declared(body);

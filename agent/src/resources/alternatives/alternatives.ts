@@ -1,12 +1,33 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { type Choice, choose, groupFiles, type LinkGroup, readGroup } from '../../host/alternatives.ts';
+import {
+  byName,
+  type Choice,
+  choose,
+  groupFiles,
+  type LinkGroup,
+  type Registration,
+  readGroup,
+  register,
+  unregister,
+} from '../../host/alternatives.ts';
 import { HostFailure } from '../../host/failure.ts';
+import { exists } from '../../host/read-system.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, nothing } from '../provider/provider.ts';
 
-/** Null if there is no such link group. */
-export type SeenAlternatives = LinkGroup | null;
+export interface SeenAlternatives {
+  /** Null if there is no such link group. */
+  group: LinkGroup | null;
+  /** Whether the file to register does not exist. */
+  isMissing?: true;
+}
+
+/**
+ * The choice before the first change. `registration` is how the candidate was registered, null if it was not, and
+ * absent if no module has registered it.
+ */
+export type ChoiceBefore = Choice & { registration?: Registration | null };
 
 type Declared = ResolvedResource<'alternatives'>;
 
@@ -18,44 +39,111 @@ const filesOf = ({ body }: Declared): string[] => (isGroupName(body.name) ? grou
  * The selected candidate of an update-alternatives link group. Records the previous choice so that removal can restore
  * it.
  */
-export const alternatives = defineProvider<'alternatives', SeenAlternatives, Choice>({
+export const alternatives = defineProvider<'alternatives', SeenAlternatives, ChoiceBefore>({
   type: 'alternatives',
-  fields: { name: 'text', path: 'text', ensure: 'text?' },
+  fields: { name: 'text', path: 'text', link: 'text?', priority: 'integer?', slaves: 'list?', ensure: 'text?' },
   path: (resource) => filesOf(resource)[0] ?? null,
   watched: filesOf,
 
-  check({ body: { name, path } }) {
+  check({ body: { name, path, link, slaves } }) {
     if (!isGroupName(name)) throw new HostFailure(`${quoted(name)} is not the name of a link group`);
     if (!/^\/[^\n\r\0]+$/.test(path) || path.length > 4095)
       throw new HostFailure(`${quoted(path)} is not an absolute path of a candidate`);
+    if (link != null && !isLinkPath(link)) throw new HostFailure(`${quoted(link)} is not an absolute path of a link`);
+    for (const text of slaves ?? []) {
+      const { link: slaveLink, name: slaveName, path: slavePath } = slaveOf(text);
+      if (!isLinkPath(slaveLink) || !isGroupName(slaveName) || !isLinkPath(slavePath))
+        throw new HostFailure(`${quoted(text)} is not a slave link: LINK NAME PATH`);
+    }
   },
 
-  observe: ({ body }, _circumstances, machine) => readGroup(body.name, machine),
+  observe: async ({ body: { name, path, link, ensure } }, _circumstances, machine) => {
+    const group = await readGroup(name, machine);
+    return link == null || ensure === 'absent' || exists(path) ? { group } : { group, isMissing: true };
+  },
   diff: diffAlternatives,
 
-  async remember({ body: { name } }, group, _difference, before) {
-    if (before !== null) return before;
+  async remember(resource, { group }, _difference, before) {
+    const { name, path } = resource.body;
+    const registers = declaredRegistration(resource) !== null && before?.registration === undefined;
+    const registration = registers ? { registration: group?.registered[path] ?? null } : {};
+    if (before !== null) return { ...before, ...registration };
     const target = group?.target ?? null;
     if (target !== null && group?.candidates.includes(target) === false)
       throw new HostFailure(
         `the link group ${name} points to ${quoted(target)}, which is not one of its candidates, so the agent could not restore it later. Run update-alternatives --auto ${name} first`,
       );
-    return group?.mode === 'manual' && target !== null ? { mode: 'manual', path: target } : { mode: 'auto' };
+    return group?.mode === 'manual' && target !== null
+      ? { mode: 'manual', path: target, ...registration }
+      : { mode: 'auto', ...registration };
   },
 
-  async apply(resource, _group, _difference, machine) {
-    await choose(resource.body.name, declaredChoice(resource), machine);
+  async apply(resource, { group }, _difference, machine) {
+    const { name, path, link } = resource.body;
+    const wanted = declaredRegistration(resource);
+    if (wanted !== null && link != null) {
+      const found = group?.registered[path];
+      if (!isRegisteredAs(found, wanted)) {
+        // Otherwise, former slave links would stay.
+        if (found !== undefined) await unregister(name, path, machine);
+        await register({ name, link, path }, wanted, machine);
+      }
+    }
+    await choose(name, declaredChoice(resource), machine);
     return {};
   },
 
-  observeForRemoval: ({ body }, _before, machine) => readGroup(body.name, machine),
-  diffRemoval: (_resource, before, group) => diffAlternativesRemoval(before, group),
+  observeForRemoval: async ({ body }, _before, machine) => ({ group: await readGroup(body.name, machine) }),
+  diffRemoval: ({ body }, before, { group }) => diffAlternativesRemoval(before, group, body.path),
 
-  async remove({ body }, before, group, _difference, machine) {
-    if (group !== null) await choose(body.name, restorable(before, group), machine);
+  async remove({ body: { name, path } }, before, { group }, _difference, machine) {
+    if (group === null) return {};
+    const found = group.registered[path];
+    const { registration } = before;
+    if (registration !== undefined && found !== undefined && !isRegisteredAs(found, registration)) {
+      await unregister(name, path, machine);
+      if (registration !== null) await register({ name, link: group.link.path, path }, registration, machine);
+    }
+    const left = registration === null ? withoutCandidate(group, path) : group;
+    if (left.candidates.length > 0) await choose(name, restorable(before, left), machine);
     return {};
   },
 });
+
+const isLinkPath = (path: string): boolean => /^\/[^\s\0]+$/.test(path) && path.length <= 4095;
+
+function slaveOf(text: string): Registration['slaves'][number] {
+  const [link = '', name = '', path = ''] = text.split(' ');
+  return { link, name, path };
+}
+
+const defaultPriority = 50;
+
+/** Returns how the resource registers its candidate; null if it only chooses one. */
+const declaredRegistration = ({ body: { link, priority, slaves, ensure } }: Declared): Registration | null =>
+  link == null || ensure === 'absent'
+    ? null
+    : { priority: priority ?? defaultPriority, slaves: byName((slaves ?? []).map(slaveOf)) };
+
+const isRegisteredAs = (found: Registration | undefined, wanted: Registration | null): boolean =>
+  found === undefined || wanted === null
+    ? found === undefined && wanted === null
+    : registrationText(found) === registrationText(wanted);
+
+const registrationText = ({ priority, slaves }: Registration): string =>
+  [`priority ${priority}`, ...slaves.map(({ link, name, path }) => `${link} ${name} ${path}`)].join(', ');
+
+/** Returns the group as it is without a candidate, in automatic mode if that was chosen. */
+function withoutCandidate(group: LinkGroup, path: string): LinkGroup {
+  const candidates = group.candidates.filter((candidate) => candidate !== path);
+  const priorityOf = (candidate: string): number => group.registered[candidate]?.priority ?? 0;
+  const best = candidates.reduce<string | null>(
+    (found, candidate) => (found === null || priorityOf(candidate) > priorityOf(found) ? candidate : found),
+    null,
+  );
+  const isChosen = group.target === path;
+  return { ...group, candidates, best, ...(isChosen ? { target: best, mode: 'auto', brokenSlaves: [] } : {}) };
+}
 
 const declaredChoice = ({ body: { path, ensure } }: Declared): Choice =>
   ensure === 'absent' ? { mode: 'auto' } : { mode: 'manual', path };
@@ -75,12 +163,14 @@ function changesTo(choice: Choice, { mode, target, best, brokenSlaves, link }: L
   return changes;
 }
 
-export function diffAlternatives(resource: Declared, group: SeenAlternatives): Difference {
-  const { name, path, ensure } = resource.body;
+export function diffAlternatives(resource: Declared, { group, isMissing }: SeenAlternatives): Difference {
+  const { name, path, link, ensure } = resource.body;
   if (ensure === 'absent') {
     const changes = group === null ? [] : changesTo(declaredChoice(resource), group);
     return changes.length === 0 ? nothing() : { action: 'remove', changes, diff: null };
   }
+  const wanted = declaredRegistration(resource);
+  if (wanted !== null && link != null) return diffRegistered(resource, link, wanted, group, isMissing === true);
   if (group === null) {
     const message = `there is no link group ${name} on this machine; check the name, or install the package that registers the group`;
     const changes = [
@@ -106,10 +196,68 @@ export function diffAlternatives(resource: Declared, group: SeenAlternatives): D
   return { action: 'update', changes, diff: null, awaits: [{ kind: 'programs', message }] };
 }
 
-export function diffAlternativesRemoval(before: Choice, group: SeenAlternatives): Difference {
-  if (group === null) return nothing('the link group no longer exists');
+/** Decides about a resource that registers its candidate. */
+function diffRegistered(
+  { body: { name, path } }: Declared,
+  link: string,
+  wanted: Registration,
+  group: LinkGroup | null,
+  isMissing: boolean,
+): Difference {
+  const found = group?.registered[path];
+  const isSame = isRegisteredAs(found, wanted);
+  const registered: FieldChange[] = isSame
+    ? []
+    : [
+        {
+          field: 'registered',
+          from: found === undefined ? null : registrationText(found),
+          to: registrationText(wanted),
+        },
+      ];
+  const missing = {
+    ...{ kind: 'programs' as const, message: `${quoted(path)} does not exist, so it cannot be registered in ${name}` },
+  };
+  const awaits = isMissing ? { awaits: [missing] } : {};
+  if (group === null) {
+    const changes = [
+      ...registered,
+      { field: 'path', from: null, to: path },
+      { field: 'mode', from: null, to: 'manual' },
+      { field: 'link', from: null, to: link },
+    ];
+    return { action: 'create', changes, diff: null, ...awaits };
+  }
+  if (group.link.path !== link)
+    throw new HostFailure(
+      `the link group ${name} has the link ${group.link.path}, which is not moved to ${link}; declare it as \`link\`, or choose another name`,
+    );
+  if (group.link.state === 'other file')
+    throw new HostFailure(
+      `${quoted(link)} is not the link of the group ${name} but another file, which update-alternatives does not replace; remove it`,
+    );
+  const changes = [...registered, ...changesTo({ mode: 'manual', path }, group)];
+  return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null, ...awaits };
+}
+
+export function diffAlternativesRemoval(before: ChoiceBefore, found: LinkGroup | null, path = ''): Difference {
+  if (found === null) return nothing('the link group no longer exists');
+  const { registration } = before;
+  const registered: FieldChange[] =
+    registration === undefined || isRegisteredAs(found.registered[path], registration)
+      ? []
+      : [
+          {
+            field: 'registered',
+            from: found.registered[path] === undefined ? null : registrationText(found.registered[path]),
+            to: registration === null ? null : registrationText(registration),
+          },
+        ];
+  const group = registration === null ? withoutCandidate(found, path) : found;
+  if (group.candidates.length === 0 && registered.length > 0)
+    return { action: 'remove', changes: registered, diff: null, message: 'restores the original state' };
   const choice = restorable(before, group);
-  const changes = changesTo(choice, group);
+  const changes = [...registered, ...changesTo(choice, { ...group, mode: found.mode, target: found.target })];
   if (changes.length === 0) return nothing('already in its original state');
   const message =
     before.mode === choice.mode
