@@ -11,6 +11,9 @@ const reportedAs: Readonly<Record<string, readonly string[]>> = {
   content_base64: ['content'],
   template: ['content'],
   value: ['value', 'persisted'],
+  // The options of a mounted file system may contain a password.
+  device: ['device', 'live_device'],
+  options: ['options', 'live_options'],
 };
 
 /**

@@ -1,5 +1,5 @@
 import type { ResourceResult } from '@muster/protocol';
-import type { ResolvedResource } from '@muster/protocol/module';
+import { kinds, type ResolvedResource } from '@muster/protocol/module';
 import { beforeEach, expect, test } from 'vitest';
 import { sampled } from '../../../../lib/test/sampled.ts';
 import { providerOf } from '../../resources/registry.ts';
@@ -74,7 +74,8 @@ export function providerContract({ begin, moved, ...kills }: ContractOptions): v
     expectIdempotence(ground));
   test('reports exactly the drifted fields, and repairs them with the next apply', () =>
     expectDriftRepaired(ground, moved));
-  test('restores the original state on removal, even after changes and drift', () => expectRestored(ground));
+  test('restores the original state on removal, even after changes and drift, and shows no secret', () =>
+    expectRestored(ground));
   test('finishes an apply that is killed at any step once, and removes it completely', () =>
     expectApplySurvivesKills(ground, kills));
   test('finishes a removal that is killed at any step', () => expectRemovalSurvivesKills(ground, kills));
@@ -115,19 +116,61 @@ async function expectDriftRepaired(ground: Ground, moved: ContractOptions['moved
 
 async function expectRestored(ground: Ground): Promise<void> {
   const before = await ground.snapshot();
-  await apply(ground, [ground.desired]);
-  await planAndApplyOn(ground, []);
+  const desired = withSecrets(ground.desired);
+  const changed = withSecrets(ground.changed);
+  const reported: unknown[] = [await apply(ground, [desired])];
+  reported.push(await planAndApplyOn(ground, []));
   expect(await ground.snapshot()).toEqual(before);
-  await apply(ground, [ground.desired]);
-  await apply(ground, [ground.changed]);
-  await planAndApplyOn(ground, []);
+  reported.push(await apply(ground, [desired]));
+  reported.push(await apply(ground, [changed]));
+  reported.push(await planAndApplyOn(ground, []));
   expect(await ground.snapshot()).toEqual(before);
-  await apply(ground, [ground.desired]);
+  await apply(ground, [desired]);
   await ground.tamper();
-  await planAndApplyOn(ground, []);
+  reported.push(await ground.agent.run(operation('drift')));
+  reported.push(await planAndApplyOn(ground, []));
   expect(await ground.snapshot()).toEqual(before);
   expect((await plan(ground, [])).results).toEqual([]);
+  const shown = JSON.stringify(reported);
+  for (const text of [...secretsOf(desired, changed), ...secretsOf(changed)])
+    expect(shown.includes(JSON.stringify(text).slice(1, -1)), text).toBe(false);
 }
+
+/** Returns the fields of a resource in which a module may use secrets. */
+function secretFields({ type, body }: ResolvedResource): string[] {
+  const { required, optional } = kinds[type];
+  return Object.keys(body).filter((name) => ({ ...required, ...optional })[name]?.secrets === true);
+}
+
+/** Marks each field in which a module may use secrets as one that does. */
+const withSecrets = (resource: ResolvedResource): ResolvedResource => ({
+  ...resource,
+  sensitive_fields: secretFields(resource),
+});
+
+/** Minimum length of a text that does not occur in reports by chance. */
+const minSecret = 5;
+
+/**
+ * Returns the lines of the fields that are marked as secrets, except those that public fields also have.
+ * @param next the following declaration: a field that it does not declare may keep its value, but is no secret then
+ */
+function secretsOf(resource: ResolvedResource, next = resource): string[] {
+  const { body, identity, type, sensitive_fields } = resource;
+  const fields = Object.entries(body);
+  const open = JSON.stringify([identity, type, ...fields.filter(([name]) => !sensitive_fields.includes(name))]);
+  const hidden = fields.filter(([name]) => sensitive_fields.includes(name) && Object.hasOwn(next.body, name));
+  return textsIn(hidden.map(([, value]) => value))
+    .flatMap((text) => text.split('\n'))
+    .filter((line) => line.length >= minSecret && !open.includes(JSON.stringify(line).slice(1, -1)));
+}
+
+const textsIn = (value: unknown): string[] =>
+  typeof value === 'string'
+    ? [value]
+    : typeof value === 'object' && value !== null
+      ? Object.values(value).flatMap(textsIn)
+      : [];
 
 /** Returns a sample of the steps at which to kill the agent. */
 async function deadlySteps(
