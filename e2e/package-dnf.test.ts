@@ -118,6 +118,27 @@ ${text}
     await machine.sh('rpm --erase slow');
   });
 
+  testSome('a stream of a module decides the version of its packages, also in the same apply', async () => {
+    const ofStream = (stream: string) => [
+      { ...resolved({ 'dnf-module': { name: 'engine', stream } }), id: 'stream' },
+      { ...resolved({ 'package-dnf': { name: 'engine', version: `${stream}.*` } }), id: 'engine' },
+    ];
+    expect(ends(await agent.run(operation('plan', of(['engine']))))).toEqual({ engine: 'failed' });
+    for (const stream of ['2', '1']) {
+      expect(ends(await agent.run(operation('plan', ofStream(stream))))).toEqual({ engine: 'would_change' });
+      const reported = await agent.run(operation('apply', ofStream(stream)));
+      expect(reported.results.map(({ status, message }) => [status, message?.includes('downgrade') ?? false])).toEqual([
+        ['changed', false],
+        ['changed', stream === '1'],
+      ]);
+      expect(await installed()).toContain(`engine 0:${stream}.0-1`);
+    }
+    const unknown = await agent.run(operation('plan', [resolved({ 'dnf-module': { name: 'engine', stream: '9' } })]));
+    expect(unknown.results[0]).toMatchObject({ status: 'failed', message: expect.stringContaining('engine:9') });
+    await apply();
+    expect(await machine.sh('ls /etc/dnf/modules.d')).toBe('');
+  });
+
   testSome('an upgrade of everything leaves a package on hold, and the module still changes it', async () => {
     const held = (version: string) => apply(['hello', { version, hold: true }]);
     expect(ends(await held('1.0'))).toEqual({ hello: 'changed' });

@@ -55,9 +55,29 @@ exit 1'
 spec grumbles 0 1.0 '' '%post
 echo I would rather not
 exit 1'
+spec engine 0 1.0 '' ''
+spec engine 0 2.0 '' ''
 spec slow 0 1.0 '' '%post
 while test -e /run/slow-waits; do sleep 0.05; done'
 chroot "$new" createrepo_c --quiet /srv/rpms
+for stream in 1 2; do cat << END
+---
+document: modulemd
+version: 2
+data:
+  name: engine
+  stream: "$stream"
+  version: 1
+  context: aaaaaaa$stream
+  arch: noarch
+  summary: made for tests
+  description: made for tests
+  license: { module: [MIT] }
+  artifacts: { rpms: ["engine-0:$stream.0-1.noarch"] }
+END
+done > "$new/srv/build/modules.yaml"
+chroot "$new" modifyrepo_c --mdtype=modules /srv/build/modules.yaml /srv/rpms/repodata > /dev/null
+echo module_platform_id=platform:el9 >> "$new/etc/dnf/dnf.conf"
 chroot "$new" rpm --initdb
 rm -rf "$new/srv/build" "$new/root/rpmbuild" "$new/root/.rpmdb"
 `;
@@ -123,5 +143,22 @@ export const packageDnfSubjects: Subject[] = [
     changed: { 'package-dnf': { name: 'hello', hold: false } },
     tamper: `sed -i /hello/d ${lockList}`,
     moved: ['hold'],
+  },
+  {
+    ...common,
+    name: 'dnf-module, enabled',
+    desired: { 'dnf-module': { name: 'engine', stream: '1' } },
+    changed: { 'dnf-module': { name: 'engine', stream: '2' } },
+    tamper: 'dnf -qy module reset engine',
+    moved: ['stream', 'state'],
+  },
+  {
+    ...common,
+    name: 'dnf-module, disabled, previously enabled',
+    prepare: 'dnf -qy module enable engine:2',
+    desired: { 'dnf-module': { name: 'engine', state: 'disabled' } },
+    changed: { 'dnf-module': { name: 'engine', ensure: 'absent' } },
+    tamper: 'dnf -qy module enable engine:1',
+    moved: ['stream', 'state'],
   },
 ];

@@ -8,6 +8,7 @@ import { certificateFile } from './certificate-file/certificate-file.ts';
 import { container } from './container/container.ts';
 import { cronUnix } from './cron-unix/cron-unix.ts';
 import { directoryUnix } from './directory-unix/directory-unix.ts';
+import { dnfModule } from './dnf-module/dnf-module.ts';
 import { dnfRepository } from './dnf-repository/dnf-repository.ts';
 import { download } from './download/download.ts';
 import { fileUnix } from './file-unix/file-unix.ts';
@@ -107,6 +108,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     selinuxPort,
     selinuxContext,
     httpObject,
+    dnfModule,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

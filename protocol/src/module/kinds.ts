@@ -4,6 +4,7 @@ import { certificateKinds } from './kinds/certificates.ts';
 import { containerKind } from './kinds/container.ts';
 import { mysqlKinds } from './kinds/databases/mysql.ts';
 import { postgresqlKinds } from './kinds/databases/postgresql.ts';
+import { dnfModuleKind } from './kinds/dnf-module.ts';
 import { archiveKind } from './kinds/downloads/archive.ts';
 import { downloadKind } from './kinds/downloads/download.ts';
 import { gitKind } from './kinds/downloads/git.ts';
@@ -41,6 +42,7 @@ const table = {
   ...kernelModuleKind,
   ...mountUnixKind,
   ...httpObjectKind,
+  ...dnfModuleKind,
   ...systemKinds,
   ...selinuxKinds,
   ...downloadKind,

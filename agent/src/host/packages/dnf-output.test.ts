@@ -71,6 +71,10 @@ describe('output of dnf', () => {
     expect(dnfComplaint(unmet)).toBe(
       'Problem: conflicting requests; nothing provides nowhere-to-be-found needed by unmet-1.0-1.noarch',
     );
+    expect(dnfComplaint('Error: Problems in request:\nmissing groups or modules: engine:9\n')).toBe(
+      'Problems in request: missing groups or modules: engine:9',
+    );
+    expect(dnfComplaint('Error: Problems in request:\nComplete!\n')).toBe('Problems in request:');
     expect(dnfComplaint(unknown)).toBe('No match for argument: nosuch');
     expect(dnfComplaint(unreachable)).toMatch(
       /^Failed to download metadata for repo 't': .*; No match for argument: other$/,

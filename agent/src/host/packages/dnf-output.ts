@@ -12,7 +12,10 @@ export function dnfComplaint(output: string): string {
     if (/^No match for argument: /.test(line) || / already locked by \d+$/.test(line)) found.push(line.trim());
     const error = /^Error: ?(.*)$/.exec(line);
     if (error === null || /^Unable to find a match: /.test(error[1] as string)) return;
-    if (error[1] !== '') found.push((error[1] as string).trim());
+    const next = lines[at + 1] ?? '';
+    // The details of a group or module follow in one line that is not indented.
+    const rest = error[1]?.endsWith(':') === true && /^\S/.test(next) && !noise.test(next) ? ` ${next.trim()}` : '';
+    if (error[1] !== '') found.push(`${(error[1] as string).trim()}${rest}`);
     // The details follow in indented lines.
     for (let i = at + 1; /^ +\S/.test(lines[i] ?? ''); i++) found.push((lines[i] as string).trim().replace(/^- /, ''));
   });

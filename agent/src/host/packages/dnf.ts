@@ -79,13 +79,14 @@ const ask = (args: readonly string[], context: PackageToolContext): Promise<Comm
     ({ stdout, stderr }) => isDnfLocked(`${stdout}\n${stderr}`),
   );
 
-/** Default directories for dnf repositories and their variables. */
+/** Default directories for dnf repositories and their variables, and for the streams of modules. */
 const sourceDirectories = [
   '/etc/yum.repos.d',
   '/etc/yum/repos.d',
   '/etc/distro.repos.d',
   '/etc/dnf/vars',
   '/etc/yum/vars',
+  '/etc/dnf/modules.d',
 ];
 
 /** Returns a stamp that changes whenever a file that configures repositories changes. */
