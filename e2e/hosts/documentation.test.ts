@@ -30,7 +30,7 @@ const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as 
 
 /** Kinds of resources that a test host without a network, git, npm, pip, Podman, and SELinux does not support. */
 const elsewhereKinds = [
-  ...['package-dnf', 'service-openrc', 'git', 'package-npm', 'package-pip', 'container'],
+  ...['package-dnf', 'dnf-module', 'service-openrc', 'git', 'package-npm', 'package-pip', 'container'],
   ...['selinux-mode', 'selinux-boolean', 'selinux-port', 'selinux-context'],
 ];
 /**
@@ -38,8 +38,8 @@ const elsewhereKinds = [
  * share the kernel of the machine that runs the tests.
  */
 const appliedKinds = ['mount-unix', 'locale', 'http-object'];
-/** Parts of modules that need such a kind, or a program that the test host lacks. */
-const elsewhere = [...elsewhereKinds.map((kind) => `${kind}:`), 'validate: sshd'];
+/** Parts of modules that need such a kind, or a program that the test host lacks. `e2e/acl.test.ts` applies ACLs. */
+const elsewhere = [...elsewhereKinds.map((kind) => `${kind}:`), 'validate: sshd', ' acl: ['];
 
 /** Creates the certificate and the key that the `certificate-file` examples use. */
 const newCertificate =
