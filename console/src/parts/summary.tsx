@@ -1,6 +1,6 @@
-import type { Summary as Counts } from '@muster/protocol';
+import type { Summary } from '@muster/protocol';
 import type { Tone } from './badge.tsx';
-import { classNames } from './class-names.ts';
+import { Counts } from './counts.tsx';
 import { type ResultKind, summaryParts } from './resource/resource-groups.ts';
 
 const tones: Record<Tone, string> = {
@@ -17,21 +17,13 @@ export function SummaryLine({
   resultKind,
   wrap = false,
 }: {
-  readonly summary: Counts | null;
+  readonly summary: Summary | null;
   readonly resultKind: ResultKind;
   /** Whether the line wraps if space is short. By default it is truncated. */
   readonly wrap?: boolean;
 }) {
   const parts = summary === null ? [] : summaryParts(summary, resultKind);
   if (parts.length === 0) return <span className="text-muted">–</span>;
-  return (
-    <span className={classNames('tabular', !wrap && 'truncate')}>
-      {parts.map(({ text, tone }, index) => (
-        <span key={text}>
-          {index > 0 && <span className="text-muted"> · </span>}
-          <span className={classNames('whitespace-nowrap', tones[tone])}>{text}</span>
-        </span>
-      ))}
-    </span>
-  );
+  const items = parts.map(({ text, tone }) => ({ key: text, text, className: tones[tone] }));
+  return <Counts items={items} wrap={wrap} />;
 }
