@@ -1,4 +1,4 @@
-import { render, screen, waitFor } from '@testing-library/react';
+import { act, render, screen, waitFor } from '@testing-library/react';
 import { expect, onTestFinished, test, vi } from 'vitest';
 
 test('shows times immediately, and adds their tooltips later', async () => {
@@ -14,4 +14,16 @@ test('shows times immediately, and adds their tooltips later', async () => {
   expect(format).not.toHaveBeenCalled();
   await waitFor(() => expect(time.getAttribute('title')).toMatch(/2026/), { timeout: 5_000 });
   expect(format).toHaveBeenCalledTimes(1);
+});
+
+test('updates the time when the operator returns to the tab', async () => {
+  const { setClock, Time } = await import('./time.tsx');
+  const start = Date.parse('2026-01-15T08:00:00Z');
+  onTestFinished(() => setClock(Date.now));
+  setClock(() => start + 60_000);
+  render(<Time at="2026-01-15T08:00:00Z" />);
+  expect(screen.getByText('1m ago')).toBeTruthy();
+  setClock(() => start + 3_600_000);
+  act(() => void document.dispatchEvent(new Event('visibilitychange')));
+  expect(screen.getByText('1h ago')).toBeTruthy();
 });

@@ -21,9 +21,9 @@ test('formats past, future, and current times relative to now', () => {
     relativeTime(now - 240_000, now),
     relativeTime(now + 10_800_000, now),
     relativeTime(now + 4_000, now),
-    relativeTime(now + 5_000, now),
-    relativeTime(now + 6_000, now),
-  ]).toEqual(['4m ago', 'in 3h', 'now', 'now', 'in 6s']);
+    relativeTime(now + 15_000, now),
+    relativeTime(now + 16_000, now),
+  ]).toEqual(['4m ago', 'in 3h', 'now', 'now', 'in 16s']);
 });
 
 test('reads Unix seconds and RFC 3339 as milliseconds', () => {
