@@ -1,5 +1,5 @@
 import { Tabs as Radix } from 'radix-ui';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 
 /** Tabs controlled by the caller, usually with a URL parameter. Renders only the selected tab's content. */
 export function Tabs<T extends string>({
@@ -13,10 +13,16 @@ export function Tabs<T extends string>({
   readonly label: string;
   readonly tabs: readonly { readonly value: T; readonly label: ReactNode; readonly content: () => ReactNode }[];
 }) {
+  const list = useRef<HTMLDivElement>(null);
+  // On a phone, the selected tab may be beyond the edge of the list.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when another tab is selected
+  useEffect(() => {
+    list.current?.querySelector('[data-state=active]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [value]);
   return (
     // With automatic activation, a tab would be selected again when it regains the focus after a dialog closes.
     <Radix.Root activationMode="manual" value={value} onValueChange={(next) => onChange(next as T)}>
-      <Radix.List aria-label={label} className="mb-4 max-sm:mb-2 flex gap-1 overflow-x-auto border-b">
+      <Radix.List ref={list} aria-label={label} className="mb-4 max-sm:mb-2 flex gap-1 overflow-x-auto border-b">
         {tabs.map((tab) => (
           <Radix.Trigger
             key={tab.value}

@@ -26,11 +26,7 @@ export function StateTabs({
   readonly onTab: (tab: AgentTab) => void;
 }) {
   return (
-    <div
-      role="group"
-      aria-label="State"
-      className="-mx-1 flex shrink-0 gap-1 overflow-x-auto px-1 py-0.5 max-sm:flex-wrap"
-    >
+    <div role="group" aria-label="State" className="flex shrink-0 flex-wrap gap-1 py-0.5">
       {agentTabs.map((each) => (
         <button
           key={each}
