@@ -5,7 +5,7 @@ import { destinations } from './navigation.ts';
 const general: readonly (readonly [string, string])[] = [
   ['/', 'Search on this page'],
   ['↓', 'Move from the search to the rows'],
-  ['Ctrl K', 'Open the command palette'],
+  ['Mod K', 'Open the command palette'],
   ['?', 'Show keyboard shortcuts'],
   ['Esc', 'Close the open dialog or menu'],
   ['↑ ↓', 'Move between table rows (or j and k)'],

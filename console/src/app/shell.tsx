@@ -64,7 +64,7 @@ export function Shell() {
               <Search aria-hidden="true" className="size-4 shrink-0" />
               <span className="flex-1 truncate">Search or go to…</span>
               <span aria-hidden="true" className="hidden sm:inline">
-                <Keys keys="Ctrl K" />
+                <Keys keys="Mod K" />
               </span>
             </button>
             <div className="ml-auto flex items-center gap-1">

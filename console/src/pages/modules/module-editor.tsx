@@ -132,7 +132,7 @@ export function ModuleEditor({
         )}
         <p className="hidden items-center gap-3 text-muted md:flex">
           <Hint keys="Ctrl Space" action="suggestions" />
-          <Hint keys="Ctrl S" action="save" />
+          <Hint keys="Mod S" action="save" />
           <Hint keys="Esc Tab" action="exit editor" />
         </p>
       </footer>
