@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assignmentActionEntries, assignmentEntries } from './entries.ts';
+import { actionEntries, assignmentActionEntries, assignmentEntries } from './entries.ts';
 
 const assignments = [
   { name: 'web', mode: 'enforce' },
@@ -11,6 +11,14 @@ function recorded() {
   const visits: unknown[] = [];
   return { visits, go: (to: string, target?: object) => void visits.push([to, target]) };
 }
+
+test('adds a machine with the dialog on the agents page, for admins', () => {
+  const { visits, go } = recorded();
+  const add = (isAdmin: boolean) => actionEntries(go, () => {}, isAdmin).find(({ id }) => id === 'add machine');
+  add(true)?.run();
+  expect(visits).toEqual([['/agents', { state: { opensAddMachine: expect.any(Number) } }]]);
+  expect(add(false)).toBeUndefined();
+});
 
 test('opens the page of an assignment', () => {
   const { visits, go } = recorded();

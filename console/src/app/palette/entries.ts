@@ -22,6 +22,7 @@ import { startPlan } from '../../api/operations.ts';
 import { runAssignment } from '../../api/runs.ts';
 import { agentParam, displayName, hasTerminalsDisabled, stateOf, tones } from '../../pages/agents/agent-state.ts';
 import { opensApply } from '../../pages/apply/opens-apply.ts';
+import { opensAddMachine } from '../../pages/enrollment/opens-add-machine.ts';
 import { opensTerminal } from '../../pages/terminals/opens-terminal.ts';
 import type { Tone } from '../../parts/badge.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
@@ -108,7 +109,7 @@ export function actionEntries(go: Go, openHelp: () => void, isAdmin: boolean): E
           {
             ...{ id: 'add machine', name: 'Add machine', icon: Plus },
             otherTexts: ['enroll agent', 'new agent', 'enrollment token'],
-            run: () => go('/enrolment'),
+            run: () => go('/agents', { state: opensAddMachine() }),
           },
         ]
       : []),

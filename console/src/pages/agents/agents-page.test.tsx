@@ -2,6 +2,7 @@ import type { Sample } from '@muster/protocol';
 import {
   type Agent,
   agentExample,
+  createEnrolmentToken,
   getAgent,
   latestSamples,
   listAgents,
@@ -11,6 +12,7 @@ import {
   type OffAgent,
   setAgentStatus,
 } from '@muster/protocol/http';
+import { useNavigate } from '@tanstack/react-router';
 import { screen, waitFor, within } from '@testing-library/react';
 import { expect, onTestFinished, test } from 'vitest';
 import { type FakeApi, fakeApi } from '../../../test/fake-api.ts';
@@ -19,6 +21,7 @@ import { delayReadsUntil } from '../../api/client.ts';
 import { markAgents } from '../../api/live/live-agents.ts';
 import { queryClient } from '../../api/query-client.ts';
 import { keys } from '../../api/query-keys.ts';
+import { opensAddMachine } from '../enrollment/opens-add-machine.ts';
 import { AgentsPage } from './agents-page.tsx';
 
 const agents: readonly Agent[] = Array.from({ length: 150 }, (_, index) => ({
@@ -42,6 +45,32 @@ function orchestrator(): { readonly api: FakeApi; readonly release: (all?: reado
 
 const grid = () => screen.findByRole('grid', { name: 'Agents' });
 const tab = (name: RegExp) => screen.getByRole('button', { name }).textContent;
+
+/** Asks the agents page to add a machine, as the palette does. */
+function FromPalette() {
+  const navigate = useNavigate();
+  return (
+    <>
+      <button type="button" onClick={() => void navigate({ to: '.', state: opensAddMachine() })}>
+        Palette
+      </button>
+      <AgentsPage />
+    </>
+  );
+}
+
+test.each([
+  ['admin', true],
+  ['operator', false],
+] as const)('adds a machine on request (%s: %s)', async (role, isOpened) => {
+  const { api, release } = orchestrator();
+  api.hold(createEnrolmentToken);
+  release();
+  const { user } = await renderPage(FromPalette, { role });
+  await user.click(await screen.findByRole('button', { name: 'Palette' }));
+  if (isOpened) expect(await screen.findByRole('dialog', { name: 'Add machine' })).toBeTruthy();
+  else expect(screen.queryByRole('dialog')).toBeNull();
+});
 
 test('shows the first agents and that others are loading, until all agents are loaded', async () => {
   const { api, release } = orchestrator();

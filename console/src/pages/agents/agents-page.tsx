@@ -22,6 +22,7 @@ import { type Column, DataTable, type Sorting } from '../../parts/table/data-tab
 import { FilterButton, type SelectAll, SortMenu } from '../../parts/table/phone-tools.tsx';
 import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
+import { useOpensAddMachine } from '../enrollment/opens-add-machine.ts';
 import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
 import { agentColumns, TagWidth } from './agent-columns.tsx';
 import { type AgentTab, splitSearch } from './agent-filter.ts';
@@ -68,6 +69,12 @@ export function AgentsPage() {
   const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
   const [dialog, setDialog] = useState<AgentsDialog | null>(null);
   const onAdd = isAdmin ? () => setDialog({ kind: 'add' }) : null;
+  const asked = useOpensAddMachine();
+  const [answered, setAnswered] = useState<number | null>(null);
+  if (asked !== answered) {
+    setAnswered(asked);
+    if (asked !== null && isAdmin) setDialog({ kind: 'add' });
+  }
   const onDialog = useCallback((kind: RowDialog, agent: Agent) => setDialog({ kind, agent }), []);
   const hasPending = useMemo(() => agents.some(({ status }) => status === 'pending'), [agents]);
   const columns = useMemo(

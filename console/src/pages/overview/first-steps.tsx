@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Panel } from '../../parts/panel.tsx';
+import { opensAddMachine } from '../enrollment/opens-add-machine.ts';
 
 export function FirstSteps({
   isAdmin,
@@ -25,17 +26,21 @@ export function FirstSteps({
     done: boolean;
     icon: ReactNode;
     to: string;
+    /** State of the navigation. */
+    state?: object;
+    search?: object;
     action: string;
   }[] = [
     {
       title: 'Connect the first machine',
       description: isAdmin
-        ? 'Create an enrollment token. Its command installs and connects the agent on the machine.'
+        ? 'One command, run on the machine, installs the agent and connects it.'
         : 'Ask an admin for the command that installs and connects the agent.',
       done: enrolled,
       icon: <Server className="size-4" />,
-      to: isAdmin ? '/enrolment' : '/agents',
-      action: isAdmin ? 'Create a token' : 'See agents',
+      to: '/agents',
+      ...(isAdmin && !enrolled ? { state: opensAddMachine() } : {}),
+      action: isAdmin ? 'Add machine' : 'See agents',
     },
     {
       title: 'Approve it',
@@ -43,6 +48,7 @@ export function FirstSteps({
       done: approved > 0,
       icon: <Check className="size-4" />,
       to: '/agents',
+      search: { status: 'pending' },
       action: 'Approve',
     },
     {
@@ -67,7 +73,7 @@ export function FirstSteps({
   return (
     <Panel title="Get started" flush>
       <ol className="divide-y">
-        {steps.map(({ title, description, done, icon, to, action }, index) => (
+        {steps.map(({ title, description, done, icon, to, state, search, action }, index) => (
           <li key={title} className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-3">
             <span
               aria-hidden="true"
@@ -90,7 +96,12 @@ export function FirstSteps({
               {!done && <p className="text-muted text-sm">{description}</p>}
             </div>
             {!done && (
-              <Link to={to as '/'} className={buttonClasses(index === next ? 'primary' : 'plain')}>
+              <Link
+                to={to as '/'}
+                {...(state === undefined ? {} : { state })}
+                {...(search === undefined ? {} : { search: search as never })}
+                className={buttonClasses(index === next ? 'primary' : 'plain')}
+              >
                 {action}
               </Link>
             )}
