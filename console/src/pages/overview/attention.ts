@@ -10,6 +10,8 @@ import { findingTones, syncTones, syncWords } from '../reconcile/sync-tones.ts';
 export interface Need {
   readonly id: string;
   readonly tone: StateTone;
+  /** Number of agents or secrets. */
+  readonly count: number;
   readonly title: string;
   /** The link's label. */
   readonly action: string;
@@ -31,7 +33,7 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
     ...{ id: 'offline', title: counted(offline, 'agent is offline', 'agents are offline'), action: 'See which' },
     ...{ to: '/agents', search: { status: 'offline', sort: 'state' } },
   };
-  const needs: (Need & { readonly count: number })[] = [
+  const needs: Need[] = [
     {
       ...{ id: 'apply_failed', tone: findingTones.apply_failed, count: off.apply_failed, action: 'See why' },
       title: counted(off.apply_failed, 'agent failed its last apply', 'agents failed their last apply'),
@@ -71,7 +73,7 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
       to: '/secrets',
     },
   ];
-  return needs.filter(({ count }) => count > 0).map(({ count: _, ...need }) => need);
+  return needs.filter(({ count }) => count > 0);
 }
 
 export interface Share {

@@ -45,7 +45,8 @@ const drifted = {
   ...{ reasons: ['drifted'], connected: true, failed_operation: null, unapplied: 0, pending_removals: 0 },
 } as never as OffAgent;
 
-async function openDrifted(agent: OffAgent) {
+/** @param isAnswered whether the list of agents arrives */
+async function openDrifted(agent: OffAgent, isAnswered = true) {
   const api = fakeApi();
   api.answerExamples(listOperators, listAssignments, listModules, getAssignment, planAgent);
   api.answer(getOperation, planAgent.example.answer as never);
@@ -53,7 +54,8 @@ async function openDrifted(agent: OffAgent) {
   api.answer(listAudit, { events: [], next_cursor: null, has_more: false } as never);
   const overview = getOverview.example.answer as never as Overview;
   api.answer(getOverview, { ...overview, off: { ...overview.off, agents: 1, drifted: 1 } });
-  api.answer(listReconcile, [agent]);
+  if (isAnswered) api.answer(listReconcile, [agent]);
+  else api.hold(listReconcile);
   const { user } = await renderPage(OverviewPage);
   await user.click(await screen.findByRole('button', { name: 'Fix… 1 agent has drifted' }));
   return api;
@@ -64,6 +66,24 @@ test('fixes drift with its plan, without a visit to the list', async () => {
   const dialog = await screen.findByRole('dialog', { name: `Fix ${drifted.name}` });
   expect(await within(dialog).findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
   expect(api.received(listReconcile)).toMatchObject([{ query: { reason: 'drifted' } }]);
+});
+
+test('adds the first machine with the dialog on the agents page', async () => {
+  const api = fakeApi();
+  api.answerExamples(listOperators);
+  for (const route of [listAssignments, listModules, listRuns]) api.answer(route, []);
+  api.answer(listAudit, { events: [], next_cursor: null, has_more: false } as never);
+  const overview = getOverview.example.answer as never as Overview;
+  api.answer(getOverview, { ...overview, agents: { pending: 0, rejected: 0, approved: 0, connected: 0, lost: 0 } });
+  const { user, address } = await renderPage(OverviewPage);
+  await user.click(await screen.findByRole('link', { name: 'Add machine' }));
+  expect(address()).toBe('/agents');
+});
+
+test('names the number of agents while they are loading', async () => {
+  const api = await openDrifted(drifted, false);
+  expect(await screen.findByRole('dialog', { name: 'Fix 1 agent' })).toBeTruthy();
+  expect(api.received(listReconcile)).toHaveLength(1);
 });
 
 test('says that an apply does not fix the drift of an audit assignment', async () => {

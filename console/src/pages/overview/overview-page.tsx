@@ -133,7 +133,7 @@ function Fleet({ overview }: { readonly overview: Overview }) {
 }
 
 function Attention({ needs }: { readonly needs: readonly Need[] }) {
-  const [fixing, setFixing] = useState<OffFinding | null>(null);
+  const [fixing, setFixing] = useState<{ readonly reason: OffFinding; readonly count: number } | null>(null);
   const [isApproving, setApproving] = useState(false);
   return (
     <Panel title="Needs attention" flush>
@@ -144,7 +144,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
         </p>
       ) : (
         <ul className="divide-y">
-          {needs.map(({ id, tone, title, action, to, search, fixes, isApproval }) => (
+          {needs.map(({ id, tone, count, title, action, to, search, fixes, isApproval }) => (
             <li key={id} className="relative flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover">
               <Dot tone={tone} />
               {/* The link covers the row. The button is above it. */}
@@ -158,7 +158,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
               </Link>
               {fixes !== undefined && (
                 <span className="relative -my-1.5 shrink-0">
-                  <Button small onClick={() => setFixing(fixes)}>
+                  <Button small onClick={() => setFixing({ reason: fixes, count })}>
                     Fix…<span className="sr-only"> {title}</span>
                   </Button>
                 </span>
@@ -180,7 +180,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
       )}
       {fixing !== null && (
         <Suspense>
-          <FixDialog reason={fixing} onClose={() => setFixing(null)} />
+          <FixDialog {...fixing} onClose={() => setFixing(null)} />
         </Suspense>
       )}
       {isApproving && (
@@ -229,7 +229,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
                 </span>
                 {/* The panel is too narrow for one line. */}
                 <span className="order-last flex min-w-0 basis-full pl-5 text-xs">
-                  <OutcomeCounts outcomes={outcomes} />
+                  <OutcomeCounts wrap outcomes={outcomes} />
                 </span>
                 <span className="w-16 shrink-0 text-right text-muted text-xs">
                   <Time at={started_at} />

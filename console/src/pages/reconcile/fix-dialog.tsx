@@ -4,13 +4,23 @@ import { useState } from 'react';
 import type { OffFinding } from '../../../../client/src/reason-words.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { Button } from '../../parts/button.tsx';
+import { countedText } from '../../parts/count.ts';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
 import { canRepair } from './off.ts';
 import { RepairDialog } from './repair-dialog.tsx';
 
 /** Fixes all agents that are out of sync for one reason, without opening their list. Plans them first. */
-export function FixDialog({ reason, onClose }: { readonly reason: OffFinding; readonly onClose: () => void }) {
+export function FixDialog({
+  reason,
+  count,
+  onClose,
+}: {
+  readonly reason: OffFinding;
+  /** Number of agents that the list had when the dialog opened. */
+  readonly count: number;
+  readonly onClose: () => void;
+}) {
   const { data, error } = useQuery(reconcileQuery({ reason }));
   // The agents when the dialog opened. The list changes while they are fixed.
   const [agents, setAgents] = useState<readonly OffAgent[] | null>(null);
@@ -20,7 +30,8 @@ export function FixDialog({ reason, onClose }: { readonly reason: OffFinding; re
     <Dialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title="Fix agents"
+      wide
+      title={`Fix ${countedText(count, 'agent')}`}
       footer={<Button onClick={onClose}>Close</Button>}
     >
       {agents !== null ? (

@@ -1,6 +1,7 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { useState } from 'react';
 import { loadUnassignedModules, runsToRepair } from '../../api/modules/unassigned-modules.ts';
+import { countedText } from '../../parts/count.ts';
 import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
 import { ApplyRunDialog } from '../apply/apply-run-dialog.tsx';
 
@@ -30,7 +31,7 @@ export function RepairDialog({
     );
   return (
     <ApplyRunDialog
-      title={`Fix ${targets.length} agents`}
+      title={`Fix ${countedText(targets.length, 'agent')}`}
       description="Applies the assignments of each agent. This fixes drift, and applies changes to its modules."
       loadSubjects={async () =>
         runsToRepair(await loadUnassignedModules(targets)).map((run) => ({ kind: 'agents', ...run }))
