@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { prune, retentionQuery, setRetention } from '../../api/audit.ts';
 import { settingsQuery } from '../../api/settings.ts';
 import { Button } from '../../parts/button.tsx';
+import { countedText } from '../../parts/count.ts';
 import { Confirm, Dialog } from '../../parts/dialog/dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Input } from '../../parts/form/field.tsx';
@@ -25,7 +26,7 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
           ? 'Retention reset to the configured value'
           : `Events are kept for ${retention_days} days`,
       );
-      setDays(null);
+      onClose();
     },
   });
   const ask = useMutation({
@@ -33,12 +34,25 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
     onSuccess: ({ deleted }) => setCount(deleted),
   });
   return (
-    <Dialog open onOpenChange={(open) => !open && onClose()} title="Retention of the audit log">
+    <Dialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title="Retention of the audit log"
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" form="retention" busy={save.isPending} disabled={data === undefined}>
+            Save
+          </Button>
+        </>
+      }
+    >
       {data === undefined ? (
         <Skeleton className="h-24" />
       ) : (
         <div className="space-y-6">
           <form
+            id="retention"
             className="space-y-3"
             onSubmit={(event) => {
               event.preventDefault();
@@ -57,9 +71,6 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
               onChange={(event) => setDays(event.target.value)}
               hint={`If empty, the configuration applies${configuredDays === undefined ? '' : configuredDays === 0 ? ': events are kept forever' : `: ${configuredDays} days`}.`}
             />
-            <Button type="submit" look="primary" busy={save.isPending}>
-              Save
-            </Button>
           </form>
           <form
             className="space-y-3 border-t pt-6"
@@ -74,26 +85,32 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
               type="datetime-local"
               required
               value={before}
-              onChange={(event) => setBefore(event.target.value)}
+              onChange={(event) => {
+                setBefore(event.target.value);
+                setCount(null);
+              }}
               hint="Keeps the hash of the last removed event, so that the rest can still be verified."
             />
             <Button type="submit" look="danger" busy={ask.isPending}>
               Count and remove…
             </Button>
+            <p role="status" className="text-sm empty:hidden">
+              {count === 0 && 'No events are older than this time.'}
+            </p>
           </form>
         </div>
       )}
       <Confirm
-        open={count !== null}
+        open={count !== null && count > 0}
         onOpenChange={() => setCount(null)}
-        title={count === 0 ? 'No events to remove' : `Remove ${count?.toLocaleString()} events?`}
+        title={`Remove ${countedText(count ?? 0, 'event')}?`}
         action="Remove events"
         onConfirm={async () => {
           const { deleted } = await prune(new Date(before).toISOString(), 'remove');
-          notify(`Removed ${deleted.toLocaleString()} events`);
+          notify(`Removed ${countedText(deleted, 'event')}`);
         }}
       >
-        {count === 0 ? 'No event is older than this time.' : 'You can restore them only from an export or a backup.'}
+        You can restore them only from an export or a backup.
       </Confirm>
     </Dialog>
   );
