@@ -6,7 +6,7 @@ import { Check, ChevronRight } from 'lucide-react';
 import { useState } from 'react';
 import { findEvent } from '../../api/audit.ts';
 import { markRead } from '../../api/notifications.ts';
-import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot, type Tone } from '../../parts/badge.tsx';
 import { IconButton } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { notifyError } from '../../parts/dialog/toast.tsx';
@@ -34,8 +34,12 @@ const categoryPaths: Readonly<Record<string, string>> = {
 const fallbackPathOf = ({ event_type }: Notification): string =>
   categoryPaths[event_type.split('.')[0] ?? ''] ?? '/audit';
 
-const rowClasses = (isUnread: boolean) =>
-  classNames('relative flex items-start gap-x-3 px-4 py-2.5', isUnread && 'bg-accent-soft/40');
+const rowClasses = (isUnread: boolean, isNested = false) =>
+  classNames(
+    'relative flex items-start gap-x-3 py-2.5 pr-4',
+    isNested ? 'pl-10' : 'pl-4',
+    isUnread ? 'bg-accent-soft shadow-[inset_3px_0_0_var(--accent)]' : 'text-muted',
+  );
 
 /** The severity as a dot, with its name for screen readers. */
 const Severity = ({ severity }: Pick<Notification, 'severity'>) => (
@@ -49,7 +53,7 @@ const MarkRead = ({ label, onClick }: { readonly label: string; readonly onClick
   <IconButton
     small
     label={label}
-    className="relative z-[1]"
+    className="relative z-[1] self-center"
     onClick={onClick}
     icon={<Check aria-hidden="true" className="size-4" />}
   />
@@ -86,15 +90,15 @@ export function NotificationGroupRow({ group }: { readonly group: NotificationGr
             />
           </button>
           <p className="text-muted text-xs">
-            latest <Time at={newest.timestamp_ms / 1000} />
+            Latest <Time at={newest.timestamp_ms / 1000} />
           </p>
         </div>
         {!newest.read && <MarkRead label={`Mark ${label} as read`} onClick={() => readAll.mutate()} />}
       </div>
       {open && (
-        <ul aria-label={label} className="divide-y border-t pl-6">
+        <ul aria-label={label} className="divide-y border-t">
           {group.notifications.map((notification) => (
-            <NotificationRow key={notification.id} notification={notification} />
+            <NotificationRow key={notification.id} notification={notification} isNested />
           ))}
         </ul>
       )}
@@ -103,7 +107,14 @@ export function NotificationGroupRow({ group }: { readonly group: NotificationGr
 }
 
 /** A notification. A click opens its target, and marks it as read. */
-function NotificationRow({ notification }: { readonly notification: Notification }) {
+function NotificationRow({
+  notification,
+  isNested = false,
+}: {
+  readonly notification: Notification;
+  /** Whether the row belongs to the group above it. */
+  readonly isNested?: boolean;
+}) {
   const navigate = useNavigate();
   const fallback = fallbackPathOf(notification);
   const read = useMutation({ mutationFn: () => markRead(notification.id), onError: notifyError });
@@ -113,7 +124,7 @@ function NotificationRow({ notification }: { readonly notification: Notification
     onError: () => void navigate({ to: fallback }),
   });
   return (
-    <li className={classNames(rowClasses(!notification.read), 'hover:bg-hover')}>
+    <li className={classNames(rowClasses(!notification.read, isNested), 'hover:bg-hover')}>
       <Severity severity={notification.severity} />
       <div className="min-w-0 flex-1">
         <p className={classNames('text-sm', !notification.read && 'font-medium')}>
@@ -133,7 +144,10 @@ function NotificationRow({ notification }: { readonly notification: Notification
         <p className="flex flex-wrap items-center gap-x-2 text-muted text-xs">
           <span>{eventLabel(notification.event_type)}</span>
           <Time at={notification.timestamp_ms / 1000} />
-          {notification.suppressed && <Badge>maintenance window, not sent</Badge>}
+          {notification.suppressed && (
+            // A badge would have nearly the color of an unread row.
+            <span className="rounded border bg-surface px-1.5">maintenance window, not sent</span>
+          )}
         </p>
       </div>
       {!notification.read && <MarkRead label="Mark as read" onClick={() => read.mutate()} />}

@@ -1,0 +1,32 @@
+import { listNotifications, type Notification } from '@muster/protocol/http';
+import { screen } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { fakeApi } from '../../../test/fake-api.ts';
+import { renderPart } from '../../../test/render.tsx';
+import { groupNotifications } from './notification-groups.ts';
+import { NotificationGroupRow } from './notification-row.tsx';
+
+const [example] = (listNotifications.example.answer as never as { notifications: [Notification] }).notifications;
+
+/** Renders a notification, and returns its row. */
+async function row(part: Partial<Notification>): Promise<HTMLElement> {
+  fakeApi();
+  const [group] = groupNotifications([{ ...example, ...part }]);
+  if (group !== undefined) await renderPart(<NotificationGroupRow group={group} />);
+  return screen.getByRole('listitem');
+}
+
+test('marks an unread notification at its edge and by its color', async () => {
+  expect((await row({ read: false })).className).toMatch(/bg-accent-soft shadow-\[inset/);
+});
+
+test('shows a notification that was read as secondary', async () => {
+  const read = await row({ read: true });
+  expect(read.className).toContain('text-muted');
+  expect(read.className).not.toContain('shadow');
+});
+
+test('says that a notification was not sent because of a maintenance window', async () => {
+  await row({ suppressed: true });
+  expect(screen.getByText('maintenance window, not sent').className).toContain('border');
+});
