@@ -19,6 +19,12 @@ test('announces that content is loading', async () => {
   expect(screen.getByRole('status', { name: 'Loading runs' }).children).toHaveLength(4);
 });
 
+test('begins an error in a dialog with a capital letter', async () => {
+  fakeApi();
+  await renderPart(<Problem error={new Error('the orchestrator does not answer')} />);
+  expect(screen.getByText('the orchestrator does not answer').className).toContain('first-letter:uppercase');
+});
+
 test('explains an empty list and offers an action', async () => {
   fakeApi();
   await renderPart(

@@ -180,7 +180,7 @@ export function Problem({ error }: { readonly error: unknown }) {
   const faults = named.length === 1 && named[0]?.message === messageOf(error) ? [] : named;
   return (
     <div ref={shown} role="alert" className="rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad text-sm">
-      <p className="break-words">{messageOf(error)}</p>
+      <p className="break-words first-letter:uppercase">{messageOf(error)}</p>
       <PlannedAt error={error} />
       {faults.length > 0 && (
         <ul className="mt-1 list-disc pl-5">
