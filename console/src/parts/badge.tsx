@@ -22,7 +22,7 @@ const soft: Record<StateTone, string> = {
 /** Background colors of dots and bars. */
 export const fills: Record<StateTone, string> = {
   good: 'bg-good',
-  warn: 'bg-warn',
+  warn: 'bg-warn-mark',
   bad: 'bg-bad',
   info: 'bg-info',
   neutral: 'bg-line-strong',

@@ -2,10 +2,11 @@ import type { RunOutcomes } from '@muster/protocol/http';
 import { type RunOutcome, runOutcomeOrder } from '../../../../client/src/run-outcomes.ts';
 import { classNames } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
+import { Counts } from '../../parts/counts.tsx';
 
 export const outcomeColors: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string }>> = {
   failed: { fill: 'bg-bad', text: 'text-bad' },
-  cancelled: { fill: 'bg-warn', text: 'text-warn' },
+  cancelled: { fill: 'bg-warn-mark', text: 'text-warn' },
   skipped: { fill: 'bg-line-strong', text: 'text-muted' },
   running: { fill: 'bg-info', text: 'text-info' },
   waiting: { fill: 'bg-line', text: 'text-muted' },
@@ -16,7 +17,14 @@ export const presentIn = (outcomes: RunOutcomes): RunOutcome[] =>
   runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
 
 /** A run's agents by outcome, failures first: a bar and the counts. */
-export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) {
+export function OutcomeCounts({
+  outcomes,
+  wrap = false,
+}: {
+  readonly outcomes: RunOutcomes;
+  /** Whether the counts wrap if space is short. By default they are truncated. */
+  readonly wrap?: boolean;
+}) {
   const present = presentIn(outcomes);
   if (present.length === 0) return <span className="text-muted">no agents</span>;
   const total = present.reduce((sum, outcome) => sum + outcomes[outcome], 0);
@@ -32,16 +40,14 @@ export function OutcomeCounts({ outcomes }: { readonly outcomes: RunOutcomes }) 
           />
         ))}
       </span>
-      <span className="tabular truncate">
-        {present.map((outcome, index) => (
-          <span key={outcome}>
-            {index > 0 && <span className="text-muted"> · </span>}
-            <span className={outcomeColors[outcome].text}>
-              {countText(outcomes[outcome])} {outcome}
-            </span>
-          </span>
-        ))}
-      </span>
+      <Counts
+        wrap={wrap}
+        items={present.map((outcome) => ({
+          key: outcome,
+          text: `${countText(outcomes[outcome])} ${outcome}`,
+          className: outcomeColors[outcome].text,
+        }))}
+      />
     </span>
   );
 }

@@ -12,10 +12,10 @@ interface Look {
 /** Colors and labels for the outcomes, in the order of the bar. */
 export const looks: readonly Look[] = [
   { outcome: 'removes', words: ['changed, with removals', 'with removals'], fill: 'bg-good', planned: 'bg-bad' },
-  { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good', planned: 'bg-warn' },
+  { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good', planned: 'bg-warn-mark' },
   { outcome: 'same', words: ['unchanged', 'unchanged'], fill: 'bg-good/45' },
   { outcome: 'failed', words: ['failed', 'planning failed'], fill: 'bg-bad' },
-  { outcome: 'cancelled', words: ['cancelled', 'cancelled'], fill: 'bg-warn' },
+  { outcome: 'cancelled', words: ['cancelled', 'cancelled'], fill: 'bg-warn-mark' },
   { outcome: 'running', words: ['running', 'running'], fill: 'bg-info' },
   { outcome: 'untried', words: ['skipped', 'skipped'], fill: 'bg-line-strong' },
   { outcome: 'waiting', words: ['waiting', 'waiting'], fill: 'bg-line' },
