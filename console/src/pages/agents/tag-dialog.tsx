@@ -52,7 +52,7 @@ export function TagDialog({
           list={`${id}-keys`}
           value={key}
           onChange={(event) => setKey(event.target.value)}
-          error={key === '' || isTagKey(key) ? null : 'letters, digits, . _ - /, starting with a letter'}
+          error={key === '' || isTagKey(key) ? null : 'Start with a letter. Use letters, digits, and . _ - /'}
           hint={remove && key !== '' ? `${count} agents have this tag` : undefined}
         />
         {!remove && (
@@ -61,8 +61,8 @@ export function TagDialog({
             list={`${id}-values`}
             value={value}
             onChange={(event) => setValue(event.target.value)}
-            error={isTagValue(value) ? null : 'up to 256 characters, without control characters'}
-            hint="can be empty"
+            error={isTagValue(value) ? null : 'Use at most 256 characters and no control characters.'}
+            hint="May be empty"
           />
         )}
         <datalist id={`${id}-keys`}>

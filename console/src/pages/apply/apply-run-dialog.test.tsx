@@ -52,7 +52,7 @@ const applied = (api: ReturnType<typeof fakeApi>) =>
 test('plans immediately and starts a careful run that applies exactly the plan', async () => {
   const { api, user, address } = await open(planRun([{ changed: 2 }, { changed: 1 }, {}]));
   expect(await screen.findByText('3 to change, 0 to remove')).toBeTruthy();
-  expect(screen.getByText(/on 2 agents/).textContent).toContain('1 already match');
+  expect(screen.getByText(/on 2 agents/).textContent).toContain('1 already matches');
   expect(screen.getByText(/^Runs on 1 agent first/)).toBeTruthy();
   await user.click(button('Apply 3 changes'));
   await waitFor(() => expect(address()).toBe('/runs/APPLY'));

@@ -46,7 +46,11 @@ export function PlannedAgents({
             <>
               <strong className="font-medium">{planText({ ...totals, unchanged: 0 })}</strong> on{' '}
               {countedText(totals.changedAgents, 'agent')}
-              {totals.sameAgents > 0 && <span className="text-muted">, {totals.sameAgents} already match</span>}
+              {totals.sameAgents > 0 && (
+                <span className="text-muted">
+                  , {totals.sameAgents} already {totals.sameAgents === 1 ? 'matches' : 'match'}
+                </span>
+              )}
             </>
           )}
         </p>

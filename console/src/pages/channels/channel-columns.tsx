@@ -6,6 +6,7 @@ import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
 import { Line, lineText, Text } from '../../parts/text.tsx';
 import { Elapsed, Time } from '../../parts/time.tsx';
+import { channelTypeNames } from './channel-types.ts';
 
 /** Whether deliveries succeed, worst first. */
 export const channelStates = ['failing', 'unused', 'working'] as const;
@@ -62,7 +63,7 @@ export function channelColumns({
       phone: 'line',
       sort: ({ channel_type }) => channel_type,
       cell: ({ channel_type }) => (
-        <span className="flex min-h-6 items-center text-muted max-sm:min-h-0">{channel_type}</span>
+        <span className="flex min-h-6 items-center text-muted max-sm:min-h-0">{channelTypeNames[channel_type]}</span>
       ),
     },
     {

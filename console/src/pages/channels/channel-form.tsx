@@ -5,6 +5,7 @@ import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Input, Select } from '../../parts/form/field.tsx';
 import { useDraftFields } from '../use-draft-fields.ts';
+import { channelTypeNames } from './channel-types.ts';
 
 interface ConfigField {
   readonly key: string;
@@ -89,7 +90,7 @@ export function ChannelForm({ channel, onClose }: { readonly channel: Channel | 
         <Select label="Type" value={type} onChange={(event) => change({ type: event.target.value as ChannelType })}>
           {channelTypes.map((each) => (
             <option key={each} value={each}>
-              {each}
+              {channelTypeNames[each]}
             </option>
           ))}
         </Select>

@@ -44,7 +44,7 @@ export function TokensTable({ onNew }: { readonly onNew: () => void }) {
       />
       {others > 0 && (
         <div className="mt-3">
-          <Button look="quiet" onClick={() => setShowsUsed(!showsUsed)}>
+          <Button look="quiet" className="-ml-3" onClick={() => setShowsUsed(!showsUsed)}>
             {showsUsed ? 'Hide' : 'Show'} {countedText(others, 'used or expired token')}
           </Button>
         </div>

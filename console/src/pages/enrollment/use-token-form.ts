@@ -6,9 +6,9 @@ import { tagsOf } from './token-state.ts';
 
 /** Lifetimes in seconds, with their labels. The first one is the default. */
 export const lifetimes = [
-  [3_600, 'an hour'],
-  [86_400, 'a day'],
-  [604_800, 'a week'],
+  [3_600, '1 hour'],
+  [86_400, '1 day'],
+  [604_800, '7 days'],
   [2_592_000, '30 days'],
 ] as const;
 

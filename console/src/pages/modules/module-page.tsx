@@ -81,7 +81,7 @@ function ModuleDetails({
   const onSaved = (stored: Stored) => {
     if (stored.name === name) {
       state.reset(stored);
-      notify(`Saved as revision ${stored.revision}.`);
+      notify(`Saved as revision ${stored.revision}`);
     } else {
       allow();
       void navigate({ to: '/modules/$module', params: { module: stored.name } });

@@ -149,7 +149,11 @@ function PlanResult({
           running={!hasEnded(status)}
           empty={
             hasEnded(status) ? (
-              error === null && <Empty title="No resources for this agent">No `supports` clause matches it.</Empty>
+              error === null && (
+                <Empty title="No resources for this agent">
+                  No entry under <code className="font-mono text-xs">supports</code> matches it.
+                </Empty>
+              )
             ) : (
               <SkeletonRows rows={3} label="The agent is planning" />
             )

@@ -82,7 +82,7 @@ const plurals: Readonly<Record<NotifyingEvent, string>> = {
   'agent.key_rotated': 'agent keys changed',
   'agent.refused': 'agents refused',
   'agent.limited': 'agents over their limit',
-  'drift.detected': 'drift detections',
+  'drift.detected': 'times drift detected',
   'state.failed': 'applies failed',
   'run.halted': 'runs halted',
   'secret.expiring': 'secrets expire',

@@ -129,7 +129,7 @@ export function OperationsPage() {
   return (
     <ListPage
       title="Operations"
-      description="Plan and apply operations per agent."
+      description="Plans and applies of single agents, with the changes of each resource."
       query={query}
       rows={rows}
       filters={filters}

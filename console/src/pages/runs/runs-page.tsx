@@ -113,7 +113,7 @@ export function RunsPage() {
   return (
     <ListPage
       title="Runs"
-      description="Fleet-wide plan and apply runs."
+      description="Plans and applies of several agents, with the outcome of each agent."
       query={query}
       rows={rows}
       filters={filters}

@@ -32,8 +32,8 @@ export function RotateDialog({ onClose }: { readonly onClose: () => void }) {
         <Problem error={rotate.error} />
         {data === undefined ? (
           <p>
-            This re-encrypts every value with a new key. Secrets remain available during the rotation. If it is
-            interrupted, no value is lost. Start it again.
+            Re-encrypts every value with a new key. Modules can use the secrets in the meantime. If the rotation is
+            interrupted, no value is lost, and you can start it again.
           </p>
         ) : (
           <>

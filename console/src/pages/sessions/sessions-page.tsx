@@ -41,7 +41,7 @@ export function SessionsPage() {
           if (ending === null) return;
           await endOneSession(ending);
           if (ending.current) return;
-          notify('Session ended.');
+          notify('Session ended');
           await query.refetch();
         }}
       >

@@ -3,8 +3,8 @@ import { atOnce, careful, type FanOutDraft, type FanOutFaults, fanOutPreset } fr
 import { Input, Select } from './field.tsx';
 
 const paces = [
-  { value: 'careful', label: 'Careful', detail: 'one first, then a quarter at a time', draft: careful },
-  { value: 'at_once', label: 'All at once', detail: 'every agent, regardless of failures', draft: atOnce },
+  { value: 'careful', label: 'Careful', detail: 'One agent first, then a quarter at a time', draft: careful },
+  { value: 'at_once', label: 'All at once', detail: 'Every agent, regardless of failures', draft: atOnce },
 ] as const;
 
 /** Input fields for the rollout options: a preset, or individual options. */
@@ -88,14 +88,14 @@ function OfflineFields({ draft, change, faults }: FieldsProps) {
           value={draft.offline}
           onChange={(event) => change({ offline: event.target.value as FanOutDraft['offline'] })}
         >
-          <option value="report">count as failed</option>
-          <option value="queue">run when they reconnect</option>
+          <option value="report">Count as failed</option>
+          <option value="queue">Run when they reconnect</option>
         </Select>
       </div>
       {draft.offline === 'queue' && (
         <Input
           label="Wait up to"
-          hint="for example 30m, 24h, 7d"
+          hint="For example 30m, 24h, or 7d"
           value={draft.wait}
           error={faults.wait}
           onChange={(event) => change({ wait: event.target.value })}

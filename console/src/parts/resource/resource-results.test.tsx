@@ -47,7 +47,7 @@ test('offers no filter if all resources have changed', async () => {
   const changed = results.slice(0, 1);
   const more = result({ identity: '/etc/hostname', status: 'changed', action: 'update', diff: '+a\n' });
   await renderPart(<ResourceResults results={[...changed, more]} resultKind="drift" />);
-  expect(screen.getByRole('button', { name: 'Fold all' })).toBeTruthy();
+  expect(screen.getByRole('button', { name: 'Collapse all' })).toBeTruthy();
   expect(screen.queryByRole('group', { name: 'Which resources' })).toBeNull();
 });
 

@@ -143,7 +143,7 @@ export function ResultList({
             icon={<UnfoldVertical aria-hidden="true" className="size-3.5" />}
             onClick={toggleAll}
           >
-            {allOpen ? 'Fold all' : 'Open all'}
+            {allOpen ? 'Collapse all' : 'Expand all'}
           </Button>
         </div>
       )}
