@@ -78,7 +78,10 @@ function Outline({ state }: { readonly state: State }) {
       </span>
       {snapshot_operation_id !== null && (
         <>
-          . Drift is compared with <OperationLink id={snapshot_operation_id}>the last successful apply</OperationLink>.
+          . Drift is compared with{' '}
+          <span className="inline-block">
+            <OperationLink id={snapshot_operation_id}>the last successful apply</OperationLink>.
+          </span>
         </>
       )}
     </p>

@@ -22,7 +22,7 @@ export function EventRow({
   const sentence = withLocalTimes(eventSentence(event));
   return (
     <li className={classNames('[content-visibility:auto]', open && 'bg-raised')}>
-      <div className="flex min-h-10 items-center gap-2 px-4 py-1 text-sm sm:gap-3">
+      <div className="flex min-h-9 items-center gap-2 px-4 py-1 text-sm sm:gap-3">
         <button
           type="button"
           aria-expanded={open}
@@ -40,7 +40,7 @@ export function EventRow({
           {/* Only an open event shows its whole sentence on a wide screen. */}
           {open ? <Text text={sentence} maxLength={2_000} /> : <Line text={sentence} maxLength={300} />}
         </span>
-        <span className="flex w-32 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
+        <span className="flex w-32 min-w-0 shrink-0 max-md:hidden">
           <Line text={event.actor.name || event.actor.type} />
         </span>
         <span className="w-16 shrink-0 text-right text-muted text-xs">

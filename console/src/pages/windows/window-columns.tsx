@@ -33,7 +33,7 @@ export function windowColumns({
     {
       id: 'reason',
       header: 'Reason',
-      width: 'minmax(11rem,4fr)',
+      width: 'minmax(9rem,4fr)',
       sort: ({ reason }) => reason,
       cell: ({ id, reason }) => <RowToggle name={reason} isOpen={open.has(id)} onToggle={() => onToggle(id)} />,
     },
@@ -61,7 +61,7 @@ export function windowColumns({
     {
       id: 'time',
       header: 'Time',
-      width: 'minmax(11rem,2fr)',
+      width: 'minmax(15.5rem,2fr)',
       phone: 'line',
       sort: ({ starts_at }) => starts_at,
       cell: (window) => (
@@ -85,7 +85,7 @@ export function windowColumns({
       id: 'by',
       header: 'Created by',
       width: '7rem',
-      from: 'lg',
+      from: 'xl',
       cell: ({ created_by }) => <OperatorName id={created_by} />,
     },
     ...(onAction === null ? [] : [actionColumn(now, onAction)]),
