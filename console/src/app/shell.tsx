@@ -3,11 +3,13 @@ import { CircleHelp, Menu as MenuIcon, Search } from 'lucide-react';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { loadCode } from '../api/live/load-code.ts';
 import { useLiveState } from '../api/live/use-live-state.ts';
+import { useRepeatedFailure } from '../api/live/use-repeated-failure.ts';
 import { usePerson } from '../api/sign-in/use-session.ts';
 import { Dot } from '../parts/badge.tsx';
 import { Button, IconButton } from '../parts/button.tsx';
 import { classNames } from '../parts/class-names.ts';
 import { Keys } from '../parts/kbd.tsx';
+import { Text } from '../parts/text.tsx';
 import { Bell } from './bell.tsx';
 import { Mark } from './mark.tsx';
 import { sections } from './navigation.ts';
@@ -172,12 +174,18 @@ function LiveIndicator() {
 
 function LostBanner() {
   const state = useLiveState();
+  const failure = useRepeatedFailure();
   return (
     <div role="status">
       {state === 'lost' && (
         <div className="border-b bg-warn-soft px-4 py-1.5 text-sm text-warn">
           The orchestrator is not responding. This page may be out of date. The console reconnects automatically, and
           your input is kept.
+        </div>
+      )}
+      {state !== 'lost' && failure !== null && (
+        <div className="border-b bg-warn-soft px-4 py-1.5 text-sm text-warn">
+          Some data cannot be loaded: <Text text={failure.message} maxLength={300} />. The console keeps trying.
         </div>
       )}
     </div>

@@ -1,0 +1,23 @@
+import type { QueryClient } from '@tanstack/query-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useCallback, useSyncExternalStore } from 'react';
+
+/** Number of failed attempts after which an operator should know why the page is not complete. */
+const minFailures = 3;
+
+/** Returns the newest error of a query that the page shows and that was retried several times; otherwise null. */
+const failureIn = (client: QueryClient): Error | null =>
+  client
+    .getQueryCache()
+    .getAll()
+    .find(
+      (query) =>
+        query.state.fetchFailureCount >= minFailures && query.state.fetchStatus === 'fetching' && query.isActive(),
+    )?.state.fetchFailureReason ?? null;
+
+/** Returns why requests of the page fail repeatedly, while the console retries them; null if none does. */
+export function useRepeatedFailure(): Error | null {
+  const client = useQueryClient();
+  const subscribe = useCallback((listener: () => void) => client.getQueryCache().subscribe(listener), [client]);
+  return useSyncExternalStore(subscribe, () => failureIn(client));
+}
