@@ -75,7 +75,15 @@ export function ListLink({
   to,
   children,
 }: {
-  readonly to: '/agents' | '/assignments' | '/kinds' | '/modules' | '/runs' | '/out-of-sync' | '/terminals';
+  readonly to:
+    | '/agents'
+    | '/assignments'
+    | '/kinds'
+    | '/modules'
+    | '/operations'
+    | '/runs'
+    | '/out-of-sync'
+    | '/terminals';
   readonly children: ReactNode;
 }) {
   return (

@@ -57,6 +57,8 @@ test('offers the list instead of a retry if the item does not exist', async () =
     <Failure error={missing} retry={() => {}} list={{ to: '/runs', label: 'All runs' }} item="run" />,
   );
   expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull();
+  expect(screen.getByText('Run not found')).toBeTruthy();
+  expect(screen.queryByText('not_found')).toBeNull();
   await user.click(screen.getByRole('link', { name: 'All runs' }));
   expect(address()).toBe('/runs');
 });

@@ -104,6 +104,8 @@ export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
 export const messageOf = (error: unknown): string =>
   visibleText(cutText(error instanceof Error ? error.message : String(error), 4_000));
 
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** The list page to which an item's page belongs. */
 export interface ListTarget {
   readonly to: '/kinds' | '/operations' | '/out-of-sync' | '/runs' | '/terminals';
@@ -130,10 +132,14 @@ export function Failure({
   const isMissing = list !== undefined && problem?.status === 404;
   return (
     <div role="alert" className="flex flex-col items-center gap-1 px-6 py-12 text-center">
-      <CircleAlert aria-hidden="true" className="mb-2 size-7 text-bad" strokeWidth={1.4} />
-      <p className="font-medium">{isMissing ? `This ${item ?? 'page'} does not exist` : title}</p>
+      {isMissing ? (
+        <Inbox aria-hidden="true" className="mb-2 size-7 text-muted" strokeWidth={1.4} />
+      ) : (
+        <CircleAlert aria-hidden="true" className="mb-2 size-7 text-bad" strokeWidth={1.4} />
+      )}
+      <p className="font-medium">{isMissing ? `${capitalized(item ?? 'page')} not found` : title}</p>
       <p className="max-w-lg break-words text-muted text-sm first-letter:uppercase">{messageOf(error)}</p>
-      {problem !== null && (
+      {problem !== null && !isMissing && (
         <p className="text-muted text-xs">
           <code className="font-mono">{problem.code}</code>
           {problem.instance !== '' && (

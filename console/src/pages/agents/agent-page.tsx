@@ -35,12 +35,20 @@ export function AgentPage() {
   if (data !== undefined) return <AgentDetails key={data.node_id} agent={data} />;
   const isMissing = error instanceof ApiError && error.problem.status === 404;
   return (
-    <Page title="Agent" name={visibleText(cutText(id, 64))}>
+    <Page
+      title="Agent"
+      name={visibleText(cutText(id, 64))}
+      crumbs={[
+        <ListLink key="list" to="/agents">
+          Agents
+        </ListLink>,
+      ]}
+    >
       {isMissing ? (
         <Empty
           title="Agent not found"
           action={
-            <Link to="/agents" className={buttonClasses('primary')}>
+            <Link to="/agents" className={buttonClasses()}>
               All agents
             </Link>
           }

@@ -6,6 +6,7 @@ import { Badge } from '../../parts/badge.tsx';
 import { buttonClasses } from '../../parts/button.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { visibleText } from '../../parts/text.tsx';
@@ -22,9 +23,18 @@ export function AssignmentPage() {
   const query = useQuery(assignmentQuery(name));
   if (query.data !== undefined) return <AssignmentDetails key={name} assignment={query.data} />;
   return (
-    <Page title={visibleText(name)}>
+    <Page
+      title={visibleText(name)}
+      crumbs={[
+        <ListLink key="list" to="/assignments">
+          Assignments
+        </ListLink>,
+      ]}
+    >
       {query.isPending ? (
-        <SkeletonRows />
+        <Panel flush>
+          <SkeletonRows />
+        </Panel>
       ) : query.error instanceof ApiError && query.error.problem.status === 404 ? (
         <Empty
           title="Assignment not found"

@@ -23,14 +23,30 @@ export function DriftRecordPage() {
   const query = useQuery(driftRecordQuery(id));
   if (query.isPending)
     return (
-      <Page title="Drift">
+      <Page
+        title="Drift"
+        crumbs={[
+          <ListLink key="list" to="/out-of-sync">
+            Out of sync
+          </ListLink>,
+        ]}
+      >
         <Skeleton className="mb-4 h-24 w-full rounded-lg" />
-        <SkeletonRows />
+        <Panel flush>
+          <SkeletonRows />
+        </Panel>
       </Page>
     );
   if (query.isError)
     return (
-      <Page title="Drift">
+      <Page
+        title="Drift"
+        crumbs={[
+          <ListLink key="list" to="/out-of-sync">
+            Out of sync
+          </ListLink>,
+        ]}
+      >
         <Failure
           error={query.error}
           retry={() => void query.refetch()}

@@ -27,11 +27,11 @@ export function KindPage() {
       ]}
     >
       {error ? (
-        <Panel>
-          <Failure error={error} retry={() => void refetch()} list={{ to: '/kinds', label: 'All kinds' }} item="kind" />
-        </Panel>
+        <Failure error={error} retry={() => void refetch()} list={{ to: '/kinds', label: 'All kinds' }} item="kind" />
       ) : data === undefined ? (
-        <SkeletonRows />
+        <Panel flush>
+          <SkeletonRows />
+        </Panel>
       ) : (
         <KindDetails kind={data} />
       )}

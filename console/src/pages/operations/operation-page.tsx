@@ -30,14 +30,30 @@ export function OperationPage() {
   const query = useQuery(operationQuery(id));
   if (query.isPending)
     return (
-      <Page title="Operation">
+      <Page
+        title="Operation"
+        crumbs={[
+          <ListLink key="list" to="/operations">
+            Operations
+          </ListLink>,
+        ]}
+      >
         <Skeleton className="mb-4 h-24 w-full rounded-lg" />
-        <SkeletonRows />
+        <Panel flush>
+          <SkeletonRows />
+        </Panel>
       </Page>
     );
   if (query.isError)
     return (
-      <Page title="Operation">
+      <Page
+        title="Operation"
+        crumbs={[
+          <ListLink key="list" to="/operations">
+            Operations
+          </ListLink>,
+        ]}
+      >
         <Failure
           error={query.error}
           retry={() => void query.refetch()}

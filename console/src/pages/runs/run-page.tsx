@@ -29,14 +29,30 @@ export function RunPage() {
   const query = useQuery(runQuery(id));
   if (query.isPending)
     return (
-      <Page title="Run">
+      <Page
+        title="Run"
+        crumbs={[
+          <ListLink key="list" to="/runs">
+            Runs
+          </ListLink>,
+        ]}
+      >
         <Skeleton className="mb-4 h-40 w-full rounded-lg" />
-        <SkeletonRows />
+        <Panel flush>
+          <SkeletonRows />
+        </Panel>
       </Page>
     );
   if (query.isError)
     return (
-      <Page title="Run">
+      <Page
+        title="Run"
+        crumbs={[
+          <ListLink key="list" to="/runs">
+            Runs
+          </ListLink>,
+        ]}
+      >
         <Failure
           error={query.error}
           retry={() => void query.refetch()}
