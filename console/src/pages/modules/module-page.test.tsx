@@ -59,7 +59,7 @@ test('does not save a module without changes', async () => {
   orchestrator();
   await renderPage(ModulePage, page);
   expect(await screen.findByText('Revision 2', { selector: 'span' })).toBeTruthy();
-  expect(button('Save…').disabled).toBe(true);
+  expect(screen.queryByRole('button', { name: 'Save…' })).toBeNull();
   expect(fireEvent.keyDown(window, { key: 's', ctrlKey: true })).toBe(false);
   expect(await screen.findByText('No changes to save.')).toBeTruthy();
 });
@@ -68,7 +68,7 @@ test('discards unsaved changes on request', async () => {
   const { user } = await openEdited();
   await user.click(button('Discard changes'));
   expect(screen.queryByText('· unsaved changes')).toBeNull();
-  expect(button('Save…').disabled).toBe(true);
+  expect(screen.queryByRole('button', { name: 'Save…' })).toBeNull();
 });
 
 test('saves a change after Ctrl-S and a confirmation', async () => {

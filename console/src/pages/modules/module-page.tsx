@@ -6,6 +6,7 @@ import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -26,9 +27,18 @@ export function ModulePage() {
   if (query.data !== undefined)
     return <ModuleDetails key={name} latest={query.data} isRemoved={isModuleNotFound(query.error)} />;
   return (
-    <Page title={visibleText(name)}>
+    <Page
+      title={visibleText(name)}
+      crumbs={[
+        <ListLink key="list" to="/modules">
+          Modules
+        </ListLink>,
+      ]}
+    >
       {query.isPending ? (
-        <SkeletonRows />
+        <Panel flush>
+          <SkeletonRows />
+        </Panel>
       ) : isModuleNotFound(query.error) ? (
         <Empty
           title="Module not found"
@@ -104,9 +114,11 @@ function ModuleDetails({
               Discard changes
             </Button>
           )}
-          <Button look={unsaved ? 'primary' : 'plain'} onClick={save} disabled={!unsaved}>
-            Save…
-          </Button>
+          {unsaved && (
+            <Button look="primary" onClick={save}>
+              Save…
+            </Button>
+          )}
           {!unsaved && <ModuleRollout module={latest} />}
           <RemoveModule
             module={latest}
