@@ -3,7 +3,6 @@ import { syncStateOf } from '@muster/protocol/sync-state';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { outdatedText } from '../../../../../client/src/reason-words.ts';
 import { assignmentsQuery } from '../../../api/assignments.ts';
 import { latestCheckQuery } from '../../../api/drift.ts';
 import { modulesQuery } from '../../../api/modules/modules.ts';
@@ -164,14 +163,8 @@ function SyncStatus({
   readonly isApplied: boolean;
 }) {
   const state = syncStateOf(off, isApplied);
-  if (state === 'out_of_sync') return <Dot tone={syncTones[state]}>{syncWords[state]}</Dot>;
-  if (state === 'outdated' && off?.outdated !== undefined)
-    return (
-      <>
-        <Dot tone={syncTones[state]}>{syncWords[state]}</Dot>
-        <span className="text-warn">{outdatedText(off.outdated)}</span>
-      </>
-    );
+  // The callout above says why.
+  if (state === 'out_of_sync' || state === 'outdated') return <Dot tone={syncTones[state]}>{syncWords[state]}</Dot>;
   if (state === 'never_applied')
     return <Dot tone={syncTones[state]}>{modules.length === 0 ? 'nothing assigned' : syncWords[state]}</Dot>;
   return (

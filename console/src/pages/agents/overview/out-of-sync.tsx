@@ -21,7 +21,7 @@ export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onF
   const [drift] = off.drift.filter(({ accepted }) => accepted === null);
   return (
     <Callout
-      tone="warn"
+      tone={state === 'outdated' ? 'neutral' : 'warn'}
       title={
         state === 'outdated' && off.outdated !== undefined ? `Outdated: ${outdatedText(off.outdated)}` : 'Out of sync'
       }
