@@ -30,7 +30,7 @@ const recordColumns: Record<
   agent: {
     id: 'agent',
     header: 'Agent',
-    width: 'minmax(8rem,2.2fr)',
+    width: 'minmax(8rem,1.6fr)',
     sort: displayName,
     cell: (agent) => (
       <Link
@@ -65,7 +65,7 @@ const recordColumns: Record<
   tags: {
     id: 'tags',
     header: 'Tags',
-    width: 'minmax(9.5rem,3fr)',
+    width: 'minmax(9.5rem,4fr)',
     from: 'md',
     cell: ({ tags }) => <Tags tags={tags} />,
   },
@@ -134,8 +134,11 @@ const findingsIn = (sync: FleetSync | null, { node_id }: Agent) => {
 /** Sort order of sync states, most urgent first. */
 const syncOrder = { out_of_sync: 0, outdated: 1, never_applied: 2, accepted: 3, in_sync: 4 } as const;
 
-/** A column with an agent's sync state, or with its first finding and the number of other findings. */
-const syncColumn = (sync: FleetSync | null): Column<Agent> => ({
+/**
+ * A column with an agent's sync state, or with its first finding and the number of other findings.
+ * @param approve called by the button of a pending agent, which has no sync state; null if the button is elsewhere
+ */
+const syncColumn = (sync: FleetSync | null, approve: ((agent: Agent) => void) | null): Column<Agent> => ({
   id: 'off',
   header: 'Sync',
   width: '7rem',
@@ -146,6 +149,12 @@ const syncColumn = (sync: FleetSync | null): Column<Agent> => ({
     return state === null ? null : syncOrder[state] * 100 - findingsIn(sync, agent).length;
   },
   cell: (agent) => {
+    if (agent.status === 'pending' && approve !== null)
+      return (
+        <Button small onClick={() => approve(agent)}>
+          Approve…
+        </Button>
+      );
     const [first, ...others] = findingsIn(sync, agent);
     const state = agentSync(agent, sync);
     if (first === undefined || state === null)
@@ -191,14 +200,13 @@ function Tags({ tags }: { readonly tags: Agent['tags'] }) {
 export function agentColumns({
   samples,
   sync,
-  hasPending,
+  isPhone,
   onDialog,
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   /** Null while loading. */
   readonly sync: FleetSync | null;
-  /** Whether agents are pending. The row of a pending agent has a button that approves the agent. */
-  readonly hasPending: boolean;
+  readonly isPhone: boolean;
   readonly onDialog: (dialog: RowDialog, agent: Agent) => void;
 }): readonly Column<Agent>[] {
   /** The newest sample. That of an offline agent does not show its current usage. */
@@ -207,12 +215,21 @@ export function agentColumns({
   const memory = (agent: Agent) => share(sampleOf(agent)?.memory_used, sampleOf(agent)?.memory_total);
   const { agent, state, tags, system, hostname, ip, version, seen } = recordColumns;
   return [
-    ...[agent, state, syncColumn(sync), tags, system, hostname, ip, version],
-    { id: 'cpu', header: 'CPU', width: '6rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
+    ...[
+      agent,
+      state,
+      syncColumn(sync, isPhone ? null : (agent) => onDialog('approve', agent)),
+      tags,
+      system,
+      hostname,
+      ip,
+      version,
+    ],
+    { id: 'cpu', header: 'CPU', width: '5.5rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
     {
       id: 'memory',
       header: 'Memory',
-      width: '6rem',
+      width: '5.5rem',
       from: 'lg',
       sort: memory,
       cell: (agent) => <Meter share={memory(agent)} />,
@@ -222,14 +239,14 @@ export function agentColumns({
       ...{
         id: 'actions',
         header: 'Actions',
-        width: hasPending ? '8rem' : '4.5rem',
+        width: '4.5rem',
         from: 'sm',
         phone: 'end',
         align: 'right',
       },
       cell: (agent) => (
         <span className="flex items-center gap-1">
-          {agent.status === 'pending' && (
+          {isPhone && agent.status === 'pending' && (
             <Button small onClick={() => onDialog('approve', agent)}>
               Approve…
             </Button>

@@ -247,7 +247,13 @@ test('shows the sync state of each agent, and the usage of connected agents only
       .map((row) => within(row).getAllByRole('gridcell')[at]?.textContent);
   };
   await waitFor(() => expect(cells('CPU')).toEqual(['42%', '–', '–', '–', '–']));
-  expect(cells('Sync')).toEqual(['in sync', 'never applied', 'in sync', expect.stringContaining('drifted'), '–']);
+  expect(cells('Sync')).toEqual([
+    'in sync',
+    'never applied',
+    'in sync',
+    expect.stringContaining('drifted'),
+    'Approve…',
+  ]);
   expect(await screen.findByRole('button', { name: 'In sync 2' })).toBeTruthy();
   expect(api.received(matchSelector)[0]?.body).toEqual({ selector: '', never_applied: true });
 });

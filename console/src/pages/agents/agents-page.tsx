@@ -76,16 +76,12 @@ export function AgentsPage() {
     if (asked !== null && isAdmin) setDialog({ kind: 'add' });
   }
   const onDialog = useCallback((kind: RowDialog, agent: Agent) => setDialog({ kind, agent }), []);
-  const hasPending = useMemo(() => agents.some(({ status }) => status === 'pending'), [agents]);
-  const columns = useMemo(
-    () => agentColumns({ samples, sync, hasPending, onDialog }),
-    [samples, sync, hasPending, onDialog],
-  );
+  const isPhone = useIsPhone();
+  const columns = useMemo(() => agentColumns({ samples, sync, isPhone, onDialog }), [samples, sync, isPhone, onDialog]);
   const open = useCallback(
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
     [navigate],
   );
-  const isPhone = useIsPhone();
   const isEmpty = isComplete && agents.length === 0 && !isFiltered;
   const selectAll = {
     all: rows.length > 0 && rows.length + hidden === chosen.size,
@@ -134,7 +130,6 @@ export function AgentsPage() {
                 columns={columns}
                 rowKey={keyOf}
                 rowLabel={labelOf}
-                rowHeight={40}
                 onOpen={open}
                 sorting={sorting}
                 onSort={onSort}
