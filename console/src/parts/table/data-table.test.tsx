@@ -138,9 +138,9 @@ test('renders the visible rows before the rows below them', async () => {
       <Machines rows={machines(100)} />
     </Profiler>,
   );
-  // The screen is 800 px high, and each row 40 px.
-  expect(rendered.filter((count) => count > 0)[0]).toBe(20);
-  expect(rows()).toHaveLength(30);
+  // The screen is 800 px high, and each row 36 px.
+  expect(rendered.filter((count) => count > 0)[0]).toBe(23);
+  expect(rows()).toHaveLength(33);
 });
 
 test('requests more rows if all rows are visible', async () => {

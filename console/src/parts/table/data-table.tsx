@@ -59,7 +59,7 @@ const phoneRowHeight = 60;
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, columns, rowKey, rowLabel, onOpen, sorting = null, onSort, chosen, onChoose, empty } = props;
-  const { rowHeight = 40, fill = false, preference, onPreference, onNearEnd, isPartial = false, details } = props;
+  const { rowHeight = 36, fill = false, preference, onPreference, onNearEnd, isPartial = false, details } = props;
   const hidden = preference?.hidden;
   const widths = preference?.widths;
   const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting, isPartial });

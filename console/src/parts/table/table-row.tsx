@@ -87,7 +87,7 @@ function Choice({
 }) {
   return (
     <div role="gridcell" className="flex w-8 shrink-0 self-stretch max-sm:w-11">
-      <label className={classNames('flex flex-1 justify-center', isAtTop ? 'items-start pt-3' : 'items-center')}>
+      <label className={classNames('flex flex-1 justify-center', isAtTop ? 'items-start pt-2.5' : 'items-center')}>
         <input
           type="checkbox"
           tabIndex={-1}
@@ -121,7 +121,7 @@ function OneLine<Data>({
         'flex min-w-0 self-stretch px-2',
         gapClass(columns, column.id),
         // The first lines of all cells are as high as the button of the row's name.
-        isTall ? 'items-start py-2 leading-6' : 'items-center',
+        isTall ? 'items-start py-1.5 leading-6' : 'items-center',
         column.align && 'justify-end text-right',
         at === 0 && stickyClasses,
       )}

@@ -56,7 +56,7 @@ export function TableSkeleton<Row>({
         <div
           // biome-ignore lint/suspicious/noArrayIndexKey: a fixed number of rows
           key={row}
-          className={classNames('flex items-center px-2', isPhone ? 'h-15' : 'h-10')}
+          className={classNames('flex items-center px-2', isPhone ? 'h-15' : 'h-9')}
         >
           {isSelectable && (
             <span className="flex w-8 shrink-0 justify-center max-sm:w-11">
