@@ -22,7 +22,7 @@ const columns: Column<Setting>[] = [
     width: '1fr',
     // A phone is too narrow for long keys. They break after a dot or an underscore; a row has room for two lines.
     cell: ({ key }) => (
-      <code className="font-mono text-xs leading-[15px] [overflow-wrap:anywhere]">
+      <code className="font-mono text-xs leading-4 [overflow-wrap:anywhere]">
         {key.split(/(?<=[._])/).map((part, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: parts may repeat, and their order is fixed
           <Fragment key={at}>
@@ -189,7 +189,7 @@ function Configuration() {
       title="Active configuration"
       flush
       actions={
-        <div className="w-56">
+        <div className="w-56 max-sm:w-full">
           <SearchInput
             label="Search keys"
             data-search=""
