@@ -69,6 +69,7 @@ const parts: readonly (readonly [width: number, path: string, within: string])[]
   [1280, '/windows', '[role=grid]'],
   [1280, '/out-of-sync', '[role=grid]'],
   [390, '/out-of-sync', '[aria-label="Out of sync"] .wraps-names'],
+  [390, '/', '#content a[href^="/runs/"]'],
 ];
 
 describe.skipIf(reason !== null)(`the appearance of the console${reason === null ? '' : ` (${reason})`}`, () => {
