@@ -1399,7 +1399,7 @@ describe('the program', () => {
     expect(stdout).toMatch(/^https:\/\/127\.0\.0\.1:\d+\n\nagents +412 approved/);
     expect(stdout).toContain('\nNeeds attention\n');
     expect(stdout).toMatch(/^ {2}web-1 +apply failed/m);
-    expect(stdout).toContain('2 agents wait for approval: muster agents approve --all-pending');
+    expect(stdout).toContain('2 agents wait for approval: muster agents list --status pending');
     expect(stdout.split('\nCommands\n')[1]?.trim().split('\n')).toHaveLength(5);
     for (const line of stdout.split('\n')) expect(stringWidth(line)).toBeLessThanOrEqual(80);
     // If no orchestrator is known, or in a pipe, the program prints help.

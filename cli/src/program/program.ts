@@ -63,14 +63,18 @@ function createProgram(options: ProgramOptions): Command {
     .addOption(new Option('-v, --verbose', 'Show all details and error codes (MUSTER_VERBOSE)').helpGroup('Output:'))
     .addOption(new Option('--quiet', 'Print no notes and progress (MUSTER_QUIET)').helpGroup('Output:'))
     .addOption(new Option('--no-color', 'Use no colors (MUSTER_NO_COLOR, NO_COLOR)').helpGroup('Output:'))
-    .addOption(new Option('--url <url>', 'Orchestrator (MUSTER_URL)').helpGroup('Connection:'))
-    .addOption(new Option('--profile <name>', 'Named orchestrator (MUSTER_PROFILE)').helpGroup('Connection:'))
-    .addOption(new Option('--key-file <file>', 'Your operator key (MUSTER_KEY_FILE)').helpGroup('Connection:'))
+    .addOption(new Option('--url <url>', 'Connect to this orchestrator (MUSTER_URL)').helpGroup('Connection:'))
+    .addOption(new Option('--profile <name>', 'Use a named orchestrator (MUSTER_PROFILE)').helpGroup('Connection:'))
     .addOption(
-      new Option('--fingerprint <sha256>', 'Only this certificate (MUSTER_FINGERPRINT)').helpGroup('Connection:'),
+      new Option('--key-file <file>', 'Sign in with this operator key (MUSTER_KEY_FILE)').helpGroup('Connection:'),
     )
     .addOption(
-      new Option('--insecure-skip-verify', 'Any certificate (MUSTER_INSECURE_SKIP_VERIFY)').helpGroup('Connection:'),
+      new Option('--fingerprint <sha256>', 'Trust only this certificate (MUSTER_FINGERPRINT)').helpGroup('Connection:'),
+    )
+    .addOption(
+      new Option('--insecure-skip-verify', 'Trust any certificate (MUSTER_INSECURE_SKIP_VERIFY)').helpGroup(
+        'Connection:',
+      ),
     )
     .addHelpText(
       'after',

@@ -187,7 +187,7 @@ async function list(
   const [first] = pending;
   if (first !== undefined)
     out.note(
-      `\n${counted(pending.length, 'agent waits', 'agents wait')} for approval: muster agents approve ${pending.length === 1 ? sanitiseLine(agentLabel(first)) : '--all-pending'}`,
+      `\n${counted(pending.length, 'agent waits', 'agents wait')} for approval: muster agents approve ${pending.length === 1 ? sanitiseLine(agentLabel(first)) : 'AGENT'}`,
     );
   return undefined;
 }

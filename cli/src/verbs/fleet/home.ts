@@ -48,7 +48,7 @@ function attention(
   const tasks = [
     ...(agents.pending === 0
       ? []
-      : [`${counted(agents.pending, 'agent waits', 'agents wait')} for approval: muster agents approve --all-pending`]),
+      : [`${counted(agents.pending, 'agent waits', 'agents wait')} for approval: muster agents list --status pending`]),
     ...(outdated === 0 ? [] : [`${counted(outdated, 'agent is', 'agents are')} outdated: muster reconcile --outdated`]),
     ...(unread_notifications === 0
       ? []
