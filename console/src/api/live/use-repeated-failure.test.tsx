@@ -17,7 +17,7 @@ function Page() {
   return <p>{failure?.message ?? 'fine'}</p>;
 }
 
-test('tells why requests fail repeatedly, until they succeed', async () => {
+test('reports why requests fail repeatedly, until they succeed', async () => {
   render(
     <QueryClientProvider client={new QueryClient()}>
       <Page />

@@ -14,8 +14,6 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
   const { data } = useQuery(retentionQuery);
   const { data: configured } = useQuery(settingsQuery);
   const [days, setDays] = useState<string | null>(null);
-  const [before, setBefore] = useState('');
-  const [count, setCount] = useState<number | null>(null);
   const configuredDays = (configured?.settings.audit as { retention_days?: number } | undefined)?.retention_days;
   const shown = days ?? data?.retention_days?.toString() ?? '';
   const save = useMutation({
@@ -28,10 +26,6 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
       );
       onClose();
     },
-  });
-  const ask = useMutation({
-    mutationFn: () => prune(new Date(before).toISOString(), 'count'),
-    onSuccess: ({ deleted }) => setCount(deleted),
   });
   return (
     <Dialog
@@ -72,34 +66,49 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
               hint={`If empty, the configuration applies${configuredDays === undefined ? '' : configuredDays === 0 ? ': events are kept forever' : `: ${configuredDays} days`}.`}
             />
           </form>
-          <form
-            className="space-y-3 border-t pt-6"
-            onSubmit={(event) => {
-              event.preventDefault();
-              ask.mutate();
-            }}
-          >
-            <Problem error={ask.error} />
-            <Input
-              label="Remove events before"
-              type="datetime-local"
-              required
-              value={before}
-              onChange={(event) => {
-                setBefore(event.target.value);
-                setCount(null);
-              }}
-              hint="Keeps the hash of the last removed event, so that the rest can still be verified."
-            />
-            <Button type="submit" look="danger" busy={ask.isPending}>
-              Count and remove…
-            </Button>
-            <p role="status" className="text-sm empty:hidden">
-              {count === 0 && 'No events are older than this time.'}
-            </p>
-          </form>
+          <RemoveEvents />
         </div>
       )}
+    </Dialog>
+  );
+}
+
+/** Removes the events before a time, after their number is known. */
+function RemoveEvents() {
+  const [before, setBefore] = useState('');
+  const [count, setCount] = useState<number | null>(null);
+  const ask = useMutation({
+    mutationFn: () => prune(new Date(before).toISOString(), 'count'),
+    onSuccess: ({ deleted }) => setCount(deleted),
+  });
+  return (
+    <>
+      <form
+        className="space-y-3 border-t pt-6"
+        onSubmit={(event) => {
+          event.preventDefault();
+          ask.mutate();
+        }}
+      >
+        <Problem error={ask.error} />
+        <Input
+          label="Remove events before"
+          type="datetime-local"
+          required
+          value={before}
+          onChange={(event) => {
+            setBefore(event.target.value);
+            setCount(null);
+          }}
+          hint="Keeps the hash of the last removed event, so that the rest can still be verified."
+        />
+        <Button type="submit" look="danger" busy={ask.isPending}>
+          Count and remove…
+        </Button>
+        <p role="status" className="text-sm empty:hidden">
+          {count === 0 && 'No events are older than this time.'}
+        </p>
+      </form>
       <Confirm
         open={count !== null && count > 0}
         onOpenChange={() => setCount(null)}
@@ -112,6 +121,6 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
       >
         You can restore them only from an export or a backup.
       </Confirm>
-    </Dialog>
+    </>
   );
 }

@@ -6,31 +6,30 @@ import { classNames } from '../../parts/class-names.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { opensAddMachine } from '../enrollment/opens-add-machine.ts';
 
-export function FirstSteps({
-  isAdmin,
-  pending,
-  approved,
-  modules,
-  assignments,
-}: {
+/** What a new fleet has already. */
+interface Progress {
   readonly isAdmin: boolean;
   readonly pending: number;
   readonly approved: number;
   readonly modules: number;
   readonly assignments: number;
-}) {
+}
+
+interface Step {
+  readonly title: string;
+  readonly description: string;
+  readonly done: boolean;
+  readonly icon: ReactNode;
+  readonly to: string;
+  /** State of the navigation. */
+  readonly state?: object;
+  readonly search?: object;
+  readonly action: string;
+}
+
+function stepsOf({ isAdmin, pending, approved, modules, assignments }: Progress): readonly Step[] {
   const enrolled = approved + pending > 0;
-  const steps: readonly {
-    title: string;
-    description: string;
-    done: boolean;
-    icon: ReactNode;
-    to: string;
-    /** State of the navigation. */
-    state?: object;
-    search?: object;
-    action: string;
-  }[] = [
+  return [
     {
       title: 'Connect the first machine',
       description: isAdmin
@@ -69,6 +68,10 @@ export function FirstSteps({
       action: 'New assignment',
     },
   ];
+}
+
+export function FirstSteps(progress: Progress) {
+  const steps = stepsOf(progress);
   const next = steps.findIndex(({ done }) => !done);
   return (
     <Panel title="Get started" flush>
