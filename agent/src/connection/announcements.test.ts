@@ -28,7 +28,7 @@ const now = () => Math.floor(clock.now() / 1000);
 const datagram = (more = {}) => orchestrator.datagram({ sentAt: now(), ...more });
 
 describe('an announcement', () => {
-  test('follows signed and fresh announcements, but only of the pinned orchestrator if one is pinned', () => {
+  test('follows signed, recent announcements, and if an orchestrator is pinned, only its announcements', () => {
     expect(judge(datagram({ host: 'muster.example' }))).toBe('muster.example:4747');
     pin = orchestrator.hex;
     expect(judge(datagram())).toBe('127.0.0.1:4747');

@@ -119,7 +119,7 @@ describe('live output', () => {
     connection.outputReady();
     clock.advance(200);
     expect((await link.next('output_progress')).stdout?.text).toBe('one');
-    // Half of the window stays available for results.
+    // Half of the flow-control window stays available for results.
     engine.spool.add([accepted(1)]);
     connection.reportsReady();
     expect((await link.next('report')).seq).toBe(1);

@@ -400,7 +400,7 @@ export class Connection {
     else
       log.info(
         { node_id: identity.nodeId },
-        `this agent is waiting for approval: muster agents approve ${identity.nodeId} --name NAME`,
+        `this agent is waiting for approval; approve it with: muster agents approve ${identity.nodeId} --name NAME`,
       );
   }
 }

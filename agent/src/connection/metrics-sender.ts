@@ -4,7 +4,7 @@ import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 
 type MetricsMessage = Extract<AgentMessage, { type: 'metrics' }>;
 
-/** Half of the window. The other half stays available for results. */
+/** Half of the flow-control window. The other half stays available for results. */
 const frameBytes = limits.unacknowledgedBytes / 2;
 /** An empty frame, used to measure its size. */
 const frame: MetricsMessage = { type: 'metrics', samples: [] };

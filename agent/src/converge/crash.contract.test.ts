@@ -106,7 +106,7 @@ describe('an agent that is killed at a durable step', () => {
     fresh();
   });
 
-  test('finishes an apply bound to a plan that is killed at any step', {
+  test('finishes an apply that is bound to a plan and killed at any step', {
     timeout: 240_000,
   }, async () => {
     const planned = async () => {

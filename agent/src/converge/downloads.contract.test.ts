@@ -89,7 +89,7 @@ test('begins again if the content on the server changed in the middle', async ()
   expect(readFileSync(path()).equals(content)).toBe(true);
 });
 
-test('refuses a content with another hash', async () => {
+test('refuses content with a different hash', async () => {
   const { url } = server.serve('/app', content);
   await failing({ url, sha256: '0'.repeat(64) }, /does not have the declared SHA-256/);
   expect(readdirSync(`${home}/data/state/contents`)).toEqual([]);
@@ -175,7 +175,7 @@ test('reads the hash from a file of sums, over https only', async () => {
   await secure.close();
 });
 
-test('requests a content over a proxy for http', async () => {
+test('requests content over a proxy for http', async () => {
   await agent.stop();
   await start({ http_proxy: server.url('') });
   server.answers.set('http://downloads.example/app', (_request, response) => response.end(content));

@@ -145,7 +145,7 @@ export class Downloads {
       cache.begin({ sha256, size: total ?? from + unknownSizeBytes });
       let position = from;
       for await (const piece of answer.body) {
-        if (cancelled()) throw new HostFailure('the operation was cancelled during the download');
+        if (cancelled()) throw new HostFailure('the operation was canceled during the download');
         if (this.#clock.monotonic() > deadline)
           throw new HostFailure(`the download takes longer than ${maxDownloadMs / 60_000} minutes`);
         if (position + piece.length > maxDownloadBytes) throw tooLarge();

@@ -112,7 +112,7 @@ describe('operations', () => {
     expect(await h.agent.engine.accept(operation('plan'))).toBe('full');
   });
 
-  test('skips the remaining resources of a cancelled operation, and manages those already applied', async () => {
+  test('skips the remaining resources of a canceled operation, and manages those already applied', async () => {
     const long = operation('apply', [
       file(`${h.root}/f`, {}, { id: 'f' }),
       script('cancels', { apply: `touch ${h.root}/runs; while ! test -e ${h.root}/go; do sleep 0.02; done` }),
@@ -129,7 +129,7 @@ describe('operations', () => {
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-  test('stops a waiting operation immediately when it is cancelled', async () => {
+  test('stops a waiting operation immediately when it is canceled', async () => {
     const first = operation('apply', [script('first', { apply: `while ! test -e ${h.root}/go; do sleep 0.02; done` })]);
     const second = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.engine.accept(first);

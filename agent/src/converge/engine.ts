@@ -30,8 +30,8 @@ export interface Engine {
   start(): Promise<void>;
   /**
    * Accepts an operation. Resolves once the journal on disk contains it.
-   * @returns `known` if an operation with this ID was accepted before: it does not run again, and its reports are in
-   * the spool; `full` if too many operations are open: nothing was accepted, and the caller may retry later
+   * @returns `known` if an operation with this ID was already accepted: it does not run again, and its reports are in
+   *   the spool; `full` if too many operations are open: nothing was accepted, and the caller may retry later
    */
   accept(operation: OperationMessage): Promise<AcceptOutcome>;
   /** Cancels an operation after its current resource, or immediately if it has not begun. Ignores unknown IDs. */

@@ -12,7 +12,7 @@ const hanging = () =>
 const running = () => expect.poll(() => existsSync(`${h.root}/runs`)).toBe(true);
 
 for (const kind of ['apply', 'plan'] as const)
-  test(`kills a hanging \`check\` when its ${kind} is cancelled, and ignores its result`, async () => {
+  test(`kills a hanging \`check\` when its ${kind} is canceled, and ignores its result`, async () => {
     const long = operation(kind, [hanging(), file(`${h.root}/f`)]);
     await h.agent.engine.accept(long);
     await running();
@@ -114,7 +114,7 @@ test('refuses to replace a file that changes while its new content is validated'
   expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('theirs\n');
 });
 
-test('kills a hanging `validate` when the operation is cancelled, and leaves the file unchanged', async () => {
+test('kills a hanging `validate` when the operation is canceled, and leaves the file unchanged', async () => {
   const long = operation('apply', [
     file(`${h.root}/f`, { content: 'x', validate: `touch ${h.root}/runs; sleep 60; test -e %` }),
   ]);

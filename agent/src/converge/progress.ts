@@ -44,7 +44,7 @@ export interface ExecutionContext {
   stopping(): boolean;
   /** Aborted when `stopping` becomes true. */
   stop: AbortSignal;
-  /** Registers the process to kill if it outlasts the grace period of a stop; null if no process runs. */
+  /** Registers the process to kill if it outlasts the grace period of a stop; null if no process is running. */
   running(process: ProcessIdentity | null): void;
   /**
    * Registers an observing process, which is killed when the operation is canceled or the grace period of a stop
@@ -218,7 +218,7 @@ export class Progress {
           : provider.observeForRemoval(resource, before, machine);
       const seen = looked instanceof Promise ? await looked : looked;
       // The cancellation may have killed the process, so its result is meaningless.
-      if (ran && this.interrupted()) return { failure: 'the operation was cancelled while the resource was observed' };
+      if (ran && this.interrupted()) return { failure: 'the operation was canceled while the resource was observed' };
       return { seen };
     } catch (error) {
       if (error instanceof HostFailure) return { failure: error.message };

@@ -202,7 +202,7 @@ describe('verify', () => {
     expect(errors.join()).not.toContain('hunter2');
   });
 
-  test('stops a verification when its operation is cancelled', async () => {
+  test('stops a verification when its operation is canceled', async () => {
     const began = `${h.root}/began`;
     const sent = applying([command(`touch ${began}; sleep 60`)]);
     const ended = h.agent.run(sent);

@@ -41,7 +41,7 @@ const failure = (promise: Promise<unknown>) =>
     (error: Error) => error.message,
   );
 
-test('requests a content in parts within the window, and reads it once all parts have arrived', async () => {
+test('requests content in parts within the flow-control window, and reads it once all parts have arrived', async () => {
   const reading = use(large);
   expect(notified).toBe(1);
   let requested = 0;
@@ -85,7 +85,7 @@ test('requests several contents at the same time, one of them for two users', as
   expect((await reading).map(String)).toEqual(['one', 'two', 'two']);
 });
 
-test('requests a content again if its hash differs, and fails if it differs again', async () => {
+test('requests content again if its hash differs, and fails if it differs again', async () => {
   const reading = failure(use(Buffer.from('right')));
   answer(parts()[0]!, Buffer.from('wrong'));
   while (notified < 2) await new Promise((resolve) => setImmediate(resolve));
@@ -103,7 +103,7 @@ test('accepts only answers to the oldest request', () => {
   expect(answer(first!)).toBe(true);
 });
 
-test('fails if the orchestrator refuses, if nothing arrives, or if the operation is cancelled', async () => {
+test('fails if the orchestrator refuses, if nothing arrives, or if the operation is canceled', async () => {
   const refused = failure(use(Buffer.from('refused')));
   wanted.refused(parts()[0]!.request, 'not yours');
   expect(await refused).toContain('not yours');
@@ -114,7 +114,7 @@ test('fails if the orchestrator refuses, if nothing arrives, or if the operation
   const cancelled = failure(use(large, 'op1'));
   const other = use(large, 'op2');
   wanted.cancel('op1');
-  expect(await cancelled).toContain('cancelled');
+  expect(await cancelled).toContain('canceled');
   wanted.unlinked();
   for (let next = parts(); next.length > 0; next = parts()) for (const part of next) answer(part);
   expect(await other).toEqual(large);

@@ -182,7 +182,7 @@ export class WantedContents implements ContentRequests {
       for (const waiter of [...wanted.waiters]) {
         if (waiter.operationId !== operationId) continue;
         wanted.waiters.delete(waiter);
-        waiter.reject(new HostFailure('the operation was cancelled while the content was being fetched'));
+        waiter.reject(new HostFailure('the operation was canceled while the content was being fetched'));
       }
       if (wanted.waiters.size === 0) this.#end(wanted, () => {});
     }

@@ -20,8 +20,7 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
   const status = fileStatus(directory);
   if (status === null) return found;
   try {
-    // Users who can write to the directory could create links, and thereby make root run programs or report private
-    // files.
+    // Users who can write to the directory could create links, and so make root run programs or report private files.
     refuseOpenToOthers(status);
   } catch (error) {
     warn(directory, (error as Error).message);

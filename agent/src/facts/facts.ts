@@ -40,7 +40,7 @@ const replaceable: ReadonlySet<string> = new Set([
 
 /**
  * Collects the attributes. Files in `factsDir` can neither replace nor displace the other built-in attributes, because
- * modules choose variants by them.
+ * modules choose variants by these attributes.
  */
 export async function gatherFacts(options: FactOptions): Promise<Record<string, string>> {
   const { root = '', factsDir } = options;

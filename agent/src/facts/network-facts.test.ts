@@ -58,7 +58,7 @@ test('finds the interface with the IPv6 default route, and its address', () => {
   expect(defaultRoute6(root, two)).toEqual({ interface: 'eth2', address: '2001:db8::9' });
 });
 
-test('reads only the start of a routing table, and ignores lines that are no routes', () => {
+test('reads only the start of a routing table, and ignores lines that are not routes', () => {
   const others = route('eth1', '000011AC', 0).repeat(100_000);
   write('/proc/net/route', `${header}${route('eth0', '00000000', 100)}\0\n\t\t\n${others}`);
   expect(defaultRoute4(root, interfaces)).toMatchObject({ interface: 'eth0' });

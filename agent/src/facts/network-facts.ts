@@ -34,7 +34,7 @@ const maxTableBytes = 4 * 1024 * 1024;
 const routesOf = (path: string): string[] => (readStart(path, maxTableBytes) ?? '').split('\n');
 
 /**
- * Returns the name of the route's interface; null if it has other characters than names usually have. The kernel also
+ * Returns the name of the route's interface; null if it contains characters that are unusual in names. The kernel also
  * allows quotes and control characters, which could change the meaning of a file into which a module writes the name.
  */
 export const nameOfInterface = (route: DefaultRoute | null): string | null =>

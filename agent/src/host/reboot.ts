@@ -5,7 +5,8 @@ import { runCommand } from './processes/run-command.ts';
 import { exists, readText } from './read-system.ts';
 
 /**
- * Files with which packages on Debian and SUSE indicate that the running system needs a reboot. Each boot removes them.
+ * Files that packages on Debian and SUSE create to indicate that the running system needs a reboot. Each boot removes
+ * them.
  */
 export const rebootMarkers = ['/run/reboot-required', '/run/reboot-needed'] as const;
 

@@ -315,8 +315,8 @@ export function printedPath(path: string): string | null {
 }
 
 /**
- * Reports the files whose label differs from the policy, at or below some paths. Calls `found` for each file as it is
- * printed, because a list of all files may be large. Includes files that differ only in user, role, or range.
+ * Reports the files whose label differs from the policy, at or below some paths. Calls `found` for each file
+ * immediately, because a list of all files may be large. Includes files that differ only in user, role, or range.
  */
 export async function wrongLabels(
   paths: readonly string[],

@@ -25,7 +25,7 @@ async function store(bytes: Uint8Array) {
   return reference;
 }
 
-test('stores a content that arrives in parts, even across a restart', async () => {
+test('stores content that arrives in parts, even across a restart', async () => {
   const bytes = Buffer.from('one two three');
   const reference = referenceOf(bytes);
   expect(cache.begin(reference)).toBe(0);
@@ -42,7 +42,7 @@ test('stores a content that arrives in parts, even across a restart', async () =
   expect(names()).toEqual([reference.sha256]);
 });
 
-test('deletes a content with the wrong hash', async () => {
+test('deletes content with the wrong hash', async () => {
   const reference = referenceOf(Buffer.from('right'));
   cache.begin(reference);
   cache.add(reference, 0, Buffer.from('wrong'));
@@ -51,7 +51,7 @@ test('deletes a content with the wrong hash', async () => {
   expect(cache.begin(reference)).toBe(0);
 });
 
-test('gives a content that was fetched again its name instead of the damaged one', async () => {
+test('replaces the damaged file of a name when its content is fetched again', async () => {
   const bytes = Buffer.from('a package');
   const reference = await store(bytes);
   const name = cache.stored(reference).named('.deb');
@@ -105,7 +105,7 @@ test('makes room by deleting the least recently used contents, but none in use',
   expect(names()).toHaveLength(3);
 });
 
-test('gives a content another name, which disappears with it', async () => {
+test('gives content a second name, which is removed with it', async () => {
   const reference = await store(Buffer.from('a package'));
   const name = cache.stored(reference).named('.deb');
   expect(cache.stored(reference).named('.deb')).toBe(name);

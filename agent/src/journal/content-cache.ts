@@ -132,7 +132,7 @@ export class ContentCache {
   /** Stores received bytes. @throws HostFailure */
   add({ sha256 }: CopyReference, position: number, bytes: Uint8Array): void {
     const fd = this.#arriving.get(sha256);
-    if (fd === undefined) throw new Error('received bytes of a content that was not begun');
+    if (fd === undefined) throw new Error('received bytes of content that was not begun');
     try {
       for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, position + at);
     } catch (error) {
@@ -147,7 +147,7 @@ export class ContentCache {
    */
   async complete(reference: CopyReference): Promise<boolean> {
     const fd = this.#arriving.get(reference.sha256);
-    if (fd === undefined) throw new Error('finished a content that was not begun');
+    if (fd === undefined) throw new Error('finished content that was not begun');
     const path = this.#pathOf(reference);
     try {
       const digest = createHash('sha256');

@@ -158,7 +158,7 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
 
 /**
  * Returns the ordinal of an applied resource: the recorded one if it fits the order of the set. As a result, resources
- * that are not in this set, or that failed before, keep their position relative to their neighbors.
+ * that are not in this set, or that failed earlier, keep their position relative to their neighbors.
  */
 function ordinalFor(
   state: JournalState,

@@ -251,7 +251,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(readFileSync(path, 'utf8')).toBe('good\n');
   });
 
-  test('restores the content in a new file, so that the previous owner has no open descriptor of it', async () => {
+  test('restores the content in a new file, so that the previous owner has no open descriptor of the file', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     await apply(file(path, { owner: String(user) }));
     const openFd = openSync(path, 'r+');

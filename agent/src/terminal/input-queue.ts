@@ -2,7 +2,7 @@ import { limits } from '@muster/protocol/wire';
 
 export interface InputLimits {
   readonly windowBytes: number;
-  /** Minimum credit in a message, in bytes. At most half of the window. */
+  /** Minimum credit in a message, in bytes. At most half of the flow-control window. */
   readonly minCreditBytes: number;
 }
 

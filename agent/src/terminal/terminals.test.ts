@@ -377,7 +377,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    test('refuses a channel number that has been used before', async () => {
+    test('refuses a channel number that was already used', async () => {
       await link.open();
       const again = { type: 'terminal_open', channel: 1, session_id: '0'.repeat(26), cols: 1, rows: 1 } as const;
       expect(link.link.receive({ ...again, shell: null, operator: 'ann' })).toBe(false);

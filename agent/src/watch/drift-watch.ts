@@ -85,7 +85,7 @@ export class DriftWatch {
 
   /**
    * Handles a finished operation.
-   * @param succeeded whether an apply has succeeded, which means that all resources are as applied
+   * @param succeeded whether the operation was an apply that succeeded, so that no resource has drifted
    */
   operationEnded(succeeded: boolean): void {
     if (this.#ended) return;

@@ -46,7 +46,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   for (const step of steps.slice(progress.results.length))
     progress.add(
       step,
-      resultOf(step, { verdict: 'skip', message: 'skipped, because the operation was cancelled' }, 'changed', 0),
+      resultOf(step, { verdict: 'skip', message: 'skipped, because the operation was canceled' }, 'changed', 0),
     );
   const pending = triggersLeft(
     steps,
@@ -83,7 +83,7 @@ async function verified(progress: Progress, notRun: number): Promise<{ error?: s
   await progress.flush('results');
   const problem = await verifyApplied(progress);
   if (progress.interrupted())
-    return { error: 'the operation was cancelled before `verify` finished; all resources are in place', notRun: 1 };
+    return { error: 'the operation was canceled before `verify` finished; all resources are in place', notRun: 1 };
   return problem === null ? { notRun: 0 } : { error: problem, notRun: 0 };
 }
 

@@ -108,7 +108,7 @@ async function success(command: string, stepsState: StepsState, evaluator: Evalu
   const { checkMs } = machine.limits;
   const { exitCode, signal, timedOut } = await runShell('sh', command, checkMs, outputBytes, machine);
   // The command may have been killed by the cancellation.
-  if (evaluator.interrupted()) throw new HostFailure('the operation was cancelled while the condition was evaluated');
+  if (evaluator.interrupted()) throw new HostFailure('the operation was canceled while the condition was evaluated');
   const name = shown(command);
   if (timedOut) throw new HostFailure(`${name} was stopped because it took longer than ${checkMs / 1000} s`);
   if (exitCode === null) throw new HostFailure(`${name} was ended by ${signal}`);

@@ -524,7 +524,7 @@ export function decide(
 
 const unpackedRemoval: Difference = {
   ...presenceDrift(),
-  message: 'it does not exist; it is removed if a package that it depends on installs it',
+  message: 'already absent; removed if installing a package that it depends on adds it',
 };
 
 /** Describes the missing prerequisites without secret names. */

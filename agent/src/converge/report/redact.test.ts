@@ -21,7 +21,7 @@ test.each([
     expect(followsSecret(triggers, [plain, secret, line], new Map(), new Set(['/secret']))).toBe(expected);
 });
 
-test('a service follows a secret that a file had before', () => {
+test('a service follows a secret that a file contained earlier', () => {
   const record = { resource: resource('path:/plain', '/plain', ['content']), succeeded: null } as ManagedRecord;
   const records = new Map([['path:/plain', record]]);
   expect(followsSecret({ reload_on: ['path:/plain'], restart_on: [] }, [plain], records, new Set())).toBe(true);

@@ -7,7 +7,7 @@ export interface InspectedContainer {
   name: string;
   /** Id of the image. */
   image: string;
-  /** Reference with which the container was created. */
+  /** Image reference that the container was created from. */
   imageName: string;
   /** Such as `running`, `exited`, or `paused`. */
   status: string;
@@ -92,7 +92,7 @@ export function inspectedContainer(value: unknown): InspectedContainer {
   };
 }
 
-/** Returns containers by name. One that is not understood fails only its readers. */
+/** Returns containers by name. A container with an unknown description fails only the resources that read it. */
 export function containersByName(values: readonly unknown[]): ReadonlyMap<string, InspectedContainer | HostFailure> {
   return new Map(
     values.map((value): [string, InspectedContainer | HostFailure] => {

@@ -52,7 +52,7 @@ export async function executeStatements(statements: readonly string[], context: 
   if (result.exitCode !== 0) throw new HostFailure(`MariaDB: ${reasonOf(result, context)}`);
 }
 
-const notInstalled = 'mariadb is not installed on this machine; declare the package of MariaDB before';
+const notInstalled = 'mariadb is not installed on this machine; declare the package of MariaDB before this resource';
 
 const mariadb = (statements: readonly string[], context: ClientContext): Promise<CommandResult> =>
   runClient(

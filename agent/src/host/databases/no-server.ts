@@ -17,4 +17,4 @@ export function expectAnswer(missing: NoServer | null, mayWait: boolean): void {
   if (missing !== null && !missing.gone && !mayWait) throw new HostFailure(missing.message);
 }
 
-export const goneMessage = 'its server or database does not exist anymore, so nothing is left to restore';
+export const goneMessage = 'its server or database no longer exists, so nothing is left to restore';

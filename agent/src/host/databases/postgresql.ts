@@ -23,7 +23,9 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 
 export const arrayOf = (names: readonly string[]): string => `ARRAY[${names.map(literal).join(', ')}]::text[]`;
 
-/** Settings for each session. The last ones keep statements, and thus password verifiers, out of the server's log. */
+/**
+ * Settings for each session. The last ones keep statements, which include password verifiers, out of the server's log.
+ */
 const settings = [
   'standard_conforming_strings=on',
   `lock_timeout=${lockSeconds}s`,
@@ -120,7 +122,8 @@ export async function readJsonOfEach<T>(
 }
 
 /**
- * Executes statements, in one transaction unless it is not allowed, as with `CREATE DATABASE`.
+ * Executes statements, by default in one transaction.
+ * @param transaction false for statements that cannot run in a transaction, such as `CREATE DATABASE`
  * @throws HostFailure if the server cannot be reached or refuses a statement
  */
 export async function executeStatements(
@@ -141,7 +144,7 @@ export async function executeStatements(
 async function findOwner(context: ClientContext): Promise<{ account: LoginAccount } | { missing: NoServer }> {
   const missing = (message: string) => ({ missing: { kind: 'programs' as const, message, gone: true } });
   if (pathOfProgram('psql') === null)
-    return missing('psql is not installed on this machine; declare the package of PostgreSQL before');
+    return missing('psql is not installed on this machine; declare the package of PostgreSQL before this resource');
   const account = await findAccount(clusterOwner, context.clock);
   return account === null ? missing(`there is no user ${clusterOwner} on this machine`) : { account };
 }

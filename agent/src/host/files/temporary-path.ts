@@ -8,8 +8,8 @@ import { makeDirectory } from './make-directory.ts';
 import type { OpenDirectory } from './path-walk.ts';
 
 /**
- * Returns the temporary name for `name`. Always the same name, so that the agent finds files left by a killed agent.
- * Starts with a dot and has an extension, so that programs that read whole directories skip it.
+ * Returns the temporary name for `name`. Always the same name, so that the agent finds files left by an earlier process
+ * that was killed. Starts with a dot and has an extension, so that programs that read whole directories skip it.
  */
 export const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
 

@@ -26,7 +26,7 @@ export function isFirewalldRunning(): boolean {
 export const defaultZone = (): string =>
   /^\s*DefaultZone\s*=\s*(\S+)/m.exec(readText(firewalldSettings) ?? '')?.[1] ?? 'public';
 
-/** Arguments that select the rules in effect, or those of the next boot. */
+/** Returns the program and the options that select the rules in effect, or those of the next boot. */
 const programFor = (scope: 'runtime' | 'permanent', isRunning: boolean): string[] => {
   if (scope === 'runtime') return [onlineProgram];
   return isRunning ? [onlineProgram, '--permanent'] : [offlineProgram];

@@ -27,7 +27,7 @@ export const ufwUsesIpv6 = (): boolean =>
   exists('/proc/sys/net/ipv6') &&
   exists(ufwFiles[6]);
 
-/** Command that loads a rule file from standard input. */
+/** Returns the command that loads a rule file from standard input. */
 export const restoreCommand = (family: Family): string => [restorePrograms[family], ...restoreOptions].join(' ');
 
 /**

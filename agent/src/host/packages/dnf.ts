@@ -8,7 +8,7 @@ import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 
 const environment = { LC_ALL: 'C.UTF-8', TERM: 'dumb', PYTHONUNBUFFERED: '1' };
 
-/** Makes dnf fail immediately if another process has the lock, and keep unused dependencies. */
+/** Makes dnf fail immediately if another process holds the lock, and keep unused dependencies. */
 const options = ['--color=never', '--setopt=exit_on_lock=True', '--setopt=clean_requirements_on_remove=False'];
 
 /**

@@ -42,7 +42,7 @@ test('returns the last result if the lock is held for longer than the limit', as
 });
 
 test.each([
-  ['the operation is cancelled', 'cancel' as const, /because the operation was cancelled/],
+  ['the operation is canceled', 'cancel' as const, /because the operation was canceled/],
   ['the agent stops', 'stop' as const, /because the agent is stopping/],
 ])('does not retry after %s', async (_, how, message) => {
   const wait = waiting(60_000);
@@ -55,7 +55,7 @@ test.each([
   expect(wait.tries()).toBe(3);
 });
 
-test('returns the result of an attempt that acquired the lock, even if the operation was cancelled', async () => {
+test('returns the result of an attempt that acquired the lock, even if the operation was canceled', async () => {
   const wait = waiting(60_000);
   expect(
     await wait.run(() => {

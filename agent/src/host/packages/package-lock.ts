@@ -27,7 +27,7 @@ export async function untilUnlocked<T>(
 ): Promise<T> {
   const giveUp = () => {
     if (stop.aborted) throw new HostFailure('stopped waiting for a lock because the agent is stopping');
-    if (cancelled()) throw new HostFailure('stopped waiting for a lock because the operation was cancelled');
+    if (cancelled()) throw new HostFailure('stopped waiting for a lock because the operation was canceled');
   };
   const deadline = clock.monotonic() + limits.packageLockMs;
   for (;;) {

@@ -121,6 +121,6 @@ function scopeRefused(reason: string, warn: (message: string) => void): void {
   hasWarned = true;
   const output = reason.trim().split('\n').at(-1)?.slice(0, 300) ?? '';
   warn(
-    `systemd refuses a transient scope${output === '' ? '' : ` (${output})`}: scripts, package transactions, and terminals run inside the agent’s own unit and stop with it`,
+    `systemd refuses a transient scope${output === '' ? '' : ` (${output})`}: scripts, package transactions, and terminals run inside the agent’s own unit and stop when it stops`,
   );
 }

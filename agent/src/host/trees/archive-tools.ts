@@ -47,7 +47,7 @@ export function formatOf(path: string): ArchiveFormat {
   }
   const format = formatOfBytes(start);
   if (format === null)
-    throw new HostFailure('the content is no archive of the formats tar.gz, tar.xz, tar.zst, tar, and zip');
+    throw new HostFailure('the content is not an archive in the format tar.gz, tar.xz, tar.zst, tar, or zip');
   const missing = programs[format].find((program) => pathOfProgram(program) === null);
   if (missing !== undefined)
     throw new HostFailure(`the archive has the format ${format}, which needs the program ${missing}; install it`);

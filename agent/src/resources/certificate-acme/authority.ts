@@ -43,7 +43,9 @@ export class Refused extends HostFailure {
   }
 }
 
-/** Returns a text of an answer. `String` would throw for some values, such as an object with its own `toString`. */
+/**
+ * Returns a text field of an answer. `String` would throw for some values, such as an object with its own `toString`.
+ */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Returns words of the authority for a message. */
@@ -143,7 +145,7 @@ export class Authority {
     const reply = await this.#call('read the directory', { method: 'GET', url: this.#directory.href });
     if (reply.status !== 200)
       throw new HostFailure(
-        `${this.#directory.href} answers ${reply.status}: write the URL of the directory of an ACME server into \`directory\``,
+        `${this.#directory.href} answers ${reply.status}: set \`directory\` to the directory URL of an ACME server`,
       );
     this.#urls = parsed(reply.body.toString('utf8'));
     const contact = email === null ? [] : [`mailto:${email}`];
@@ -253,7 +255,7 @@ export class Authority {
     call: { method: 'GET' | 'HEAD' | 'POST'; url: string; headers?: Record<string, string>; body?: string },
   ): Promise<HttpReply> {
     const { clock, environment, stop, cancelled } = this.#machine;
-    if (cancelled()) throw new HostFailure('the operation was cancelled before the certificate existed');
+    if (cancelled()) throw new HostFailure('the operation was canceled before the certificate existed');
     stop.throwIfAborted();
     if (this.isLate) throw this.#wrong(`takes more than ${issueMs / 60_000} minutes; apply again to continue`);
     const ended = new AbortController();
@@ -267,7 +269,7 @@ export class Authority {
     } catch (error) {
       stop.throwIfAborted();
       if (!(error instanceof HttpFailure)) throw error;
-      const why = ended.signal.aborted ? `there is no answer after ${requestMs / 1000} s` : error.message;
+      const why = ended.signal.aborted ? `no answer after ${requestMs / 1000} s` : error.message;
       throw new HostFailure(`cannot reach the certificate authority ${this.host} to ${doing}: ${why}`);
     } finally {
       giveUp();

@@ -123,7 +123,7 @@ test('requests nothing from another server', async () => {
   );
   const elsewhere = { status: 302, headers: { location: 'http://127.0.0.1:1/' } };
   expect(await failureWith(({ url }) => (url === '/dir' ? elsewhere : {}))).toContain(
-    'answers 302: write the URL of the directory',
+    'answers 302: set `directory` to the directory URL',
   );
 });
 

@@ -74,7 +74,7 @@ function foundIn(files: SeenFiles): Found | null {
   return readFound(fullchain ?? '', privateKey ?? '');
 }
 
-/** Name of the private file with the fingerprint of the certificate that a removal revokes. */
+/** Returns the name of the private file with the fingerprint of the certificate that a removal revokes. */
 const issuedName = ({ body }: Declared): string => nameOf('issued', body.path);
 
 function seenIn(resource: Declared, files: SeenFiles, machine: Machine): SeenCertificate {

@@ -10,7 +10,7 @@ import type { Machine } from '../provider/provider.ts';
 import { runShell } from '../script/script.ts';
 import { keyAuthorization, recordValue } from './jws.ts';
 
-/** Publishes a proof of the control of a name, and removes it again. */
+/** Publishes the proof that this machine controls a name, and removes it again. */
 
 type Declared = ResolvedResource<'certificate-acme'>;
 
@@ -22,7 +22,7 @@ export interface Published {
   webroot: string | null;
   /** The value of the TXT record; null if the proof is a file. */
   record: string | null;
-  /** Directories below the webroot that did not exist before. */
+  /** Directories below the webroot that did not exist originally. */
   made: string[];
 }
 

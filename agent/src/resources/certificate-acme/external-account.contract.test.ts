@@ -46,7 +46,7 @@ describe.runIf(canTry)('an external account (pebble)', () => {
       expect(readFileSync(join(privateFolder, name), 'utf8')).not.toContain(keys['kid-1']);
   });
 
-  test('orders again with the account, and revokes the certificate with it', async () => {
+  test('uses the account again to order and to revoke a certificate', async () => {
     await run('apply', declared({ ...bound, revoke: true }));
     const more = declared({ ...bound, revoke: true, domains: ['a.example.org', 'b.example.org'] });
     expect(await run('apply', more)).toMatchObject([{ status: 'changed' }]);

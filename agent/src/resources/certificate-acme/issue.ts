@@ -20,9 +20,9 @@ export interface Issued {
   key: string;
 }
 
-/** Maximum number of questions about one state. */
+/** Maximum number of requests for one state. */
 const maxPolls = 100;
-/** Bounds of the seconds between two questions. */
+/** Bounds of the pause between two requests, in seconds. */
 const [firstPause, longestPause] = [0.5, 15];
 
 /** Milliseconds after which an order whose certificate cannot be used is repeated. Let’s Encrypt allows five a week. */
@@ -60,7 +60,7 @@ export async function issue(resource: Declared, machine: Machine): Promise<Issue
   }
   const { domains, key_type, directory } = resource.body;
   const { location } = await authority.newOrder(domains);
-  if (location === null) throw new HostFailure(`${authority.host} accepts the order without a URL of it`);
+  if (location === null) throw new HostFailure(`${authority.host} accepts the order, but does not return its URL`);
   const keyType = (key_type ?? defaultKeyType) as KeyType;
   const key = pem(newPrivateKey(keyType));
   const at = machine.clock.now();

@@ -13,7 +13,10 @@ function jwkOf(key: KeyObject): { crv: string; kty: string; x: string; y: string
   return { crv, kty, x, y };
 }
 
-/** Returns the proof of the control of a name: the token of the challenge and the thumbprint of the key (RFC 7638). */
+/**
+ * Returns the proof that this machine controls a name: the token of the challenge and the thumbprint of the key (RFC
+ * 7638).
+ */
 export const keyAuthorization = (token: string, key: KeyObject): string =>
   `${token}.${createHash('sha256')
     .update(JSON.stringify(jwkOf(key)))

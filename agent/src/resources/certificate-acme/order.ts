@@ -38,7 +38,7 @@ export function begunBefore(resource: Declared, { privateFiles }: Pick<Machine, 
 export const keep = (resource: Declared, order: Begun, machine: Machine): void =>
   machine.privateFiles.write(orderName(resource), JSON.stringify(order));
 
-/** Drops an order that cannot be continued. Its proofs that could not be removed stay known. */
+/** Drops an order that cannot be continued. Proofs that could not be removed remain recorded. */
 export function drop(resource: Declared, order: Begun, machine: Machine): void {
   const published = order.published.slice(-maxLeft);
   if (published.length === 0) machine.privateFiles.remove(orderName(resource));

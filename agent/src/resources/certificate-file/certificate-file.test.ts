@@ -84,7 +84,7 @@ test('refuses a certificate that was signed by another key of the same name', as
   expect(failureOf({ certificate: leaf.pem + other.pem })).toContain('is not signed by certificate 2 of 2 (CN=Middle)');
 });
 
-test('refuses a key that cannot be read, without any part of it', () => {
+test('refuses an unreadable key without showing any part of it', () => {
   const broken = `-----BEGIN PRIVATE KEY-----\nSECRETSECRET\n-----END PRIVATE KEY-----\n`;
   expect(failureOf({ key: broken })).toMatch(/^the private key cannot be read: it must be in PEM/);
   const locked = `-----BEGIN ENCRYPTED PRIVATE KEY-----\nSECRET\n-----END ENCRYPTED PRIVATE KEY-----\n`;
@@ -134,7 +134,7 @@ test('reports a certificate that is about to expire as drift, with values that s
   expect(diff(soon, seen)).toMatchObject({ action: 'none', message: expect.stringContaining(`expires at ${until}`) });
 });
 
-test('never expects more than half of the lifetime of a certificate', () => {
+test("never requires more than half of a certificate's lifetime", () => {
   expect(expiresSoon({ from: 0, until: 6 * dayMs }, 30, 2 * dayMs)).toBe(false);
   expect(expiresSoon({ from: 0, until: 6 * dayMs }, 30, 3 * dayMs + 1)).toBe(true);
   expect(expiresSoon({ from: 0, until: 90 * dayMs }, 30, 59 * dayMs)).toBe(false);

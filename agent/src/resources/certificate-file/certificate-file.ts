@@ -45,7 +45,7 @@ export interface SeenCertificateFile {
 
 const defaultWarnDays = 30;
 
-/** Fields of changes that leave the contents as they are. */
+/** Fields of changes that do not affect the contents. */
 const attributes = ['owner', 'group', 'mode', 'key_owner', 'key_group', 'key_mode'];
 
 const isAbsent = ({ body }: Declared): boolean => body.ensure === 'absent';

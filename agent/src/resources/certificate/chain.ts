@@ -45,8 +45,8 @@ export const chainText = (certificates: readonly X509Certificate[]): string =>
 const keyBlock = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----[^-]+-----END \1-----/;
 
 /**
- * Returns the first private key of a text as it is written: in PEM with LF line ends, without what `openssl ecparam`
- * puts before it. Returns other text as it is.
+ * Returns the first private key of a text as it is written: in PEM with LF line ends, without the parameters that
+ * `openssl ecparam` writes before the key. Returns other text unchanged.
  */
 export function keyText(text: string): string {
   const unix = text.replaceAll('\r\n', '\n').trim();
@@ -158,8 +158,8 @@ export function lifetimeOf(certificates: readonly X509Certificate[]): Lifetime {
 const dayMs = 24 * 60 * 60_000;
 
 /**
- * Reports whether a certificate is about to expire: in less than the given days, and after half of its lifetime, so that
- * one that is issued for a few days is not always about to expire.
+ * Reports whether a certificate is about to expire: in less than the given days, and after half of its lifetime. The
+ * second condition is for certificates that are valid for only a few days.
  */
 export const expiresSoon = ({ from, until }: Pick<Lifetime, 'from' | 'until'>, days: number, now: number): boolean =>
   until - now < Math.min(days * dayMs, (until - from) / 2);

@@ -28,7 +28,7 @@ export interface PlacedFile {
   /** Null if the file must not exist. */
   text: string | null;
   mode: string;
-  /** Whether the content stays as it is, so that only the owner, the group, and the permissions are declared. */
+  /** Whether the current content is kept. Only the owner, the group, and the permissions are then declared. */
   keepsContent?: boolean;
 }
 

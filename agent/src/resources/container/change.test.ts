@@ -178,7 +178,7 @@ test('returns to the former container if the agent was killed before it had star
   expect(listed()).toEqual(['web running one']);
 });
 
-test('keeps the former container through another replacement after a killed agent', async () => {
+test('keeps the former container through another replacement after the agent was killed', async () => {
   add('web', 'created', 'exits', own);
   add('web-muster-old', 'exited', 'one', own);
   await expect(apply(declare('loops'))).rejects.toThrow('repeatedly');

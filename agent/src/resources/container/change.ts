@@ -115,7 +115,10 @@ class Change {
     return created;
   }
 
-  /** A killed Podman may leave the storage of a container that it does not list. @returns whether it was removed */
+  /**
+   * Removes a container's storage that Podman left when it was killed, and that it does not list. @returns whether it
+   * was removed
+   */
   async #removesRemains(error: unknown, name: string): Promise<boolean> {
     if (!(error instanceof HostFailure) || !error.message.includes('already in use')) return false;
     if (engineOf(this.#resource) !== 'podman') return false;
@@ -316,7 +319,7 @@ export async function removeContainer(
         : []),
       ...(resource.body.remove_image === true ? await removeEach(change, 'image', before.images) : []),
     ];
-    return stays.length === 0 ? {} : { message: `still in use, so it stays: ${stays.join(', ')}` };
+    return stays.length === 0 ? {} : { message: `still in use, so it is kept: ${stays.join(', ')}` };
   } finally {
     engineChanged(engineOf(resource), machine);
   }

@@ -123,7 +123,7 @@ describe('difference', () => {
     expect(diffContainer(declare(body), { ...state, image: null }, apply).action).toBe('none');
   });
 
-  test('names each field that differs, in the definition and in what the engine describes', () => {
+  test("names each field that differs, in the definition and in the engine's description", () => {
     const body: Partial<Body> = { restart: 'always', memory: '64M', cpus: '1.5', networks: ['front'] };
     const current = running(body, { restart: 'always', memory: 64 * 1024 ** 2, nanoCpus: 1.5e9, networks: ['front'] });
     expect(diffContainer(declare(body), seen(current), apply).action).toBe('none');
@@ -263,11 +263,9 @@ describe('removal', () => {
       'did not create',
     );
     expect(diffContainerRemoval(declare(), before(earlier), seen(running(), { kept: others })).message).toContain(
-      'does not exist anymore',
+      'no longer exists',
     );
-    expect(diffContainerRemoval(declare(), before(earlier), seen(running())).message).toContain(
-      'does not exist anymore',
-    );
+    expect(diffContainerRemoval(declare(), before(earlier), seen(running())).message).toContain('no longer exists');
     // The agent was killed after it had renamed the container.
     expect(diffContainerRemoval(declare(), before(earlier), seen(kept)).changes).toEqual([
       { field: 'state', from: 'exited', to: 'running' },

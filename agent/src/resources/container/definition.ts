@@ -28,7 +28,7 @@ export const engineOf = ({ body }: Declared): Engine => body.engine ?? 'podman';
 
 export const isAbsent = ({ body }: Declared): boolean => body.ensure === 'absent';
 
-/** Names of the containers that the agent makes for one resource. */
+/** Returns the names of the containers that the agent creates for one resource. */
 export const namesOf = (name: string) => ({
   current: name,
   /** The next one, until it takes the place of the current one. */
@@ -102,7 +102,7 @@ export function checkDefinition({ body }: Declared): void {
     throw new HostFailure('`pull: always` needs Podman: declare a tag or a digest that changes with the image');
 }
 
-/** Content of the file with the environment. Its values never appear in arguments. */
+/** Returns the content of the file with the environment. The values never appear in arguments. */
 export const environmentFile = ({ environment }: Body): string =>
   Object.entries(environment ?? {})
     .map(([name, value]) => `${name}=${value}\n`)
@@ -112,7 +112,7 @@ export const environmentFile = ({ environment }: Body): string =>
 export const namedNetworks = ({ networks }: Body): string[] =>
   sorted(networks ?? []).filter((network) => network !== 'host' && network !== 'none');
 
-/** Names of the declared volumes. */
+/** Returns the names of the declared volumes. */
 export const namedVolumes = ({ volumes }: Body): string[] =>
   sorted((volumes ?? []).map((volume) => volume.split(':')[0] ?? '').filter((source) => !source.startsWith('/')));
 

@@ -189,11 +189,13 @@ export function diffContainerRemoval(resource: Declared, before: ContainerBefore
       : { action: 'remove', changes, diff: null, message: 'restores the earlier container' };
   }
   if (earlierOf(before, seen) === null) {
-    const note = before.was === 'absent' ? undefined : 'the earlier container does not exist anymore';
+    const note = before.was === 'absent' ? undefined : 'the earlier container no longer exists';
     const removes = current?.isOurs === true;
     const changes = [...(removes ? [{ field: 'ensure', from: 'present', to: 'absent' }] : []), ...leftovers];
     if (changes.length === 0)
-      return nothing(current === null ? 'already removed' : 'another container has its name now, and stays');
+      return nothing(
+        current === null ? 'already removed' : 'another container now uses this name; it is left unchanged',
+      );
     return { action: 'remove', changes, diff: null, ...(note === undefined ? {} : { message: note }) };
   }
   if (current?.isOurs === false)

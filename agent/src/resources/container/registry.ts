@@ -26,7 +26,10 @@ export function authenticationFile(body: Declared['body'], engine: Engine): stri
   return JSON.stringify({ auths: { [registry]: { auth: credentialsOf(body) } } });
 }
 
-/** Docker reads credentials only from a directory. It has only a link to the file without a name. */
+/**
+ * Docker reads credentials only from a configuration directory. This one contains only a symbolic link to the unnamed
+ * secret file.
+ */
 const dockerPull = `
 directory=/run/muster-registry-login
 rm -rf -- "$directory"

@@ -114,7 +114,7 @@ const inventories = { podman: inventoryOf('podman'), docker: inventoryOf('docker
 /** Discards the cached objects of an engine. */
 export const engineChanged = (engine: Engine, machine: Machine): void => machine.stale(inventories[engine]);
 
-/** Names under which an engine may list an image. Docker omits its own registry. */
+/** Returns the names under which an engine may list an image. Docker omits its own registry. */
 const spellings = (reference: string): string[] => [
   reference,
   reference.replace(/^docker\.io\//, ''),
@@ -182,10 +182,10 @@ export function seenContainer({ body }: Declared, found: InspectedContainer | un
 
 export const isRunning = ({ status }: Pick<SeenContainer, 'status'>): boolean => status === 'running';
 
-/** Whether it runs, or the engine starts it again. */
+/** Reports whether the container runs, or the engine restarts it. */
 export const isUp = (container: Pick<SeenContainer, 'status'>): boolean =>
   isRunning(container) || container.status === 'restarting';
 
-/** Whether stopping it changes anything. */
+/** Reports whether stopping the container changes anything. */
 export const isActive = (container: Pick<SeenContainer, 'status'>): boolean =>
   isUp(container) || container.status === 'paused' || container.status === 'stopping';

@@ -9,7 +9,7 @@ export const refusal = (name: string): string =>
   `the database ${name} is not dropped, because its data could not be restored: declare \`force: true\` to drop it with its data`;
 
 /**
- * @param before the database before the agent first changed it, and whether the agent dropped it
+ * @param before state of the database before the agent first changed it, and whether the agent dropped it
  * @param exists whether the database exists now
  * @param changes the changes that restore the former attributes of an existing database
  * @throws HostFailure if the database would be dropped without `force`

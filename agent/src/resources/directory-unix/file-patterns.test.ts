@@ -21,7 +21,7 @@ test.each([
   expect(filesMatching(['no match', pattern])(path)).toBe(is);
 });
 
-test('compares a name that repeats the pattern in linear steps', () => {
+test('matches a pattern with many wildcards in linear time', () => {
   const before = process.cpuUsage().user;
   expect(filesMatching([`${'*a'.repeat(100)}b`])('a'.repeat(255))).toBe(false);
   expect(process.cpuUsage().user - before).toBeLessThan(1_000_000);

@@ -83,7 +83,7 @@ export async function make(
   }
 }
 
-/** Reports whether the agent created the directory only as a parent, so that it counts as absent. */
+/** Reports whether the agent created the directory only as a parent. Such a directory counts as absent. */
 const isMadeOnTheWay = (directory: OpenDirectory, found: Ownership, machine: Machine): boolean =>
   (machine.freshDirectories.has(directory.path) || machine.ourDirectories.has(directory.path)) &&
   found.uid === asCreated(createdMode).uid;

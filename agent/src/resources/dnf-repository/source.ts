@@ -7,7 +7,10 @@ import { keyFault } from '../package-source/source-and-key.ts';
 type Body = ResourceBodies['dnf-repository'];
 
 export const sourcePath = (name: string): string => `/etc/yum.repos.d/${name}.repo`;
-/** The key is in the same directory as the source, because dnf ignores files that do not end in .repo. */
+/**
+ * Returns the path of the key file. It is in the same directory as the source, because dnf ignores files that do not
+ * end in `.repo`.
+ */
 export const keyPath = (name: string): string => `/etc/yum.repos.d/${name}.asc`;
 
 /**

@@ -19,7 +19,7 @@ import { type Rule, type Rules, rulesOf } from './rules.ts';
 /** Record of the rules of Muster in firewalld, whose rules have neither a name nor a comment. */
 export const firewalldRecord = '/etc/muster-firewalld.json';
 
-/** Contents of the files of a zone; null for a file that does not exist. */
+/** Contents of a zone's files; null for a file that does not exist. */
 interface ZoneFiles {
   zone: string | null;
   /** The backup that firewalld makes with each change. */

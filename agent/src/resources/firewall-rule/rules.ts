@@ -27,8 +27,8 @@ export const table = 'inet muster';
 const chains = { in: 'input', out: 'output' } as const;
 
 /**
- * The first rules of each chain. They accept packets of established connections, such as an SSH session, and packets
- * that the network requires.
+ * Returns the first rules of each chain. They accept packets of established connections, such as an SSH session, and
+ * packets that the network requires.
  */
 const firstRules = (direction: Direction): string[] => [
   'ct state established,related accept',
@@ -187,7 +187,7 @@ export function parseTable(text: string): Map<string, Rule[]> {
 const protocolName = (number: string): string =>
   Object.entries(protocolNumbers).find(([, each]) => String(each) === number)?.[0] ?? number;
 
-/** The fields of a resource that can be read from its rules, as text. */
+/** Returns the fields that can be read from a resource's rules, as text. */
 export function fieldsOf(
   rules: readonly Rule[],
 ): Record<'action' | 'direction' | 'protocol' | 'ports' | 'network' | 'zone' | 'comment', string> {

@@ -46,7 +46,7 @@ export function parseUfw(files: RuleFiles): Map<string, Rule[]> {
   );
 }
 
-/** Suffix of a rule for all addresses that is in only one of the files. */
+/** Returns the suffix of a rule for all addresses that is in only one of the files. */
 const onlyIn = (family: Family): string => ` (only IPv${family})`;
 
 const block = /\n### tuple ### ([^\n]*?) comment=([0-9a-f]+)\n(?:-A ufw6?-user-(?:input|output) [^\n]*\n)*/g;
@@ -100,7 +100,7 @@ function partsOfTuple(tuple: string, family: Family): RuleParts | null {
 
 /**
  * Returns the rule files with other rules of Muster. They come before all other rules, in the order of their content.
- * The rest stays as it is.
+ * The rest is unchanged.
  */
 export const renderUfw = (files: RuleFiles, rules: Rules): RuleFiles => ({
   4: renderFile(files[4], rules, 4),

@@ -27,7 +27,10 @@ const shownUrl = (text: string): string => {
   return url === null ? 'the URL' : `${url.protocol}//${url.host}${url.pathname}`.slice(0, 300);
 };
 
-/** Answers to GET with which a server refuses access or does not serve yet. An earlier resource may change that. */
+/**
+ * Status codes of a GET response that mean that the server refuses access or does not serve yet. An earlier resource
+ * may change that.
+ */
 const refusals: Readonly<Record<number, string>> = {
   401: 'the server does not accept the credentials (401)',
   403: 'the server does not permit access (403)',
@@ -66,7 +69,8 @@ export async function readObject(resource: Declared, machine: Machine): Promise<
 
 function objectIn({ body: bytes, headers }: HttpReply, body: Declared['body']): Found {
   const { 'content-encoding': encoding = 'identity' } = headers;
-  if (encoding !== 'identity') throw new HostFailure('the server compresses the answer, although it must not');
+  if (encoding !== 'identity')
+    throw new HostFailure('the server compressed the answer, although the request does not accept compression');
   const text = bytes.toString('utf8');
   if (typeof body.body === 'string' && body.read_at == null) return text;
   const answer = parsed(text, body);

@@ -137,7 +137,7 @@ test('sends write-only keys when their declaration changes, and never reports th
   expect(hiddenPointers(other.body)).toEqual([['password']]);
 });
 
-test('reads the object at a pointer, and text as it is', async () => {
+test('reads the object at a pointer, and text unchanged', async () => {
   answer = (_request, response) => response.end('{"users": [{"a": 1, "b": 2}]}');
   const resource = declared({ body: { a: 1 }, read_at: '/users/0' });
   expect(await observe(resource)).toEqual({ missing: null, isPresent: true, part: { a: 1 } });
@@ -176,7 +176,7 @@ test.each<[string, (request: Request, response: ServerResponse) => void, RegExp]
   [
     'a compressed answer',
     (_, to) => to.writeHead(200, { 'content-encoding': 'gzip' }).end('x'),
-    /compresses the answer/,
+    /compressed the answer/,
   ],
 ])('refuses %s', async (_name, how, message) => {
   answer = how;

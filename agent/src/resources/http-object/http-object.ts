@@ -49,7 +49,7 @@ export const httpObject = defineProvider<'http-object', SeenObject, ObjectBefore
     ensure: 'text?',
   },
   recheckable: false,
-  // The object may be the account with which later requests authenticate.
+  // The object may be the account that later requests authenticate as.
   bringsToDependents: () => ['servers'],
 
   check({ body }) {

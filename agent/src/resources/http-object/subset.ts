@@ -48,7 +48,7 @@ export function isSame(one: Found, other: Found): boolean {
   );
 }
 
-/** A declared key with its declared value and the one that was found. */
+/** A declared key with its declared value and its current value. */
 export interface Leaf {
   pointer: Pointer;
   found: Found;

@@ -25,7 +25,7 @@ export type LimitBefore = { file: FileBefore };
 
 type Declared = ResolvedResource<'limits'>;
 
-/** Start of the line up to the value, in the format of limits.conf(5). */
+/** Returns the start of the line up to the value, in the format of limits.conf(5). */
 const beginning = ({ body }: Declared): string =>
   `${body.domain} ${body.limit_type === 'both' ? '-' : body.limit_type} ${body.item} `;
 

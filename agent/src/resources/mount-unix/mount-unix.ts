@@ -40,8 +40,8 @@ export const mountUnix = defineProvider<'mount-unix', SeenMount, MountBefore>({
   async remember(resource, seen, { changes }, before) {
     const changing = new Set(changes.map(({ field }) => field));
     const isLive = ['mounted', 'live_device', 'live_options'].some((field) => changing.has(field));
-    const goes = changing.has('live_device') || (changing.has('mounted') && seen.live !== null);
-    if (before?.live == null && goes && seen.lines.length === 0 && /\[/.test(seen.live?.source ?? ''))
+    const isUnmounted = changing.has('live_device') || (changing.has('mounted') && seen.live !== null);
+    if (before?.live == null && isUnmounted && seen.lines.length === 0 && /\[/.test(seen.live?.source ?? ''))
       throw new HostFailure(
         `a part of another file system is mounted at ${pathOf(resource)}, and ${fstab} has no line for it, so the agent could not restore it later; unmount it first`,
       );

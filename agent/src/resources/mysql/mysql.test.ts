@@ -76,7 +76,7 @@ describe('users', () => {
       expect(checked(body)).toThrow('only the password');
   });
 
-  test('restores authentication methods that are no password', () => {
+  test('restores authentication methods other than passwords', () => {
     const socket = "CREATE USER `a`@`%` IDENTIFIED VIA unix_socket OR ed25519 USING 'x' ACCOUNT LOCK";
     const before = { was: 'user' as const, touched: { hash: null }, statements: [socket], dropped: false };
     const other = { ...user, hash: null };

@@ -81,7 +81,7 @@ type Method = { plugin?: unknown; authentication_string?: unknown };
 /** @param given the JSON from the table global_priv, which the server returns as an object or as text */
 function userOf(account: string, given: unknown): UserRecord {
   const priv = (typeof given === 'string' ? JSON.parse(given) : given) as Record<string, unknown>;
-  // In the list of alternatives, an empty object stands for the method outside of it.
+  // In the list of alternatives, an empty object stands for the method outside of the list.
   const methods = Array.isArray(priv.auth_or)
     ? priv.auth_or.map((one: Method): Method => (one.plugin === undefined ? priv : one))
     : [priv as Method];

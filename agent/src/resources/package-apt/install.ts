@@ -49,7 +49,7 @@ export async function installGroups(
     stopped = group.stuck;
   }
   if (failures.size === 0) return failures;
-  // A later transaction may have installed a package that failed before.
+  // A later transaction may have installed a package that failed earlier.
   const database = await machine.database(dpkgDatabase);
   for (const one of requested) if (isFulfilled(one, database)) failures.delete(one.name);
   return failures;

@@ -260,7 +260,7 @@ test('removes nothing if the file of another package cannot be downloaded', asyn
     machine,
   );
   expect(outcomes).toEqual([
-    { failure: 'not removed, because the file for b cannot be used; correct it, and apply again' },
+    { failure: 'not removed, because the package file for b cannot be used; fix the file, and then apply again' },
     { failure: 'cannot download from https://host/b.deb: the server answers 404' },
   ]);
 });

@@ -46,7 +46,7 @@ export type PackageBefore = {
   held?: boolean;
   /** State of the machine before the installation; null once the trace is recorded. */
   ground: Reference | null;
-  /** Packages and paths that appeared with the package; null if it was installed before. */
+  /** Packages and paths that appeared with the package; null if it was already installed. */
   trace: Reference | null;
 };
 

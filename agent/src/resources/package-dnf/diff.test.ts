@@ -230,7 +230,7 @@ describe('removal of an rpm package', () => {
       machine,
     );
     expect(outcomes).toEqual([
-      { failure: 'not removed, because the file for b cannot be used; correct it, and apply again' },
+      { failure: 'not removed, because the package file for b cannot be used; fix the file, and then apply again' },
       { failure: 'cannot download from https://host/b.rpm: the server answers 404' },
     ]);
   });

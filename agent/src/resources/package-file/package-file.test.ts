@@ -79,7 +79,7 @@ test('reads a file that may have another epoch than the installed package', asyn
   expect(fetched).toEqual([hashOf('a')]);
 });
 
-test('refuses a file of another package or version, also one that was read before', async () => {
+test('refuses a file of another package or version, even if it was already read', async () => {
   const { version, fetched } = machineWith({ [hashOf('a')]: { ...foo('2'), name: 'bar' }, [hashOf('b')]: foo('2') });
   for (let i = 0; i < 2; i++) {
     await expect(version(resource({}), '1')).rejects.toThrow('it is bar; nothing was installed');

@@ -49,10 +49,10 @@ const hashOf = ({ body, source }: Declared): string => (body.source == null ? bo
 
 /**
  * Returns the version to which the package changes. Reads the file only if that decides whether an installed package
- * changes. Otherwise, the result does not depend on what the agent knows about the file, so that an apply decides as its
- * plan did.
+ * changes. Otherwise, the result does not depend on what the agent knows about the file, so that an apply decides as
+ * its plan did.
  * @param installed version of the installed package, or null
- * @returns null if the file decides about it later
+ * @returns null if the version is determined later, from the file
  * @throws HostFailure if the file is not the declared package, or cannot be downloaded
  */
 export async function fileVersion(
@@ -124,7 +124,7 @@ export function keptBack(
   for (const [{ resource }, file] of files)
     if (file instanceof HostFailure)
       return {
-        failure: `not removed, because the file for ${(resource as Declared).body.name} cannot be used; correct it, and apply again`,
+        failure: `not removed, because the package file for ${(resource as Declared).body.name} cannot be used; fix the file, and then apply again`,
       };
   return null;
 }

@@ -101,7 +101,10 @@ export function missingFile(walk: PathWalk, environment: string, site: string, o
   });
 }
 
-/** Bytecode, which programs remove and write again, and the mark of a requested package, which the agent removes. */
+/**
+ * Reports whether programs change the file after the installation: bytecode, which programs remove and rewrite, and the
+ * marker of a requested package, which the agent removes.
+ */
 const isVolatile = (file: string): boolean => file.endsWith('.pyc') || file.endsWith('.dist-info/REQUESTED');
 
 /**

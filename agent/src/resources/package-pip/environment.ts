@@ -71,7 +71,7 @@ export function whyBroken(walk: PathWalk, environment: string, root: string, sit
 /**
  * Returns the path of `site-packages` below a virtual environment, such as lib/python3.11/site-packages; null if there
  * is none.
- * @param root the environment, or the copies in it
+ * @param root the environment, or the copies in the environment
  */
 export function sitePackagesOf(walk: PathWalk, environment: string, root: string): string | null {
   if (inspect(walk, `${root}/lib`, false).type !== 'directory') return null;
@@ -113,11 +113,11 @@ export function isBare(walk: PathWalk, environment: string): boolean {
 /** Names of the copies: incomplete, complete, and no longer needed. */
 const workNames: readonly string[] = [`${marks.work}.new`, marks.work, `${marks.work}.done`];
 
-/** Reports whether copies exist, so that a run of pip was interrupted. */
+/** Reports whether copies exist, which means that a run of pip was interrupted. */
 export const isInterrupted = (environment: string): boolean =>
   workNames.some((name) => linkStatus(`${environment}/${name}`) !== null);
 
-/** Reports whether the copies are complete, so that they are the last state that is known to be whole. */
+/** Reports whether the copies are complete. Complete copies are the last state that is known to be intact. */
 export const hasCopies = (environment: string): boolean =>
   linkStatus(`${environment}/${marks.work}`)?.isDirectory() === true;
 
@@ -138,7 +138,7 @@ export function whyUnsafe(walk: PathWalk, environment: string, root: string, sit
     const home = config.get('home');
     if (home?.startsWith('/') === true) trustedPath(walk, home, 'null');
     if (config.get('include-system-site-packages')?.toLowerCase() === 'true')
-      throw new HostFailure(`${environment} includes the packages of the system, which root must not trust`);
+      throw new HostFailure(`${environment} includes the system packages, which root must not trust`);
     if (site !== null) expectTrustedPaths(walk, `${root}/${site}`);
     return null;
   } catch (error) {
@@ -164,7 +164,7 @@ function expectTrustedProgram(walk: PathWalk, program: string): void {
 }
 
 /**
- * Python searches the directories that files named `.pth` list.
+ * Checks the directories that `.pth` files list, because Python searches them.
  * @throws HostFailure if another user can change one of them
  */
 function expectTrustedPaths(walk: PathWalk, site: string): void {

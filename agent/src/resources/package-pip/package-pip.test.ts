@@ -332,7 +332,7 @@ test('keeps a package that others need, as a dependency', async () => {
   expect(await found({})).toMatchObject({ neededBy: ['other'], orphans: [], isRequested: false });
 });
 
-test('keeps dependencies that others requested, declared, or had before', async () => {
+test('keeps dependencies that were requested, declared, or already installed', async () => {
   const part = whole('part', '1.0');
   const requested = { [`${site}/part-1.0.dist-info/REQUESTED`]: '' };
   const needing = { [`${site}/tool-1.0.dist-info/METADATA`]: 'Name: tool\nVersion: 1.0\nRequires-Dist: part\n' };
@@ -493,7 +493,7 @@ test('checks every path through which another user could redirect root', async (
   expect(await unsafe()).toContain('make it a regular file that only root can write');
   writeFileSync(`${environment}/pyvenv.cfg`, `${config}include-system-site-packages = true\n`);
   chmodSync(`${environment}/pyvenv.cfg`, 0o644);
-  expect(await unsafe()).toContain('includes the packages of the system');
+  expect(await unsafe()).toContain('includes the system packages');
   writeFileSync(`${environment}/pyvenv.cfg`, config.replace('/usr/bin', '/srv/python'));
   expect(await unsafe(['/srv/python'])).toContain('users other than root');
   rmSync(`${environment}/bin/python3`);

@@ -110,7 +110,7 @@ async function install(
     throw new HostFailure(`pip succeeded, but the package lists a file that is missing: ${now.missingFile}`);
 }
 
-/** Uninstalls the package and its orphans. Installs the package again before, if pip does not know its files. */
+/** Uninstalls the package and its orphans. If pip does not know its files, first reinstalls the package. */
 async function uninstall(
   resource: Declared,
   seen: SeenPipPackage,

@@ -137,7 +137,7 @@ export interface PipRun {
   again?: boolean;
   /** Whether `clear` also removes the directory of the virtual environment if the agent did not record who made it. */
   removesDirectory?: boolean;
-  /** Metadata to remove before, below the virtual environment. */
+  /** Metadata to remove first, below the virtual environment. */
   stale?: readonly string[];
   /** Names of packages to uninstall. */
   names?: readonly string[];

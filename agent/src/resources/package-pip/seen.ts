@@ -50,7 +50,7 @@ export interface SeenPipPackage {
   unmanaged: string | null;
   /** Whether a run of pip was interrupted. The other fields then describe the state before this run. */
   isInterrupted: boolean;
-  /** A file of the package that does not exist, or metadata that pip cannot use; null if the package is complete. */
+  /** A missing file of the package, or metadata that pip cannot use; null if the package is complete. */
   missingFile: string | null;
   /** Paths of metadata, below the virtual environment, that pip cannot use, and that an installation replaces. */
   stale: string[];

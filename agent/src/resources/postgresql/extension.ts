@@ -62,7 +62,7 @@ async function look({ body }: Declared, machine: Machine): Promise<SeenExtension
   if ('missing' in read) return { missing: read.missing, extension: null };
   const { extensions, available } = read.value;
   const extension = extensions.get(body.name) ?? null;
-  const message = `PostgreSQL has no extension ${body.name} on this machine; declare the package with its files before`;
+  const message = `PostgreSQL has no extension ${body.name} on this machine; declare the package with its files before this resource`;
   return {
     missing: extension === null && !available.has(body.name) ? { kind: 'programs', message, gone: true } : null,
     extension,

@@ -124,18 +124,18 @@ export type OwnershipBefore = {
 /**
  * Records the current values of fields that are about to change for the first time.
  * @param changing names of the fields that change
- * @param goes whether the object itself is removed or replaced, which changes its owner, group, and permissions
+ * @param isReplaced whether the object itself is removed or replaced, which changes its owner, group, and permissions
  */
 export function touchOwnership<T extends OwnershipBefore>(
   before: T,
   changing: ReadonlySet<string>,
-  goes: boolean,
+  isReplaced: boolean,
   found: Ownership,
   seen: SeenOwnership,
 ): T {
   const record = { ...before };
   const known = (field: string): boolean => before.touched.includes(field);
-  const first = (field: string): boolean => (goes || changing.has(field)) && !known(field);
+  const first = (field: string): boolean => (isReplaced || changing.has(field)) && !known(field);
   // All recorded fields must come from the same owner. A later owner may have changed the group and permissions, which
   // must not be recorded for the earlier owner.
   const isOfNewOwner = first('owner') && found.uid !== before.uid;
@@ -144,7 +144,7 @@ export function touchOwnership<T extends OwnershipBefore>(
   if (first('owner')) Object.assign(record, { uid: found.uid, ownerName: seen.ownerName ?? String(found.uid) });
   if (records('group')) Object.assign(record, { gid: found.gid, groupName: seen.groupName ?? String(found.gid) });
   if (records('mode')) record.mode = found.mode;
-  record.touched = [...new Set([...before.touched, ...changing, ...(goes ? ownershipFields : [])])].sort();
+  record.touched = [...new Set([...before.touched, ...changing, ...(isReplaced ? ownershipFields : [])])].sort();
   return record;
 }
 

@@ -91,7 +91,7 @@ export interface Machine {
    * signal's reason, the operation continues at the next start.
    */
   stop: AbortSignal;
-  /** Reports whether the operation was canceled, so that it no longer waits for locks. */
+  /** Reports whether the operation was canceled. A canceled operation no longer waits for locks. */
   cancelled(): boolean;
   warn(message: string): void;
   /** The agent's link to its orchestrator; null if it has none. */

@@ -4,7 +4,7 @@ import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 
 export interface SeenReboot {
-  /** Identifier of the boot, with which the agent later determines whether the machine has rebooted. */
+  /** Identifier of the boot. From it, the agent later determines whether the machine has rebooted. */
   boot: string;
   isNeeded: boolean;
 }
@@ -54,7 +54,7 @@ export const reboot = defineProvider<'reboot', SeenReboot, RebootBefore>({
 
 /** Reboots the machine. Returns only if the operation is canceled, the agent stops, or the machine keeps running. */
 async function rebootAfter(delay: number, machine: Machine): Promise<Outcome> {
-  if (await passes(delay * 1000, machine)) return { failure: 'cancelled before the reboot' };
+  if (await passes(delay * 1000, machine)) return { failure: 'canceled before the reboot' };
   if (machine.stop.aborted) return { failure: 'the agent stopped before the reboot' };
   await requestReboot(machine);
   const { clock, stop } = machine;

@@ -9,7 +9,7 @@ import { canRestore, changeRecords, hasFields, records, unmetNow } from './recor
 type Declared = ResolvedResource<'selinux-port'>;
 type Body = Declared['body'];
 
-/** The local record of the context of a port or a range of ports. */
+/** The local record of the SELinux context of a port or port range. */
 export const selinuxPort = defineProvider<'selinux-port', SeenRecord, RecordBefore>({
   type: 'selinux-port',
   fields: { port: 'text', protocol: 'text', type: 'text?', range: 'text?', ensure: 'text?' },

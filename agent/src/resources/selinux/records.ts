@@ -21,10 +21,10 @@ export const awaiting = (unmet: Unmet): Pick<Difference, 'awaits'> =>
 export const goneMessage = 'the machine no longer has the policy or the programs to change it';
 
 /**
- * Runs a change and checks that it has the intended effect: SELinux has other names for some booleans and types, under
- * which it records them.
+ * Runs a change and checks that it has the intended effect, because SELinux records some booleans and types under other
+ * names.
  * @param isDone whether the records have the intended content
- * @param message what to do if they have not
+ * @param message what to do if the records do not have the intended content
  */
 export async function changeRecords(
   machine: Machine,

@@ -260,7 +260,7 @@ describe('the mode', () => {
     expect(withSetting([], 'policy', 'mls').map((one) => one.text)).toEqual(['SELINUXTYPE=mls']);
   });
 
-  test('does not restore a mode with which the machine might not boot', () => {
+  test('does not restore a mode in which the machine might not boot', () => {
     const enforcing: ModeBefore = {
       ...{ policy: null, running: null },
       mode: { was: 'present', lines: [line('SELINUX=x', 0), line('SELINUX=Enforcing', 1)] },

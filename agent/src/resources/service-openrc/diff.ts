@@ -16,7 +16,7 @@ export interface SeenRc {
 }
 
 export type RcBefore = {
-  /** Changed run levels, and whether each contained the service before. */
+  /** Changed run levels, and whether each originally contained the service. */
   levels: { [level: string]: boolean };
   /** Whether the service was running before the agent first started or stopped it. */
   running: boolean | null;

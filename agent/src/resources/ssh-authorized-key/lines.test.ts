@@ -32,7 +32,7 @@ test('adds a key as a line of its own, and removes that line', () => {
   expect(added(other, key, 'ci')).toBe(`${other}\n${key} ci\n`);
   expect(without(added(other, key, 'ci'), key, true)).toBe(other);
   expect(without(`${key} ours\n${other}\n`, key, false)).toBe(`${other}\n`);
-  // The line with options was added by a user, so it stays.
+  // The line with options was added by a user, so it is kept.
   expect(without(`restrict ${key}\n${key} ours\n`, key, false)).toBe(`restrict ${key}\n`);
 });
 

@@ -105,7 +105,7 @@ describe('refusals', () => {
     ['a wrong indentation', 'yaml', 'a:\n   b: 1\n  c: 2\n', '/a/b', 3, 'on line 3'],
     ['several documents', 'yaml', 'a: 1\n---\nb: 1\n', '/a', 2, 'several documents, on line 2'],
     ['a value that an anchor shares', 'yaml', 'a: &x 1\nb: *x\n', '/a', 2, 'without another change'],
-    ['a value behind an alias', 'yaml', 'a: &x {k: 1}\nb: *x\n', '/b/k', 2, 'declare it where its anchor'],
+    ['a value behind an alias', 'yaml', 'a: &x {k: 1}\nb: *x\n', '/b/k', 2, 'declare the value where its anchor'],
     ['a value with a tag', 'yaml', 'a: !vault x\n', '/a', 2, 'has a tag'],
     ['an element that a list lacks', 'json', '{"a": [1]}', '/a/1', 2, 'has no element "1"; declare the whole list'],
     ['an element of a list to remove', 'json', '{"a": [1, 2]}', '/a/0', undefined, 'without another change'],

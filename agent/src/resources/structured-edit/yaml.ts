@@ -93,8 +93,7 @@ function nodeAt({ document, text }: YamlTree, pointer: Pointer): Found {
   let found: Found = { node: document.contents as Node | null, pair: null, owner: null };
   for (const key of pointer) {
     const { node } = found;
-    if (isAlias(node))
-      throw new Error('an alias (*) leads to the value, which is shared; declare it where its anchor (&) is');
+    if (isAlias(node)) throw new Error('an alias (*) refers to the value; declare the value where its anchor (&) is');
     if (isSeq(node)) found = { node: node.items[Number(key)] as Node, pair: null, owner: null };
     else if (isMap(node)) {
       const pair = node.items.find((item) => keyOf(item.key, text) === key) as Pair<Node, Node | null>;

@@ -112,7 +112,7 @@ export function diffSwap(resource: Declared, seen: SeenSwap, { purpose }: Pick<C
 export function diffSwapRemoval(resource: Declared, before: SwapBefore, seen: SeenSwap): Difference {
   expectAnFstab(resource, seen);
   if (seen.found === 'other')
-    throw new HostFailure(`${resource.body.path} is not a swap file anymore: move it, and remove the module again`);
+    throw new HostFailure(`${resource.body.path} is no longer a swap file: move it, and remove the module again`);
   const { file, lines, live } = before;
   const earlier = lines.was === 'absent' ? [] : lines.lines;
   const restored = lineChanges(seen.lines, optionsOf(earlier), earlier.length);

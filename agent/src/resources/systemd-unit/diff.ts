@@ -131,7 +131,9 @@ function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances
   };
 }
 
-/** Decides about a unit that is declared absent: stopped, disabled, and without its own file. A packaged file stays. */
+/**
+ * Decides about a unit that is declared absent: stopped, disabled, and without its own file. A packaged file is kept.
+ */
 function diffAbsent(
   resource: ResolvedResource,
   { unit, file, dropIn }: SeenService,

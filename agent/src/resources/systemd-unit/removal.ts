@@ -84,7 +84,7 @@ export function diffRemoval(
 }
 
 /**
- * Reports whether the unit no longer exists and its file is not restored, so that it can be neither enabled nor
+ * Reports whether the unit no longer exists and its file is not restored. Such a unit can be neither enabled nor
  * started.
  */
 const isRemoved = (resource: ResolvedResource, { unit }: SeenService, files: readonly PartBack[]): boolean =>

@@ -160,7 +160,7 @@ describe('removal', () => {
     expect(diffUserRemoval(declared(), before, seen(now)).changes).toEqual([
       { field: 'groups_append', from: 'audio,later,ops,video', to: 'audio,later' },
     ]);
-    // A list that was declared before recorded the original groups.
+    // A list that was declared earlier recorded the original groups.
     const exact = { ...start, touched: { additional_groups: [{ name: 'video', members: ['ann'] }] } };
     expect(joins(exact, ['video', 'ops']).touched.groups_append).toEqual(['ops']);
   });

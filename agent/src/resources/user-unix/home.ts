@@ -23,7 +23,7 @@ export function homeFault(
     ([user, entry]) => user !== name && (entry.home === home || entry.home.startsWith(below)),
   );
   if (other !== undefined) return `it contains the home directory of ${other[0]}`;
-  if (machine.manages(home) || machine.declared(home)) return 'a resource declares it, or something in it';
+  if (machine.manages(home) || machine.declared(home)) return 'a resource declares this directory or a path in it';
   const found = inspect(machine.walk, home, false);
   if (found.type === 'absent') return null;
   if (found.type !== 'directory') return 'it is not a directory';
