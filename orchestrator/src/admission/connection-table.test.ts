@@ -85,7 +85,7 @@ describe('a full port', () => {
     expect(all.add('c1', 'C', false)?.connection).toBe('b1');
   });
 
-  test('drops a busy connection only for a network with fewer connections', () => {
+  test('drops a busy connection only to admit one from a network with fewer connections', () => {
     const all = table(3);
     for (const name of ['a1', 'a2', 'a3']) {
       all.add(name, 'A', false);

@@ -44,7 +44,7 @@ async function start(scheme: 'http' | 'https', proxyNetworks = ['127.0.0.2']) {
     return await requestOver(socket);
   };
   const addresses = () => lines.flatMap((line) => (line.msg === 'request' ? [line.ip] : []));
-  const refusals = () => lines.filter((line) => String(line.msg).startsWith('refused a connection'));
+  const refusals = () => lines.filter((line) => String(line.msg).startsWith('refused connections'));
   return { app, clock, lines, dial, requestOver, askFrom, addresses, refusals };
 }
 
@@ -79,7 +79,7 @@ describe.each(['http', 'https'] as const)('over %s', (scheme) => {
     for (let i = 0; i < 3; i++) expect(await askFrom('127.0.0.2')).not.toContain('HTTP/1.1');
     expect(addresses()).toEqual([]);
     expect(refusals()).toMatchObject([
-      { level: 40, remote_ip: '127.0.0.2', refused: 1, msg: expect.stringMatching(/does not begin with a header/) },
+      { level: 40, remote_ip: '127.0.0.2', refused: 1, reason: expect.stringMatching(/does not begin with a header/) },
     ]);
     clock.advance(60_000);
     await askFrom('127.0.0.2');
@@ -103,7 +103,7 @@ describe.each(['http', 'https'] as const)('over %s', (scheme) => {
     const advance = setInterval(() => clock.advance(500), 5);
     await closed;
     clearInterval(advance);
-    expect(refusals()).toMatchObject([{ msg: expect.stringMatching(/no header arrived within 5 s/) }]);
+    expect(refusals()).toMatchObject([{ reason: expect.stringMatching(/no header arrived within 5 s/) }]);
   });
 
   test('stops while a header is awaited', async () => {

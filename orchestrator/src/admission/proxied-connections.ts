@@ -38,9 +38,9 @@ interface Pending {
 const isLoopback = networkMatcher(['127.0.0.0/8', '::1']);
 
 /**
- * Returns the client of a connection; null if the balancer itself counts as the client. A loopback address is a client
- * on the balancer's machine. It counts only if that is this machine, because requests from this machine may contain
- * secrets over plain HTTP.
+ * Returns the client of a connection; null if the balancer itself counts as the client. A loopback address means a
+ * client on the balancer's machine. Such a client counts only if the balancer runs on this machine, because requests
+ * from this machine may contain secrets over plain HTTP.
  */
 export const acceptedClient = (client: ProxiedClient | null, balancer: string): ProxiedClient | null =>
   client !== null && (!isLoopback(client.address) || isLoopback(balancer)) ? client : null;
@@ -146,10 +146,7 @@ export class ProxiedConnections {
     this.#unlogged++;
     const now = this.#timers.monotonic();
     if (now - this.#loggedAt < logEveryMs) return;
-    this.#log.warn(
-      { remote_ip, refused: this.#unlogged },
-      `refused a connection from proxy_protocol.networks: ${reason}`,
-    );
+    this.#log.warn({ remote_ip, reason, refused: this.#unlogged }, 'refused connections from proxy_protocol.networks');
     this.#loggedAt = now;
     this.#unlogged = 0;
   }
@@ -174,7 +171,7 @@ export class ProxiedConnections {
 /**
  * Reads exactly `size` bytes.
  * @returns null if they have not arrived yet
- * @throws ProxyHeaderError if the connection ended before
+ * @throws ProxyHeaderError if the connection ended first
  */
 function take(socket: Socket, size: number): Buffer | null {
   const bytes = socket.read(size) as Buffer | null;

@@ -1,6 +1,6 @@
 /**
- * Reads headers of the PROXY protocol, version 2, with which a TCP balancer states the address of its client. Source:
- * https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt, section 2.2.
+ * Reads headers of the PROXY protocol, version 2, which a TCP load balancer sends to state the address of its client.
+ * Source: https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt, section 2.2.
  */
 
 /** Size in bytes of the part that every header has. It contains the length of the rest. */

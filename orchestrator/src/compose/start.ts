@@ -78,7 +78,7 @@ export async function startOrchestrator(config: Config, dataDir: string, options
     await disposables
       .dispose()
       .catch((fault: unknown) =>
-        options.log.error({ err: fault }, 'failed to release all resources after startup failed'),
+        options.log.error({ err: fault }, 'failed to release some resources after startup failed'),
       );
     throw error;
   }

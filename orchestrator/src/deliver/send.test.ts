@@ -103,16 +103,16 @@ describe('send', () => {
     ]);
   });
 
-  test('stops when the request is cancelled', async () => {
+  test('stops when the request is canceled', async () => {
     const end = await far(() => {});
     const controller = new AbortController();
     const sending = send(post(end.url), { ...open, signal: controller.signal });
     await end.seen(1);
     controller.abort();
-    expect(await sending).toEqual({ status: null, reason: 'the request was cancelled' });
+    expect(await sending).toEqual({ status: null, reason: 'the request was canceled' });
     expect(await send(post(end.url), { ...open, signal: controller.signal })).toEqual({
       status: null,
-      reason: 'the request was cancelled',
+      reason: 'the request was canceled',
     });
   });
 });

@@ -60,7 +60,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   return new Promise((finish) => {
     const url = new URL(post.url);
     const host = hostOf(url);
-    if (limits.signal?.aborted) return finish({ status: null, reason: 'the request was cancelled' });
+    if (limits.signal?.aborted) return finish({ status: null, reason: 'the request was canceled' });
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       return finish({ status: null, reason: 'only http and https are supported' });
     // Node does not call the lookup for IP addresses.
@@ -121,7 +121,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
         response.on('end', answered);
       },
     );
-    const abort = () => request.destroy(new Refused('the request was cancelled'));
+    const abort = () => request.destroy(new Refused('the request was canceled'));
     limits.signal?.addEventListener('abort', abort, { once: true });
     const deadline = setTimeout(
       () => request.destroy(new Refused(`no answer within ${Math.ceil(limits.timeoutMs / 1000)} seconds`)),

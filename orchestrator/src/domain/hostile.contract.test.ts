@@ -169,7 +169,7 @@ describeDatabases('races', (fixture) => {
 });
 
 describeDatabases('lost operations', (fixture) => {
-  test('does not dispatch an operation that was cancelled or has expired', async () => {
+  test('does not dispatch an operation that was canceled or has expired', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const cancelled = await submit();
     await domain.links.nextOperation(agent.id);

@@ -79,7 +79,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
     expect(await sent()).toBe(next);
   });
 
-  test('ends an operation that is cancelled while it is marked as not dispatched', async () => {
+  test('ends an operation that is canceled while it is marked as not dispatched', async () => {
     const { domain, context, actor, agent, submit, sent, statusOf } = await open();
     const id = await submit();
     expect(await sent()).toBe(id);

@@ -118,7 +118,7 @@ test('refuses contents that no open operation of the agent references', async ()
   expect(await refused(agent, { request: 2 })).toContain('references these bytes');
 });
 
-test('refuses a content that is no longer stored', async () => {
+test('refuses content that is no longer stored', async () => {
   await start();
   const agent = await connected();
   links.readContent = async () => null;
@@ -168,7 +168,7 @@ test('refuses requests on a link of an earlier protocol version', async () => {
   expect((await agent.closed).reason).toBe('protocol_violation');
 });
 
-test('answers other messages while an agent does not read a content, and serves other agents', async () => {
+test('answers other messages while an agent does not read its content, and serves other agents', async () => {
   await start({ contentLinks: 1 });
   const agent = await connected();
   agent.send(request());

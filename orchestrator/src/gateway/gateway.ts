@@ -443,7 +443,7 @@ class AgentGateway implements Gateway, LinkOwner {
           : this.dispatcher.wake(link, workFlags.cancellations);
         return;
       case 'operation_ended':
-        // The operation expired, or was cancelled before it began, so the agent reports no end.
+        // The operation expired, or was canceled before it began, so the agent reports no end.
         if (link.sentOperation === hint.operation_id && !link.sentOperationAccepted) {
           link.sentOperation = null;
           this.dispatcher.wake(link, workFlags.work);

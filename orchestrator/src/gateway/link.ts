@@ -54,7 +54,7 @@ export interface LinkOwner {
 export interface ReceivedReport {
   seq: number;
   reports: readonly Report[];
-  /** Bytes that count toward the agent's window. */
+  /** Bytes that count toward the agent's flow-control window. */
   bytes: number;
   /** The assembly whose budget must be released; null for a report in one message. */
   assembly: Assembly | null;

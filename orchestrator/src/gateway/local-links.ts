@@ -22,7 +22,7 @@ export class LocalLinks implements OwnLinks {
     return Array.from(this.#registry.all(), ({ nodeId }) => nodeId!);
   }
 
-  /** Whether the agent has a link that is open or being admitted. */
+  /** Reports whether the agent has a link that is open or being admitted. */
   has(nodeId: string): boolean {
     return this.#registry.get(nodeId) !== undefined || this.#reception.claimant(nodeId) !== undefined;
   }

@@ -88,8 +88,8 @@ export class LinkRegistry implements Presence {
   }
 
   /**
-   * Checks with a ping whether a link's agent is alive. Only the pong for this ping counts. Callers during a probe share
-   * its outcome: rivals here and at another replica may ask at the same time.
+   * Checks with a ping whether a link's agent is alive. Only the pong for this ping counts. Callers during a probe
+   * share its outcome: rivals here and on another replica may probe at the same time.
    */
   probe(link: Link): Promise<ProbeOutcome> {
     if (link.state !== 'open') return Promise.resolve('ended');

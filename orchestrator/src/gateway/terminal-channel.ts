@@ -21,7 +21,7 @@ const refusalCodes = {
   failed: 'terminal_failed',
 } as const satisfies Record<TerminalRefusal, string>;
 
-/** Maximum number of input frames not yet written to the network. Further input is joined into larger frames. */
+/** Maximum number of input frames not yet written to the network. Further input is coalesced into larger frames. */
 const maxUnsent = 8;
 
 /**

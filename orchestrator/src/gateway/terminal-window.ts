@@ -4,8 +4,8 @@
  */
 
 /**
- * Fraction of the window after which credit is returned. A quarter, so that not every echoed keystroke causes a
- * message.
+ * Fraction of the flow-control window after which credit is returned. A quarter, so that not every echoed keystroke
+ * causes a message.
  */
 const stepsOfWindow = 4;
 

@@ -21,7 +21,7 @@ export function startBeats(
     try {
       await replica.beat();
     } catch (error) {
-      if (!(error instanceof ReplicaClosed)) log.warn({ err: error }, 'failed to raise the beat; will retry');
+      if (!(error instanceof ReplicaClosed)) log.warn({ err: error }, 'failed to record the heartbeat; will retry');
       else if (!stopped) {
         stopped = true;
         onClosed(error);

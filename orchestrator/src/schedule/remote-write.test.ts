@@ -39,7 +39,7 @@ function started({ capacity = 10_000, judge = (_batch: NamedSamples[]): Outcome 
       if (outcome !== 'hang') return Promise.resolve(outcome);
       signals.push(signal as AbortSignal);
       return new Promise((resolve) =>
-        signal?.addEventListener('abort', () => resolve({ status: null, reason: 'it was cancelled' })),
+        signal?.addEventListener('abort', () => resolve({ status: null, reason: 'it was canceled' })),
       );
     },
   });
@@ -109,8 +109,8 @@ describe('remote write', () => {
     expect(remote.stats()).toMatchObject({ queued: 0, sent: 3, refused: 0 });
     for (const batch of requests) expect(batch).toEqual(requests[0]);
     expect(lines.map(({ message }) => message)).toEqual([
-      'failed to write samples to metrics.remote_write; will retry and queue samples in memory',
-      'metrics.remote_write recovered; writing queued samples',
+      'failed to send samples to the remote-write endpoint; will queue samples in memory and retry',
+      'the remote-write endpoint recovered; sending queued samples',
     ]);
     await remote.stop();
   });
@@ -232,7 +232,7 @@ describe('remote write', () => {
     await stopping;
     expect(stuck.lines.at(-1)).toEqual({
       fields: { samples: 250 },
-      message: 'stopped before all samples reached metrics.remote_write',
+      message: 'stopped before all samples were sent to the remote-write endpoint',
     });
 
     const failing = started({ judge: () => 500 });

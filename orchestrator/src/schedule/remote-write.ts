@@ -100,7 +100,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
         if (!failing)
           log.warn(
             { reason: describeAttempt(attempt), waiting: queue.length },
-            'failed to write samples to metrics.remote_write; will retry and queue samples in memory',
+            'failed to send samples to the remote-write endpoint; will queue samples in memory and retry',
           );
         failing = true;
         if (stopping.signal.aborted) return false;
@@ -118,7 +118,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
         logDrop(batch.length, describeRefusal(attempt));
         return true;
       }
-      if (failing) log.info({}, 'metrics.remote_write recovered; writing queued samples');
+      if (failing) log.info({}, 'the remote-write endpoint recovered; sending queued samples');
       failing = false;
       counts.sent += batch.length;
       return true;
@@ -145,13 +145,16 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
       parts = counts.sent > sent ? maxParts : Math.max(minParts, parts >> 1);
       inFlight = 0;
       if (answered) continue;
-      log.warn({ samples: batch.length + queue.length }, 'stopped before all samples reached metrics.remote_write');
+      log.warn(
+        { samples: batch.length + queue.length },
+        'stopped before all samples were sent to the remote-write endpoint',
+      );
       return;
     }
   }
 
   const running = work().catch((error: unknown) =>
-    log.error({ err: error }, 'metrics.remote_write stopped after an unexpected error'),
+    log.error({ err: error }, 'remote write stopped after an unexpected error'),
   );
   return {
     take,
@@ -176,7 +179,7 @@ function createDropLog(clock: Clock, log: Context['log']): (samples: number, rea
   return (samples, reason) => {
     if (clock.monotonic() - loggedAt < dropLogMs) return;
     loggedAt = clock.monotonic();
-    log.warn({ samples, reason }, 'dropped samples that were not written to metrics.remote_write');
+    log.warn({ samples, reason }, 'dropped samples that were not sent to the remote-write endpoint');
   };
 }
 

@@ -39,10 +39,10 @@ export interface Dialect {
   /** Text at a top-level key of a JSON object in a column; null if the key is missing. */
   jsonField(column: string, key: string): RawBuilder<string | null>;
 
-  /** Whether a JSON array of strings in a column contains the value. */
+  /** Reports whether a JSON array of strings in a column contains the value. */
   jsonArrayHas(column: string, value: string): RawBuilder<SqlBool>;
 
-  /** Whether a JSON object in a column has the top-level key. */
+  /** Reports whether a JSON object in a column has the top-level key. */
   jsonObjectHas(column: string, key: string): RawBuilder<SqlBool>;
 
   /** Number of items in the array at a top-level key of a JSON object in a column; null if the key is missing. */
@@ -58,7 +58,7 @@ export interface Dialect {
   /** Aggregates two text columns into the text of one JSON object, sorted by key; `{}` if there are no rows. */
   objectOf(key: string, value: string): RawBuilder<string>;
 
-  /** Whether the column contains the text, ignoring the case of ASCII letters. */
+  /** Reports whether the column contains the text, ignoring the case of ASCII letters. */
   containsText(column: string, text: string): RawBuilder<SqlBool>;
 
   /** The larger of two numbers or strings; null if either is null. PostgreSQL's own `greatest` ignores nulls. */
@@ -69,7 +69,10 @@ export interface Dialect {
    */
   typed<T extends ValueType>(value: TypeOf<T> | null, type: T): RawBuilder<TypeOf<T>>;
 
-  /** PostgreSQL: the ID of the open transaction, which is larger than the IDs of all that had begun to write before. */
+  /**
+   * PostgreSQL: the ID of the open transaction, which is larger than the IDs of all transactions that had already begun
+   * to write.
+   */
   readonly transactionId: RawBuilder<number>;
 
   /** PostgreSQL: the ID of the oldest transaction that may still be open. */

@@ -5,7 +5,7 @@ import { sql } from 'kysely';
  * that fit. Both databases can determine the length of a text without reading it.
  */
 
-/** SQL for the total size of the given columns in bytes. Null values count as 0. */
+/** Returns SQL for the total size of the given columns in bytes. Null values count as 0. */
 export const bytesOf = (...columns: string[]) =>
   sql<number>`${sql.join(
     columns.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`),
@@ -13,8 +13,8 @@ export const bytesOf = (...columns: string[]) =>
   )}`;
 
 /**
- * SQL for the total size of all preceding rows in the given order. A page contains the rows whose total is below the
- * limit, so it always contains at least one row.
+ * Returns SQL for the total size of all preceding rows in the given order. A page contains the rows whose total is
+ * below the limit, so it always contains at least one row.
  */
 export const bytesBefore = (bytes: string, order: readonly string[], direction: 'asc' | 'desc' = 'asc') =>
   sql<number>`sum(${sql.ref(bytes)}) over (order by ${sql.join(

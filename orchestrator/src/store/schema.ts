@@ -71,13 +71,13 @@ export interface AgentsTable {
   link_incarnation: string | null;
   /**
    * With PostgreSQL, the ID of the transaction that last changed the link, the status, the name, or the tags. Other
-   * processes find changes by it.
+   * processes use it to find changes.
    */
   link_change: Generated<number>;
   /** The agent process that has the newest link. Set only by replicas. */
   link_instance: string | null;
   /**
-   * Set by another replica to ask whether the agent still answers on its newest link. The replica that has the link
+   * Set by another replica to ask whether the agent still answers on its newest link. The replica that holds the link
    * replaces it by the answer.
    */
   link_probe: string | null;
@@ -260,7 +260,7 @@ export interface AgentStateTable {
    * next connection.
    */
   drift_due_at: number | null;
-  /** The most recently finished apply, unless it succeeded or was cancelled. */
+  /** The most recently finished apply, unless it succeeded or was canceled. */
   failed_apply_id: string | null;
 }
 

@@ -30,7 +30,7 @@ export interface DatabaseFixture {
 
 type OpenOptions = Partial<SqliteOptions & PostgresOptions>;
 
-/** Whether a test observes the migrations, and therefore needs an empty database. */
+/** Reports whether a test observes the migrations, and therefore needs an empty database. */
 const observesMigrations = ({ migrations, onMigrated, onProgress }: OpenOptions): boolean =>
   Boolean(migrations || onMigrated || onProgress);
 

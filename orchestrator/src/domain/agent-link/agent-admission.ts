@@ -106,7 +106,7 @@ async function enrol(
     try {
       await context.db.write({ name: 'agents/enrol', statements: [...enrolled.statements, ...connected] });
     } catch (error) {
-      // The agent to displace has reconnected, was approved, or was already displaced.
+      // The agent to be displaced may have reconnected, been approved, or been displaced already.
       if (error instanceof MusterError && error.code === 'agent_changed' && attempt < 5) continue;
       throw error;
     }
@@ -276,13 +276,16 @@ async function findEnded(context: Context, hello: Hello, nodeId: string): Promis
   return ended;
 }
 
-/** Changes nothing if another process has admitted the agent in the meantime; it settles the operations itself. */
+/**
+ * Fails the transaction if another process has admitted the agent in the meantime, because that process settles the
+ * operations.
+ */
 const claimed = ({ incarnation }: Context, node_id: string): Statement =>
   statement(linkClaimed, { node_id, incarnation }, { expect: 'row', else: 'operation_finished' });
 
 const neverReceived = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });
 
-const cancelledBefore = 'the operation was cancelled before the agent received it';
+const cancelledBefore = 'the operation was canceled before the agent received it';
 
 /**
  * Marks an operation as not dispatched, because its message was lost.

@@ -105,7 +105,7 @@ describeAnyDatabase('dispatch of newly queued operations', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toBeNull();
   });
 
-  test('sends no operation that was cancelled or expired, or whose agent was rejected', async () => {
+  test('sends no operation that was canceled or expired, or whose agent was rejected', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     // Cached state changes only through hints.
     const silent = { ...context, bus: { ...context.bus, publish: () => {} } };

@@ -173,7 +173,7 @@ async function tooOld({ db }: Context, { node_id, label }: Marked, version: numb
 /**
  * Marks an operation as dispatched before it is sent. After that, only the agent's report ends it, even if this
  * process stops.
- * @returns false if, concurrently, the operation was cancelled, the agent was rejected, or another process admitted the
+ * @returns false if, concurrently, the operation was canceled, the agent was rejected, or another process admitted the
  *   agent; otherwise, for a drift check, the newest snapshot, because an apply may have ended since the request
  */
 async function mayBeSent({ db, now, incarnation }: Context, row: Row): Promise<string | null | false> {

@@ -21,7 +21,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
       vi.waitFor(
         async () => {
           const { link_probe } = await link();
-          if (!isQuestion(link_probe)) throw new Error('not asked yet');
+          if (!isUnanswered(link_probe)) throw new Error('not asked yet');
           return link_probe;
         },
         { timeout: 10_000, interval: 20 },

@@ -11,7 +11,7 @@ import type { Caller } from './agent-link.ts';
 import type { Refusal } from './refusal.ts';
 
 /**
- * Decides between two links of one agent at two replicas. The agent process that has the older link may move it. For
+ * Decides between two links of one agent on two replicas. The agent process that holds the older link may move it. For
  * another process, the replica with the older link checks whether its agent still answers, as a single process does.
  * Otherwise, two machines with one key would take turns. The replicas ask each other through the bus. Without an answer
  * there, the question and the answer are written to the agent's row.
@@ -31,11 +31,14 @@ const askAloneMs = 2_000;
 
 /** Milliseconds between reads of the answer. */
 const pollMs = 250;
-/** Milliseconds to wait for an answer: one second until the other replica reads the question, and five for the agent. */
+/**
+ * Milliseconds to wait for an answer: one second until the other replica reads the probe request, and five for the
+ * agent.
+ */
 const waitMs = 8_000;
 /**
- * Milliseconds after which a question of another replica is replaced. Its answer was lost: one second until the question
- * is read, and five for the agent.
+ * Milliseconds after which an unanswered probe request of another replica is replaced: one second until the request is
+ * read, and five for the agent.
  */
 const staleMs = 6_000;
 /** Seconds after which the agent tries again if the other replica gave no answer. */
@@ -84,7 +87,7 @@ export async function judgeRival(
     if (asked.isOpen && context.steadyNow() - startedAt < askAloneMs) continue;
     if (link.link_probe !== pending.probe) pending = { probe: link.link_probe, since: context.steadyNow() };
     const isStale = link.link_probe !== probe && context.steadyNow() - pending.since >= staleMs;
-    if (!isQuestion(link.link_probe) || isStale)
+    if (!isUnanswered(link.link_probe) || isStale)
       await context.db.write({
         name: 'agents/ask link',
         statements: [statement(askProbe, { node_id, incarnation: owner, probe })],
@@ -145,5 +148,5 @@ export async function recordAnswer({ db }: Pick<Context, 'db'>, node_id: string,
   await db.write({ name: 'agents/answer', statements: [answer] });
 }
 
-/** Whether a row's `link_probe` is a question that needs an answer. */
-export const isQuestion = (probe: string | null): probe is string => probe !== null && !probe.endsWith(' answered');
+/** Reports whether a row's `link_probe` is a probe request without an answer. */
+export const isUnanswered = (probe: string | null): probe is string => probe !== null && !probe.endsWith(' answered');

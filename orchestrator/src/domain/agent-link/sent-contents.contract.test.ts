@@ -49,7 +49,7 @@ describeAnyDatabase('contents for agents', (fixture) => {
     expect(await links.contentsOf(one.id, id)).toBeNull();
   });
 
-  test('reads each piece of a content once for many agents', async () => {
+  test('reads each piece of content once for many agents', async () => {
     const { links, db } = await open();
     const reads = vi.spyOn(db, 'get');
     const read = async (from: number) => Buffer.from((await links.readContent(sha256, from)) ?? '');

@@ -20,7 +20,7 @@ export interface Departures {
 }
 
 /**
- * Records when a disconnected agent was last heard from and, as a replica, that this process no longer has its link.
+ * Records when a disconnected agent was last heard from and, as a replica, that this process no longer holds its link.
  * Thousands of agents may disconnect at the same time, so agents that disconnect during a write share the next
  * transaction.
  */

@@ -35,8 +35,8 @@ export interface PendingList {
   /**
    * Deletes agents that have been disconnected for an hour.
    * @param fleet the context for maintenance of the fleet
-   * @param upForMs milliseconds since agents could first reach this orchestrator, or since another process that they may
-   *   have been connected to ended. They need this time to reconnect before they count as disconnected
+   * @param upForMs milliseconds for which agents have been able to reach this orchestrator, or since the end of another
+   *   process that agents may have been connected to. Agents need time to reconnect before they count as disconnected
    */
   forget(fleet: Context, upForMs: number): Promise<void>;
   close(): Promise<void>;

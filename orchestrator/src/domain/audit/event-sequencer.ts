@@ -50,7 +50,7 @@ export async function readChainEnds({ db }: Pick<Context, 'db'>) {
 export function createSequencer(context: Context, { consumers }: SequencerOptions): Sequencer {
   const { db, bus, log } = context;
   let failures = 0;
-  /** Numbers of events that cannot be hashed. */
+  /** Sequence numbers of events that cannot be hashed. */
   const unreadable = new Set<number>();
 
   /**

@@ -87,7 +87,7 @@ describeAnyDatabase('the pages of a walk over the agents that need attention', (
     expect(counts.ranked).toBe(3);
   });
 
-  test('follow an upload, a tag, and the rejection of an agent', async () => {
+  test('updates the ranking after an upload, a tag, and the rejection of an agent', async () => {
     const { domain, actor, counts, page } = await open();
     const { clock, context: quiet } = domain;
     const context = { ...quiet, db: announcingEvents(quiet.db, quiet.bus) };

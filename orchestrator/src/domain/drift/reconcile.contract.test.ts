@@ -205,7 +205,7 @@ describeAnyDatabase('agents that are not in their desired state', (fixture) => {
       ]);
     });
 
-    test('lists an apply that the agent never accepted, but not a cancelled one', async () => {
+    test('lists an apply that the agent never accepted, but not a canceled one', async () => {
       const { domain, context, actor, apply, listed } = await open('a1', 'a2');
       await apply('a1', [], 'cancelled');
       expect((await listed()).all).toEqual([]);
@@ -298,7 +298,7 @@ describeAnyDatabase('agents that are not in their desired state', (fixture) => {
       expect((await listed(outdated)).all).toEqual([]);
     });
 
-    test('covers applies by runs, and forgets modules that are no longer applied', async () => {
+    test('counts applies from runs, and forgets modules that are no longer applied', async () => {
       const { domain, context, actor, agents, report, listed } = await open('a1');
       await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'group=a' });
       await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });

@@ -185,7 +185,7 @@ describeAnyDatabase('folders of modules', (fixture) => {
     expect(await code(uploadModule(context, actor, 'site', moduleText(), 9))).toContain('no revision 9');
   });
 
-  test('keeps a content that an upload uses again while it is pruned', async () => {
+  test('keeps content that an upload reuses while the content is being pruned', async () => {
     const { context, actor, upload, db } = await open();
     await upload(await folder());
     await removeModule(context, actor, 'site');

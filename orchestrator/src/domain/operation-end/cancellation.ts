@@ -42,7 +42,7 @@ export async function cancelOperation(context: Context, actor: Actor, operationI
 const maxAttempts = 5;
 
 async function cancelUnsent(context: Context, actor: Actor, operation: EndingOperation, label: string): Promise<void> {
-  const ending: Ending = { status: 'cancelled', error: `cancelled by ${actor.name}`, summary: null, startedAt: null };
+  const ending: Ending = { status: 'cancelled', error: `canceled by ${actor.name}`, summary: null, startedAt: null };
   const statements = endStatements(context, operation, ending, actor, label, true);
   await context.db.write({ name: 'operations/cancel', statements });
   announceEnd(context, operation, 'cancelled');
@@ -92,7 +92,7 @@ export async function cancelling(context: Context, actor: Actor, nodeId: string,
         type: 'state.cancelled',
         actor,
         target: { type: 'agent', id: nodeId, name: label },
-        summary: `${kind} on ${label} cancelled: ${reason}`,
+        summary: `${kind} on ${label} canceled: ${reason}`,
         metadata: { operation_id },
       }),
     ),

@@ -86,7 +86,7 @@ describeAnyDatabase('applied state', (fixture) => {
     expect(state).toMatchObject({ pending_removals: [], unapplied: [] });
   });
 
-  test('drops a resource that a cancelled apply skipped, once an apply without the resource ends', async () => {
+  test('drops a resource that a canceled apply skipped, once an apply without the resource ends', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const first = await submit(agent, ['a', 'b']);
@@ -193,7 +193,7 @@ interface Step {
   audits: string[];
   /** Resource statuses, repeated as often as needed. */
   fates: Fate[];
-  /** How the apply ends: completely, cancelled after some resources, or aborted by the agent after some. */
+  /** How the apply ends: completely, canceled after some resources, or aborted by the agent after some. */
   end: { how: 'whole' | 'cancelled' | 'given up'; after: number };
   /** Whether results are reported one by one. */
   pieces: boolean;

@@ -98,7 +98,7 @@ describe('applied state', () => {
       );
     });
 
-    test('marks a skipped resource as unapplied if a dependency failed or the apply was cancelled', () => {
+    test('marks a skipped resource as unapplied if a dependency failed or the apply was canceled', () => {
       for (const changes of [
         changesOf(reportedOf({ status: 'failed' }), [], given),
         changesOf(reportedOf({}), [], given, 20, 'cancelled'),

@@ -96,7 +96,7 @@ const isHealthy = ({ status }: ResourceResult): boolean => status === 'unchanged
 /**
  * Collects an apply's results, in pages.
  * @param now Unix seconds
- * @param ending how the apply ended; a cancelled apply also skips resources whose condition is true
+ * @param ending how the apply ended; a canceled apply also skips resources whose condition is true
  */
 export function createAppliedChanges(
   set: SentSet,

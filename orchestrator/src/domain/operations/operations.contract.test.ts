@@ -341,7 +341,7 @@ describeAnyDatabase('operations', (fixture) => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const waiting = await submit();
     await cancelOperation(context, actor, waiting);
-    expect(await getOperation(context, waiting)).toMatchObject({ status: 'cancelled', error: 'cancelled by ada' });
+    expect(await getOperation(context, waiting)).toMatchObject({ status: 'cancelled', error: 'canceled by ada' });
     expect(await code(cancelOperation(context, actor, waiting))).toBe('operation_finished');
     expect(await code(cancelOperation(context, actor, 'nothing'))).toBe('operation_not_found');
     const sent = await submit();

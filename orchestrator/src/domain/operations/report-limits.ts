@@ -56,7 +56,7 @@ export interface Tally {
 
 export const newTally = (): Tally => ({ bytes: 0, removalBytes: 0, removals: new Set(), next: 0 });
 
-/** The tally of an operation, some of whose reports another process may have stored. */
+/** The tally of an operation if another process may have stored some of its reports. */
 export const unknownTally: Tally = { bytes: 0, removalBytes: 0, removals: null, next: Number.POSITIVE_INFINITY };
 
 type Of<T extends Report['type']> = Extract<Report, { type: T }>;

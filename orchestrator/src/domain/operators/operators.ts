@@ -135,7 +135,7 @@ export async function bootstrapOperator(context: Context, requested: Omit<NewOpe
 export type Removed = z.output<typeof removedOperatorSchema>;
 
 /**
- * Removes an operator. The same transaction removes every credential with which the operator could regain access. When
+ * Removes an operator. The same transaction removes every credential that the operator could use to regain access. When
  * this resolves, the operator's sign-in sessions are invalid, and its streams and terminals have been closed.
  * @throws MusterError operator_not_found, last_admin
  */

@@ -13,7 +13,7 @@ describeDatabases('sign-in sessions at two replicas', (fixture) => {
     return { one, two, token };
   };
 
-  test('refuses a session that ended at the other replica, without hints', async () => {
+  test('refuses a sign-in session that ended on the other replica, without hints', async () => {
     const { one, two, token } = await open();
     const hash = hashOfToken(token);
     expect(await two.signIn.find(hash)).toMatchObject({ username: 'ada' });

@@ -37,13 +37,13 @@ interface Epoch {
 }
 
 /**
- * Sign-in challenges of all processes on one database. Only answers are stored, in the transaction that opens the
- * session.
+ * Issues and verifies sign-in challenges for all processes that share a database. Only answers are stored, in the
+ * transaction that creates the sign-in session.
  *
- * The time never goes back behind the newest answered challenge. So an answer whose row has been deleted stays expired,
- * even if the clock is set back. If it is set back further than clocks differ, a new epoch begins: the nonces of earlier
- * epochs are invalid, and the time is that of the clock again. Otherwise, challenges would not expire until the clock
- * has caught up.
+ * Within an epoch, time never moves back before the newest answered challenge. An answer whose row was deleted
+ * therefore stays expired even if the clock is set back. If the clock is set back by more than the tolerated skew, a
+ * new epoch begins: nonces from earlier epochs become invalid, and time follows the clock again. Otherwise, challenges
+ * would not expire until the clock caught up.
  */
 export class SignInChallenges {
   readonly #context: Context;
@@ -81,7 +81,7 @@ export class SignInChallenges {
   }
 
   /**
-   * Marks a nonce as answered. Its transaction fails with `signature_invalid` if the nonce was answered before, or if
+   * Marks a nonce as answered. Its transaction fails with `signature_invalid` if the nonce was already answered, or if
    * its epoch has ended.
    */
   answered(operatorId: string, { bytes, issuedAt, epoch }: LiveNonce): Statement[] {

@@ -23,7 +23,7 @@ const contactsMs = 15_000;
 export interface OwnLinks {
   /** The agents with an open link. */
   readonly nodeIds: readonly string[];
-  /** Whether the agent has a link that is open or being admitted. */
+  /** Reports whether the agent has a link that is open or being admitted. */
   has(nodeId: string): boolean;
   /** Sends the agent its operations or cancellations. */
   wake(nodeId: string, work: { waits: boolean; cancels: boolean }): void;
@@ -152,7 +152,7 @@ export class ReplicaFollower {
 
   /** Checks whether the agent answers, if another replica asks. */
   #answer({ node_id, link_probe }: LinkChange): void {
-    if (!isQuestion(link_probe) || this.#probing.has(node_id)) return;
+    if (!isUnanswered(link_probe) || this.#probing.has(node_id)) return;
     const { context, local } = this.#parts;
     this.#probing.add(node_id);
     local

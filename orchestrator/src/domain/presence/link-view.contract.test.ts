@@ -24,7 +24,7 @@ describePostgres('agents of several replicas', (fixture) => {
     await links.closed(id, 'closed', 1);
   };
 
-  test('counts an agent as connected while the replica that has its link is alive', async () => {
+  test('counts an agent as connected while the replica that holds its link is alive', async () => {
     const { one, two, agent, view, presence } = await open();
     await view.read();
     expect(presence.isConnected(agent.id)).toBe(false);

@@ -23,7 +23,7 @@ export interface LinkChange {
   readonly node_id: string;
   /** The process that has the agent's newest link; null if the agent has none. */
   readonly link_incarnation: string | null;
-  /** The question that another process asks about the link. */
+  /** The probe request of another process for the link. */
   readonly link_probe: string | null;
   /** What changed, for listeners in this process; null if this process changed it. */
   readonly hint: Hint | null;
@@ -31,7 +31,7 @@ export interface LinkChange {
 
 /**
  * The agents' links of all processes that share the database, read from the rows about once a second. A link counts as
- * long as the process that has it is alive.
+ * long as the process that holds it is alive.
  */
 export class LinkView {
   readonly #context: Pick<Context, 'db' | 'incarnation' | 'now' | 'steadyNow'>;
@@ -116,7 +116,7 @@ export class LinkView {
     return { changes, own: all?.own ?? null };
   }
 
-  /** Returns a change for each agent whose process has ended. */
+  /** Returns a change for each agent whose link was held by a process that has ended. */
   #departures(): LinkChange[] {
     if (this.#left.size === 0) return [];
     const departures: LinkChange[] = [];
@@ -144,7 +144,7 @@ export class LinkView {
     return row!.mark;
   }
 
-  /** @param all claims that were read before, which replace the known ones */
+  /** @param all claims that were already read, which replace the known ones */
   async #readChanges(since: number, all: Claims | null): Promise<LinkChange[]> {
     const rows = await this.#context.db.all(changedLinks, { since });
     const former = this.#seen;

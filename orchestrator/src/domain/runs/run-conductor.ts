@@ -95,7 +95,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
         track.turned(turns, isConnected);
         state = (mustReload ? null : states.current(runId, shard)) ?? (await states.load(runId, shard));
       } catch (error) {
-        // The run was halted or cancelled concurrently.
+        // The run was halted or canceled concurrently.
         ignoreFinished(error);
         state = await states.load(runId, shard);
       }

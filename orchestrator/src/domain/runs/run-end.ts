@@ -16,7 +16,7 @@ import { announceEnd, ignoreFinished } from '../operation-end/operation-end.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 import { countOutcomes, noOutcomes } from './run-outcomes.ts';
 
-/** Finishes runs: after the last operation, when the run is halted, or when it is cancelled. */
+/** Finishes runs: after the last operation, when the run is halted, or when it is canceled. */
 
 /** Finishes a run if none of its operations is open. Repeated calls have no effect. */
 export async function endFinishedRun(context: Context, runId: string): Promise<void> {
@@ -77,7 +77,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
   if (!run) throw new MusterError('run_not_found', `there is no run ${JSON.stringify(runId.slice(0, 64))}`);
   if (run.finished_at !== null) throw new MusterError('run_finished', `the run has ${run.status}`);
   const requests = statement(requestCancels, { run_id: runId, now: seconds(context.now()) });
-  const result = await stop(context, runId, `cancelled by ${actor.name}`, [
+  const result = await stop(context, runId, `canceled by ${actor.name}`, [
     statement(openRun, { run_id: runId }, { expect: 'row', else: 'run_finished' }),
     // A halted run stays halted.
     statement(stopRun, { run_id: runId, status: 'cancelled' }),
@@ -86,7 +86,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
       type: 'run.cancelled',
       actor,
       target: { type: 'run', id: runId, name: run.assignment ?? '' },
-      summary: `${run.kind} of ${run.assignment ?? 'selected agents'} cancelled`,
+      summary: `${run.kind} of ${run.assignment ?? 'selected agents'} canceled`,
     }),
   ]);
   for (const { node_id, operation_id } of result.of(requests).rows)

@@ -38,7 +38,7 @@ export class RunShards {
     return this.#hold(shardOf(runId));
   }
 
-  /** Whether this process should conduct the run. */
+  /** Reports whether this process should conduct the run. */
   isPreferred(runId: string): boolean {
     return this.#leases.placement.isPreferred(shardOf(runId));
   }

@@ -70,7 +70,7 @@ export class RunStates {
     this.#changed.add(runId);
   }
 
-  /** Records the end of an operation of a run, if the run's state is in memory. */
+  /** Records that an operation of a run ended, if the run's state is in memory. */
   operationEnded(runId: string, { node_id, operation_id, status }: Extract<Hint, { type: 'operation_ended' }>): void {
     const state = this.#states.get(runId);
     if (state === undefined) return;

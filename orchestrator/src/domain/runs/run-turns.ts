@@ -59,7 +59,7 @@ interface TurnOperation {
 
 /**
  * Starts agents. The rows are authoritative: an agent that has had its turn keeps its result, and a halted or
- * cancelled run starts no agents.
+ * canceled run starts no agents.
  * @param wave agents to queue an operation for, and agents to report as offline
  * @returns the results, which cover only some agents if payloads are large; and whether the rows differ from the state
  *   in memory, so that the run must be reloaded

@@ -83,7 +83,7 @@ describe('nextWave', () => {
     expect([...run.open.keys()]).toEqual(['n0', 'n2']);
   });
 
-  test('calls a wave small while less than a quarter of the slots are free, unless no other agent waits', () => {
+  test('calls a wave small while less than a quarter of the slots are free, unless no other agent is waiting', () => {
     const rules = { ...defaults, limit: 8 };
     const run = simulate(18, rules);
     const everywhere = () => true;

@@ -412,7 +412,7 @@ describeAnyDatabase('runs in waves', (fixture) => {
     const second = await start();
     await Promise.all([...conductors.map((conductor) => conductor.advance(second)), cancelRun(context, actor, second)]);
     await vi.waitFor(async () => expect((await getRun(context, second)).finished_at).not.toBeNull());
-    expect(await outcomes(second)).toEqual(Array(3).fill('cancelled: cancelled by ada'));
+    expect(await outcomes(second)).toEqual(Array(3).fill('cancelled: canceled by ada'));
     const left = (await listOperations(context, { status: 'queued' })).operations;
     expect(left.every(({ run_id }) => run_id === id)).toBe(true);
     await Promise.all(conductors.map((conductor) => conductor.stop()));
@@ -478,13 +478,13 @@ describeAnyDatabase('runs in waves', (fixture) => {
     expect((await getRun(context, id)).status).toBe('failed');
   });
 
-  test('cancels waiting turns and requests the cancellation of running operations when a run is cancelled', async () => {
+  test('cancels waiting turns and requests the cancellation of running operations when a run is canceled', async () => {
     const { domain, context, actor, agents, start, execute, untilWork, outcomes, events } = await open(fixture, 3);
     const id = await start({ batch: 2 });
     await untilWork(0, 1);
     await domain.links.nextOperation(agents[0]!.id);
     await cancelRun(context, actor, id);
-    expect(await outcomes(id)).toEqual(['queued', 'cancelled: cancelled by ada', 'cancelled: cancelled by ada']);
+    expect(await outcomes(id)).toEqual(['queued', 'cancelled: canceled by ada', 'cancelled: canceled by ada']);
     expect(await domain.links.cancellations(agents[0]!.id)).toHaveLength(1);
     await vi.waitFor(() =>
       expect(domain.hints).toContainEqual(expect.objectContaining({ type: 'cancel', node_id: agents[0]!.id })),

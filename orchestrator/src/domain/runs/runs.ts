@@ -147,7 +147,7 @@ const inParts = <T>(rows: readonly T[]): T[][] =>
     rows.slice(i * rowsAtOnce, (i + 1) * rowsAtOnce),
   );
 
-/** Waits for a run to end. A halted or cancelled run ends once none of its operations is open. */
+/** Waits for a run to end. A halted or canceled run ends once none of its operations is open. */
 export async function awaitRun(
   context: Context,
   waiting: Waiting,

@@ -71,7 +71,7 @@ export class AgentRecord {
     return json;
   }
 
-  /** The text from the value of `connected` up to the value of `last_seen_at`. */
+  /** Returns the text from the value of `connected` up to the value of `last_seen_at`. */
   #parameters(): string {
     return `${this.#connected}${this.#between}${this.#lastSeenAt}`;
   }
@@ -85,7 +85,9 @@ const maxTotalBytes = 64 * 1024 * 1024;
 /** Maximum number of pages whose ids are kept. */
 const maxPages = 256;
 
-/** The records that a statement affects: the one that its parameter `node_id` identifies, or any. */
+/**
+ * The records that a statement affects: `one` is the agent in the parameter `node_id`; `any` is any number of agents.
+ */
 interface Effect {
   readonly of: 'one' | 'any';
   /** Whether agents may be added or removed. */

@@ -1,6 +1,6 @@
 /*
- * The state with which drift checks compare a machine: the last apply, or the modules of an audit assignment. Each
- * scope has its own drift state and events.
+ * The state that drift checks compare a machine with: the last apply, or the modules of an audit assignment. Each scope
+ * has its own drift state and events.
  */
 
 export const appliedScope = '';

@@ -24,7 +24,7 @@ export interface TerminalRules {
   readonly idleLimitSecs: number;
   /** Maximum size of a transcript in bytes. */
   readonly transcriptLimit: number;
-  /** Whether typed input is recorded. Open sessions keep the value with which they were opened. */
+  /** Whether typed input is recorded. Open terminal sessions keep the value that they were opened with. */
   readonly recordInput: boolean;
 }
 
@@ -131,7 +131,7 @@ export class LiveTerminal implements ShellEvents {
   #sizing: (() => void) | null = null;
   readonly #modes = new TerminalModes();
   readonly #startingPoints: StartingPoint[] = [];
-  /** Bytes to return to the shell's flow-control window when no connection waits for its first screen. */
+  /** Bytes to return to the shell's flow-control window when no connection is waiting for its first screen. */
   #owed = 0;
   /** Position in the transcript up to which clients received output. */
   #shownTo = 0;
@@ -357,8 +357,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Returns credit to the window when no connection waits for its first screen. Otherwise, a busy shell would leave new
-   * connections too far behind to see any output.
+   * Returns credit to the flow-control window when no connection is waiting for its first screen. Otherwise, a busy
+   * shell would leave new connections too far behind to see any output.
    */
   #taken(bytes: number): void {
     this.#owed += bytes;

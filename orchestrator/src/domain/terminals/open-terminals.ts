@@ -63,8 +63,8 @@ export class OpenTerminals {
   }
 
   /**
-   * Waits briefly for ends that are being recorded, so that a client that was notified of the end of a session can read
-   * how it ended.
+   * Waits briefly for ends that are being recorded. A client that was notified that a terminal session ended can then
+   * read how it ended.
    */
   async waitForEnds(sessionIds: Iterable<string> = this.#open.keys()): Promise<void> {
     const endRecorded = [...sessionIds].flatMap((id) => {

@@ -9,7 +9,7 @@ import type { TakenTicket } from './terminal-tickets.ts';
 
 /** Milliseconds after which the permissions of operators and agents are checked again, because hints may be lost. */
 const recheckMs = 5_000;
-/** {@link recheckMs} of a replica, which gets no hints about changes at other replicas. */
+/** {@link recheckMs} of a replica, which gets no hints about changes on other replicas. */
 const replicaRecheckMs = 1_000;
 
 /**
@@ -42,9 +42,10 @@ export class TerminalPermissions {
   }
 
   /**
-   * Opens a connection if the operator of a ticket still has access. Repeats the check if an operator was removed or a
-   * sign-in session ended or was renewed during it, because nothing else would close a connection that opens after that.
-   * @param open called at once after the check, with the token hash that the ticket's sign-in session has now
+   * Opens a connection if the operator of a ticket still has access. Repeats the check if, during it, an operator was
+   * removed, or a sign-in session ended or was renewed. Otherwise, nothing would close a connection that opens after
+   * such a change.
+   * @param open called immediately after the check, with the current token hash of the ticket's sign-in session
    * @returns null if the operator has no access
    */
   async admit<T>(ticket: TakenTicket, open: (tokenHash: string | undefined) => T): Promise<T | null> {

@@ -577,7 +577,7 @@ describeAnyDatabase('terminals', (fixture) => {
     expect(await next.terminals.get(own.session_id)).toMatchObject({ status: 'active' });
   });
 
-  test('interrupts a leftover session with an unreadable transcript', async () => {
+  test('marks a leftover terminal session as interrupted if its transcript is unreadable', async () => {
     const { domain, admin, start, directory, transcripts } = await open(fixture);
     const { session_id } = await start(admin);
     await transcripts.remove(session_id);

@@ -79,7 +79,7 @@ export interface Terminals extends TerminalConnections {
   /** Token hashes of the sign-in sessions that opened connections. */
   tokenHashes(): readonly string[];
   /**
-   * Closes the sessions that processes left open that have ended. Without replicas, call this once, before all other
+   * Closes the terminal sessions that ended processes left open. Without replicas, call this once, before all other
    * calls. Resolves once these sessions are known.
    * @returns `recorded`, which resolves once the end of each session is recorded
    */
@@ -131,18 +131,19 @@ async function requireOwn(context: Context, { actor, role }: TerminalAsker, sess
   return row;
 }
 
-/** @throws MusterError terminal_at_other_replica if another live replica has the session */
+/** @throws MusterError terminal_at_other_replica if another live replica holds the terminal session */
 async function requireHere({ db, isReplica, incarnation }: Context, session_id: string): Promise<void> {
   const home = isReplica ? await db.get(homeOfTerminal, { session_id }) : undefined;
   if (home !== undefined && home.incarnation !== incarnation)
-    throw new MusterError('terminal_at_other_replica', `the replica ${home.name} has the terminal session`);
+    throw new MusterError('terminal_at_other_replica', `the replica ${home.name} holds the terminal session`);
 }
 
 /**
- * Keeps a ticket valid for a session that another replica has.
+ * Verifies, before a ticket is redeemed, that no other replica holds the terminal session, so that the ticket stays
+ * valid there.
  * @throws MusterError terminal_at_other_replica
  */
-async function keepTicket(
+async function requireTicketHere(
   context: Context,
   tickets: TerminalTickets,
   ticket: string,
@@ -276,7 +277,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     },
 
     async connect(ticket, sessionId, client) {
-      if (!open.find(sessionId)) await keepTicket(context, tickets, ticket, sessionId);
+      if (!open.find(sessionId)) await requireTicketHere(context, tickets, ticket, sessionId);
       const found = await tickets.take(ticket);
       if (found === null || found.session_id !== sessionId) return null;
       return permissions.admit(found, (tokenHash) => {

@@ -82,7 +82,7 @@ const pageOverhead = 500;
 /** Doubles the size, because a cached page also retains its items, which are about as large as the JSON. */
 const sizeOf = ({ body }: JoinedPage<unknown>): number => 2 * body.json.length + pageOverhead;
 
-/** Returns a complete list of items as JSON. The list is written while it is being read. */
+/** Streams a complete list of items as JSON while the items are being read. */
 export function inChunks<T>(parts: AsyncIterable<readonly Buffer[]>): Chunked<T> {
   async function* chunks(): AsyncGenerator<JsonBody<readonly T[]>> {
     for await (const part of parts) yield arrayOf(part);

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Adds a column to each agent's usage for the daily limits that have been reported as events. */
+/** Adds a column to `agent_usage` that records which daily limits have been reported as events. */
 export const notifiedLimits: Migration = {
   version: 19,
   name: 'notified limits',

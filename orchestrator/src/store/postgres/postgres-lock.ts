@@ -93,7 +93,7 @@ const holders = holdersOf(lockKey, 1);
 const nameLockOf = (name: string): number => Number.parseInt(hash('sha256', name).slice(0, 7), 16);
 
 /**
- * @throws DatabaseInUse if a process holds the lock that must not use the database at the same time
+ * @throws DatabaseInUse if the lock is held by a process that must not share the database
  * @throws Error if the server cannot be reached
  */
 export async function takePostgresLock(url: string, { replica }: LockMode, events: LockEvents): Promise<PostgresLock> {

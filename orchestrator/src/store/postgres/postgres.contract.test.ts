@@ -176,7 +176,7 @@ describe('an orchestrator on PostgreSQL', () => {
     }
   });
 
-  test('ends a replica whose lock was lost when a process uses the database alone', async () => {
+  test('ends a replica that lost its lock, once another process uses the database exclusively', async () => {
     const { db: a, events } = await openAlone({ replica: 'a' });
     await put(a, 'a');
     await beside(async (query) => {

@@ -585,7 +585,7 @@ export const endUndispatched = defineQuery(
       .where('dispatched_at', 'is', null),
 );
 
-/** Requests that an open, dispatched operation be cancelled. */
+/** Requests that an open, dispatched operation be canceled. */
 export const requestCancel = defineQuery('operations/request cancel', (db, p: { operation_id: string; now: number }) =>
   db
     .updateTable('operations')

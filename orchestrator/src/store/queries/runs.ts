@@ -395,7 +395,7 @@ export const runOutcomeCounts = defineQuery('runs/outcome counts', (db, p: { run
 
 type OutcomeCounts = Record<'succeeded' | 'failed' | 'cancelled' | 'skipped', number>;
 
-/** Ends a run. Changes nothing if the run has open outcomes. A halted or cancelled run keeps its status. */
+/** Ends a run. Changes nothing if the run has open outcomes. A halted or canceled run keeps its status. */
 export const endRunIfDone = defineQuery('runs/end', (db, p: { run_id: string; now: number } & OutcomeCounts) =>
   db
     .updateTable('runs')
@@ -438,7 +438,7 @@ export const endRunIfDone = defineQuery('runs/end', (db, p: { run_id: string; no
     .returning(['run_id', 'status']),
 );
 
-/** Number of agents of each of the given runs whose outcome is not known. Omits runs without such agents. */
+/** Counts, for each given run, the agents whose outcome is not known. Omits runs without such agents. */
 export const openResults = defineQuery('runs/open results', (db, p: { run_ids: readonly string[] }, d) =>
   db
     .selectFrom('run_results')

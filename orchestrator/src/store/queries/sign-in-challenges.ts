@@ -5,7 +5,7 @@ import { defineQuery } from '../query.ts';
  * rows.
  */
 
-/** Records that a challenge has been answered. Changes nothing if the challenge was answered before. */
+/** Records that a challenge has been answered. Changes nothing if the challenge was already answered. */
 export const insertAnswered = defineQuery(
   'challenges/answer',
   (db, p: { nonce: string; operator_id: string; issued_at_ms: number }) =>

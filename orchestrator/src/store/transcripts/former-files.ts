@@ -14,9 +14,9 @@ async function* until<T>(signal: AbortSignal, pieces: AsyncIterable<T>): AsyncGe
 }
 
 /**
- * Adds transcripts in files to those in PostgreSQL. Earlier releases recorded in files, and `muster restore` and a former
- * SQLite database leave them as well. Moves them into the database in the background, one after another, and reads the
- * files until then.
+ * Adds transcripts in files to those in PostgreSQL. Earlier releases recorded in files, and `muster restore` and a
+ * former SQLite database leave them as well. Moves them into the database in the background, one after another. Reads
+ * each file until it is moved.
  */
 export function withFormerFiles(
   rows: PostgresTranscripts,

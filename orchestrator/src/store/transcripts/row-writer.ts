@@ -54,7 +54,7 @@ export class RowWriter {
   #running: Promise<void> | null = null;
   #cancelTimer: (() => void) | null = null;
   #flushDue = false;
-  /** Time of the first of the consecutive failures, on the monotonic clock; null after a success. */
+  /** Time of the first failure since the last success, on the monotonic clock; null after a success. */
   #failingSince: number | null = null;
   #pauseMs = minPauseMs;
   /** Ends the current pause between two attempts. */

@@ -132,7 +132,8 @@ export async function inTransaction<T>(client: ClientBase, work: () => Promise<T
 
 /**
  * Takes a transcript from its writer, which can then no longer append to it. Requires an open transaction.
- * @param only completes the transcript only if this is its writer, and removes all content after its first `bytes` bytes
+ * @param only the expected writer; the transcript is unchanged if it has another writer. All content after the first
+ *   `bytes` bytes is removed
  * @returns false if there is no such transcript
  */
 export async function sealTranscript(

@@ -252,7 +252,7 @@ test('ends a recording whose row is locked against flushes, although it can stor
   expect(failed).toHaveBeenCalledOnce();
 });
 
-test('stores and flushes other transcripts after it loses the connection while it asks for a locked one', async () => {
+test('stores and flushes other transcripts after losing the connection during the request for a locked one', async () => {
   const { url, proxy, transcripts, clock, sql } = await database();
   const [held, free] = [await transcripts.create(id, never), await transcripts.create(other, never)];
   await Promise.all([recorded(held, 'one\n'), recorded(free, 'one\n')]);

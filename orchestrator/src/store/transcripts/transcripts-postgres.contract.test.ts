@@ -254,7 +254,7 @@ test('closes without waiting for a server that is unavailable', async () => {
   expect(onFailure).toHaveBeenCalledOnce();
 });
 
-test('moves transcripts in files into the database, and reads them until then', async () => {
+test('moves transcripts in files into the database, and reads the files until they are moved', async () => {
   const url = await newDatabase();
   const directory = join(root, 'terminals');
   mkdirSync(directory, { mode: 0o700 });

@@ -126,7 +126,9 @@ function refuseHeader(value: Line): void {
   const { muster_export: version } = (value ?? {}) as Partial<Header>;
   if (typeof version !== 'number') throw new TransferRefused('this is not a Muster export');
   if (version !== formatVersion)
-    throw new TransferRefused(`this export has format version ${version}; this Muster reads version ${formatVersion}`);
+    throw new TransferRefused(
+      `this export has format version ${version}; this release of Muster reads version ${formatVersion}`,
+    );
 }
 
 async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {

@@ -51,7 +51,7 @@ export interface Snapshot extends TransferSource {
    * Iterates over samples in no particular order. Each row has the node ID, the time, and the measures in schema order.
    */
   samples(): AsyncIterable<readonly TransferRow[]>;
-  /** Iterates over the transcripts in the database; none with SQLite, which has them in files. */
+  /** Iterates over the transcripts in the database; none with SQLite, which stores them in files. */
   transcripts(): AsyncIterable<StoredTranscript>;
 }
 

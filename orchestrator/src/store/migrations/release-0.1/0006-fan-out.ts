@@ -21,7 +21,7 @@ export const fanOut: Migration = {
       // The order in which the run reaches agents, canaries first.
       db.schema.alterTable('run_results').addColumn('position', dialect.columns.integer),
       createIndex(build, 'run_results_position', 'run_results', ['run_id', 'position']),
-      // A halted or cancelled run is open until its last operation ends.
+      // A halted or canceled run is open until its last operation ends.
       createIndex(build, 'runs_open', 'runs', ['run_id']).where('finished_at', 'is', null),
       createIndex(build, 'runs_assignment', 'runs', ['assignment', 'run_id']),
       // Needed because the desired state does not show which modules were specified in the request.

@@ -46,7 +46,7 @@ export const releaseLink = defineQuery('agent links/release', (db, p: { node_id:
     .where('link_incarnation', '=', p.incarnation),
 );
 
-/** Asks the process that has the link whether the agent still answers. */
+/** Asks the process that holds the link whether the agent still answers. */
 export const askProbe = defineQuery(
   'agent links/ask',
   (db, p: { node_id: string; incarnation: string; probe: string }, d) =>
@@ -57,7 +57,7 @@ export const askProbe = defineQuery(
       .where('link_incarnation', '=', p.incarnation),
 );
 
-/** Answers a question, unless another process asks or claims the link in the meantime. */
+/** Answers a probe request, unless another process probes or claims the link in the meantime. */
 export const answerProbe = defineQuery(
   'agent links/answer',
   (db, p: { node_id: string; probe: string; answer: string }) =>
@@ -92,7 +92,7 @@ export const workOfProcess = defineQuery('agent links/work', (db, p: { incarnati
     .groupBy('operations.node_id'),
 );
 
-/** Stores when a process has last heard from its agents. */
+/** Stores when a process last heard from each of its agents. */
 export const putContacts = defineQuery(
   'replica contacts/put',
   (db, p: { incarnation: string; at: number; contacts: Uint8Array }) =>
