@@ -114,7 +114,7 @@ describe('keys and sign-in sessions', () => {
     await other.close();
   });
 
-  test('login --accept-new refuses a certificate for a different name, and a server for which an authority vouched before', async () => {
+  test('login --accept-new refuses a certificate for a different name, and a server whose certificate a CA signed earlier', async () => {
     const certificate = await makeCertificate();
     const other = await standIn({ tls: certificate });
     const { MUSTER_FINGERPRINT: _, ...withoutFingerprint } = env;
@@ -1112,7 +1112,7 @@ describe('plan, apply, drift, operations', () => {
   });
 
   test('cancels operations, and reports if an operation must finish its current resource first', async () => {
-    expect((await muster('operations', 'cancel', 'n2p')).stdout).toBe('Cancelled 01KAGZ4D3E5F6G7H8J9K0M1N2P.\n');
+    expect((await muster('operations', 'cancel', 'n2p')).stdout).toBe('Canceled 01KAGZ4D3E5F6G7H8J9K0M1N2P.\n');
     answers.cancelOperation = () => ({ status: 202, body: operation([], { status: 'running' }) });
     expect((await muster('operations', 'cancel', 'n2p')).stdout).toContain('is running and ends after');
     answers.cancelOperation = () => ({ code: 'operation_finished', detail: 'it has ended' });
@@ -1344,7 +1344,7 @@ describe('applying and planning an assignment', () => {
 
   test('cancels runs, and lists them by status', async () => {
     expect((await muster('runs', 'cancel', '01KAGZ5R3E5F6G7H8J9K0M1N2P')).stdout).toBe(
-      'Cancelled 01KAGZ5R3E5F6G7H8J9K0M1N2P.\n',
+      'Canceled 01KAGZ5R3E5F6G7H8J9K0M1N2P.\n',
     );
     await muster('runs', 'list', '--status', 'halted', '--assignment', 'base');
     expect(sent('listRuns')?.query).toEqual({ limit: '50', status: 'halted', assignment: 'base' });

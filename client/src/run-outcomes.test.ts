@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runOutcomeOf, runOutcomesText } from './run-outcomes.ts';
 
-test('distinguishes an agent that the run did not reach from an agent whose operation was cancelled', () => {
+test('distinguishes an agent that the run did not reach from an agent whose operation was canceled', () => {
   expect(runOutcomeOf({ status: 'cancelled', operation_id: null })).toBe('skipped');
   expect(runOutcomeOf({ status: 'cancelled', operation_id: 'o' })).toBe('cancelled');
   expect(runOutcomeOf({ status: 'queued', operation_id: null })).toBe('waiting');

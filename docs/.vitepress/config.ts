@@ -10,14 +10,14 @@ import { root } from '../../tools/suite/cli.ts';
 
 const docs = join(root, 'docs');
 const sections = outline();
-/** Files of the repository that pages point at, by where the site has them. */
+/** Files of the repository that pages point at, by their path on the site. */
 const carried = new Map<string, string>();
 
 const isFolder = (path: string): boolean =>
   statSync(join(root, path), { throwIfNoEntry: false })?.isDirectory() ?? false;
 const address = (path: string): string => `/${path.replace(/(README|index)\.md$/, '').replace(/\.md$/, '')}`;
 
-// Everything a page needs comes with the site: no font, script or picture of another host.
+// The site serves everything that a page needs. Pages load no font, script, or image from another host.
 export default defineConfig({
   title: 'Muster',
   description: 'A self-hosted orchestrator for fleets of real machines',

@@ -14,8 +14,7 @@ export async function confirmed(
 ): Promise<void> {
   if (yes) return;
   if (!prompt.interactive || out.json) throw usageError(what, 'Confirm with --yes.');
-  if (!(await prompt.confirm(question)))
-    throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+  if (!(await prompt.confirm(question))) throw new CliError(exits.failed, 'cancelled', 'canceled; nothing was changed');
 }
 
 /**

@@ -225,6 +225,5 @@ export async function agreeTo(
       'There is no terminal to ask on. Confirm with --yes.',
     );
   const question = agents.length === 1 ? `${doing} ${which}${after}?` : `${doing}${after} ${which}?`;
-  if (!(await prompt.confirm(question)))
-    throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+  if (!(await prompt.confirm(question))) throw new CliError(exits.failed, 'cancelled', 'canceled; nothing was changed');
 }

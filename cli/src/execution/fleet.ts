@@ -134,7 +134,7 @@ export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: st
       ? ''
       : ` ${unplanned === 1 ? '1 agent without a plan is' : `${unplanned} agents without a plan are`} left out.`;
   if (!(await prompt.confirm(`Apply ${what}?${warning}${without}`)))
-    throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+    throw new CliError(exits.failed, 'cancelled', 'canceled; nothing was changed');
   return true;
 }
 
@@ -177,7 +177,7 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
     out.print(
       color.red('The run was halted because a canary or too many agents failed. The remaining agents were skipped.'),
     );
-  if (status === 'cancelled') out.print('The run was cancelled. The remaining agents were skipped.');
+  if (status === 'cancelled') out.print('The run was canceled. The remaining agents were skipped.');
   out.note(out.noteColor.dim(`To see more: muster runs show ${sanitiseLine(run.run_id)}`));
 }
 

@@ -48,7 +48,7 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
     if (answer === 'cancel') {
       isCancelled = true;
       await cancel();
-      out.note('Cancelling. Each agent stops after its current resource.');
+      out.note('Canceling. Each agent stops after its current resource.');
       work.resume();
     } else if (answer === 'watch') work.resume();
     else {

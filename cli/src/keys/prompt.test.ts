@@ -47,7 +47,7 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
     // Checks synchronously, because the signal terminates the program right after its handlers.
     expect(isRaw()).toBe(false);
     expect(text().lastIndexOf('?25h')).toBeGreaterThan(text().lastIndexOf('?25l'));
-    expect(await answer).toBe(kind === 'choose' ? null : 'cancelled; nothing was changed');
+    expect(await answer).toBe(kind === 'choose' ? null : 'canceled; nothing was changed');
     expect(isOver).toBe(true);
   },
 );

@@ -37,7 +37,7 @@ export function createPrompter(
   onQuestion: (giveBack: () => void) => () => void,
 ): Prompter {
   const streams = () => ({ input: input(), output: output as import('node:stream').Writable, withGuide: false });
-  const cancelled = () => new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+  const cancelled = () => new CliError(exits.failed, 'cancelled', 'canceled; nothing was changed');
   const asking = async <A>(ask: (signal: AbortSignal) => Promise<A>): Promise<A> => {
     const ending = new AbortController();
     const over = onQuestion(() => ending.abort());

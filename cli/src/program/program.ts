@@ -120,7 +120,7 @@ async function loadNoun(command: Command, act: Act): Promise<void> {
 }
 
 /**
- * Returns the command line with all commands, arguments, and options. The commands do nothing.
+ * Returns the CLI with all commands, arguments, and options, but with no-op actions.
  * @param width columns of the help output
  */
 export async function describeProgram(width: number | null = null): Promise<Command> {

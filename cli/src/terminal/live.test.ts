@@ -141,7 +141,7 @@ test.each(['SIGTERM', 'SIGHUP'] as const)(
     const { controlled, far, ending } = await stage('terminal', { end: () => new Promise(() => {}) });
     await until(() => expect(far.length).toBe(1));
     controlled.signal(signal);
-    expect(await ending).toEqual({ kind: 'signal', signal, goesOn: true });
+    expect(await ending).toEqual({ kind: 'signal', signal, continues: true });
     expect(controlled.isClosed()).toBe(true);
   },
 );
@@ -226,7 +226,7 @@ test('does not report the session as closed if the orchestrator could not be rea
   far[0]?.socket.terminate();
   await until(() => expect(controlled.said.length).toBe(1));
   controlled.type('~.');
-  expect(await ending).toEqual({ kind: 'left', how: 'leave', goesOn: true });
+  expect(await ending).toEqual({ kind: 'left', how: 'leave', continues: true });
 });
 
 test('retries a lost connection for a minute, but not after the session was closed', async () => {

@@ -57,9 +57,9 @@ export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
   /** The orchestrator closed the connection or the session, for this reason. */
   | { readonly kind: 'error'; readonly code: string; readonly message: string }
-  /** The operator left. `goesOn` is true if the orchestrator has not confirmed that the session is closed. */
-  | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly goesOn?: true }
-  | { readonly kind: 'signal'; readonly signal: EndSignal; readonly goesOn?: true }
+  /** The operator left. `continues` is true if the orchestrator has not confirmed that the session is closed. */
+  | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly continues?: true }
+  | { readonly kind: 'signal'; readonly signal: EndSignal; readonly continues?: true }
   /** The connection was lost and reconnecting failed. */
   | { readonly kind: 'lost'; readonly error: unknown }
   /** Output could not be written, for example because the reader closed the pipe or the disk is full. */
@@ -181,8 +181,8 @@ class Live {
   #leave(ending: Extract<Ending, { kind: 'left' | 'signal' | 'unread' }>): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const goesOn = this.#options.mode === 'view' || (ending.kind === 'left' && ending.how === 'detach');
-    if (goesOn) this.#over.resolve(ending);
+    const continues = this.#options.mode === 'view' || (ending.kind === 'left' && ending.how === 'detach');
+    if (continues) this.#over.resolve(ending);
     // The orchestrator may not respond. In that case, it closes the session later, when it times out.
     else
       void Promise.race([
@@ -191,7 +191,9 @@ class Live {
           () => false,
         ),
         this.#options.sleep(3_000).then(() => false),
-      ]).then((ended) => this.#over.resolve(ended || ending.kind === 'unread' ? ending : { ...ending, goesOn: true }));
+      ]).then((ended) =>
+        this.#over.resolve(ended || ending.kind === 'unread' ? ending : { ...ending, continues: true }),
+      );
   }
 
   async #connect(ticket: Ticket, again: boolean): Promise<void> {

@@ -34,8 +34,8 @@ export interface LocalTerminal {
   say(lines: string): Promise<void>;
   onSignal(listener: (signal: EndSignal) => void): void;
   /**
-   * Registers a function that returns the text with which the program restores the screen when it exits, even after an
-   * error.
+   * Registers a function that returns the text that the program writes to restore the screen when it exits, even after
+   * an error.
    */
   beforeExit(text: () => string): void;
   /** Restores the terminal. Drops pending output. */

@@ -65,7 +65,7 @@ export function renderDrift(record: DriftRecord, agent: string, style: Style): s
   const head =
     status === 'drifted'
       ? `${name} has ${color.yellow('drifted')}: ${resources.length} of ${counted(summary.total, 'resource')} ${resources.length === 1 ? 'differs' : 'differ'} from the applied state`
-      : `the drift check of ${name} ${status === 'failed' ? color.red('failed') : 'was cancelled'}`;
+      : `the drift check of ${name} ${status === 'failed' ? color.red('failed') : 'was canceled'}`;
   const lines = [head, against];
   if (record.accepted !== null)
     lines.push(

@@ -177,9 +177,9 @@ class PinnedAgent extends Agent {
   }
 
   /**
-   * Returns the names of the server that this client has verified, so that a signature over a name is useless for any
-   * other server. Includes the origin only if a CA signed the certificate, because an attacker on the path has the same
-   * origin, and the operator may have trusted the attacker's certificate.
+   * Returns the verified names of the server. A signature over them is useless for any other server. Includes the
+   * origin only if a CA signed the certificate, because an attacker on the path has the same origin, and the operator
+   * may have trusted the attacker's certificate.
    */
   servers(origin: string): string[] {
     const byKey = this.#certificate === null ? [] : [serverOfKey(keyOf(this.#certificate))];

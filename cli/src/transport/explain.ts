@@ -42,8 +42,8 @@ const remedies: Readonly<Record<string, string>> = {
   operator_not_found: 'To see who you are: muster operator whoami',
   assignment_not_found: 'List the assignments: muster assignments list',
   run_not_found: 'List the runs: muster runs list',
-  terminal_not_found: 'List the sessions: muster terminal list',
-  terminal_ended: 'To see the session: muster terminal replay SESSION',
+  terminal_not_found: 'List the terminal sessions: muster terminal list',
+  terminal_ended: 'To see the terminal session: muster terminal replay SESSION',
   enrolment_token_not_found: 'List the tokens: muster enrollment-tokens list',
   unexpected_answer: 'Check the address: --url, MUSTER_URL, or muster profile list.',
 };

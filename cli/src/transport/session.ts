@@ -97,7 +97,7 @@ export interface Session {
   token(): Promise<string>;
   /** Signs in even if the stored token is valid. */
   signIn(): Promise<Token>;
-  /** Reports whether there is a token that should be valid. */
+  /** Reports whether there is a token that has probably not expired. */
   isOpen(): Promise<boolean>;
   /** Deletes the stored token after the server refused it. */
   forget(): Promise<void>;

@@ -517,7 +517,7 @@ describe('the fleet', () => {
     }
   });
 
-  test('shows the revisions of the modules of an outdated agent', async () => {
+  test('shows the module revisions of an outdated agent', async () => {
     const [off] = listReconcile.example.answer;
     answers.listReconcile = () => ({ body: [{ ...off, reasons: [], drift: [] }] });
     const { stdout } = await muster('agents', 'show', 'web-1');

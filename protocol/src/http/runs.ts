@@ -18,7 +18,7 @@ export const runSchema = z
     started_at: unixSeconds,
     finished_at: unixSeconds
       .nullable()
-      .describe('time at which the last operation ended; a halted or cancelled run waits for its running operations'),
+      .describe('time at which the last operation ended; a halted or canceled run waits for its running operations'),
     requested_by: z.string(),
     results: z.array(
       z.strictObject({
@@ -39,8 +39,8 @@ export const runOutcomesSchema = z
   .strictObject({
     succeeded: agents,
     failed: agents.describe('includes operations that were interrupted or expired'),
-    cancelled: agents.describe('operations that were cancelled'),
-    skipped: agents.describe('agents that the run did not reach before it was halted or cancelled'),
+    cancelled: agents.describe('operations that were canceled'),
+    skipped: agents.describe('agents that the run did not reach before it was halted or canceled'),
     running: agents.describe('operations that have not ended'),
     waiting: agents.describe('agents that the run has not reached yet'),
   })

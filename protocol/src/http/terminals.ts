@@ -46,9 +46,7 @@ const detail = session.extend({
   transcript_sha256: z
     .string()
     .nullable()
-    .describe(
-      'SHA-256 of the asciicast transcript at the end of the session; the event `terminal.closed` has it as well',
-    ),
+    .describe('SHA-256 of the asciicast transcript at the end of the session; also in the event `terminal.closed`'),
   transcript_bytes: z.number().int().nullable().describe('size of that transcript in bytes'),
   viewers: z.number().int().describe('number of connections, including the one in control'),
 });

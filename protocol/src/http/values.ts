@@ -52,7 +52,7 @@ export const listValues = route({
   method: 'GET',
   path: '/agents/{node_id}/values',
   tag: 'Agents',
-  summary: 'List the values of the parameters of an agent, and where they come from',
+  summary: "List an agent's parameter values and their origins",
   description:
     'Lists the parameters of all modules that assignments enforce on the agent now, in the order of the modules. A page has at most 4 MiB, so it may have fewer items than `limit`. Values never contain secrets, only their names.',
   access: 'operator',

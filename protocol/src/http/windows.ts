@@ -9,7 +9,10 @@ export const windowSchema = z
     ends_at: unixSeconds,
     reason: z.string(),
     created_by: z.string(),
-    selector: z.string().nullable().describe('agents of the window; null for all; the empty selector matches none'),
+    selector: z
+      .string()
+      .nullable()
+      .describe('selector of the agents that the window covers; null for all; the empty selector matches none'),
     warnings: z.array(z.string()).optional().describe('warnings about the selector; absent if there are none'),
   })
   .meta({ id: 'Window' });
@@ -73,7 +76,7 @@ export const createWindow = route({
     ends_at: unixTime,
     reason,
     selector: optional(z.string().max(2048)).describe(
-      'agents of the window; default: all; the empty selector matches none',
+      'selector of the agents that the window covers; default: all; the empty selector matches none',
     ),
   }),
   answers: { 201: windowSchema },

@@ -416,7 +416,7 @@ const fieldsOf = ({ candidate, onlyIf }: { candidate: Candidate; onlyIf: unknown
 };
 
 /**
- * Reports whether the comparison of fields depends on expressions or templates, so that only resolution shows a
+ * Reports whether the comparison of fields depends on expressions or templates. If so, only resolution shows a
  * difference.
  */
 const isUncertain = (fields: readonly string[], candidates: readonly Candidate[]): boolean =>

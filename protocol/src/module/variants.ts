@@ -49,11 +49,11 @@ function spend(budget: VariantBudget, steps: number): boolean {
   return budget.steps >= 0;
 }
 
-/** Number of values in conditions, which determines the cost of a comparison. */
+/** Returns the number of values in conditions, which determines the cost of a comparison. */
 const weight = (conditions: Conditions): number =>
   Object.values(conditions).reduce((sum, set) => sum + (set.in?.length ?? 0) + (set.notIn?.length ?? 0), 1);
 
-/** Cost of a comparison, which searches one set for each value of the other. */
+/** Returns the cost of a comparison, which searches one set for each value of the other. */
 const costOf = (one: Conditions, other: Conditions): number => 1 + (weight(one) * weight(other)) / 100;
 
 /**

@@ -10,7 +10,7 @@ test('recognizes an apply that ended because its plan was stale', () => {
 test.each([
   ['an operation without a plan', { plan_id: null }],
   ['an operation that succeeded', { status: 'succeeded' }],
-  ['another error', { error: 'the operation was cancelled' }],
+  ['another error', { error: 'the operation was canceled' }],
   ['an error that has only the code', { error: 'plan_stale' }],
   ['no error', { error: null }],
 ] as const)('does not take %s for a stale plan', (_, change) => {

@@ -185,7 +185,9 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     /** Name of the signal that terminated the shell, such as `SIGKILL`. */
     signal: z.string().max(32).nullable(),
   }),
-  /** Number of input bytes written to the terminal since the last credit; at least a quarter of the window. */
+  /**
+   * Number of input bytes written to the terminal since the last credit; at least a quarter of the flow-control window.
+   */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   /**
    * Since version 7. Requests part of the content that a resource of this open operation references. Responses follow

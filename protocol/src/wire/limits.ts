@@ -56,7 +56,7 @@ export const limits = {
    */
   attributesBytes: 24 * 1024,
   maxScriptOutputLength: 256 * 1024,
-  /** Maximum size of an `output_progress` frame. Results fit into the other half of the window. */
+  /** Maximum size of an `output_progress` frame. Results fit into the other half of the flow-control window. */
   outputProgressBytes: 4 * 1024,
   /** Minimum interval between `output_progress` messages. A message also waits for the response to the previous one. */
   outputProgressIntervalMs: 1_000,

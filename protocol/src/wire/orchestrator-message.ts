@@ -105,7 +105,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     acknowledged: z.number().int().nonnegative(),
     /** Seconds between samples. */
     metrics_interval: z.number().int().positive().optional(),
-    /** The open operations in the hello that the orchestrator has recorded as ended. */
+    /** Operations that the hello lists as open and that the orchestrator has recorded as ended. */
     settled_operations: z.array(operationId),
   }),
   z.strictObject({

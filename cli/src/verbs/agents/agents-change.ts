@@ -51,14 +51,14 @@ export function registerChanges(command: Command, act: Act): void {
       .option('-y, --yes', 'Do not ask for confirmation');
   many('approve', 'Approve agents; at the first approval, an agent gets its permanent name')
     .option('--all-pending', 'Approve every pending agent')
-    .option('--name <name>', 'Name of a single agent; a terminal asks for it')
+    .option('--name <name>', 'Name of a single agent; prompted for if omitted')
     .option('--hostnames', 'Name each agent after the hostname it reports')
     .addHelpText(
       'after',
       '\nWithout names, a selector picks among the pending agents.\n\nExamples:\n  $ muster agents approve 3f8c2b --name web-1\n  $ muster agents approve --all-pending --hostnames\n  $ muster agents approve -l attr.distro=debian --hostnames --yes',
     )
     .action(act(approve));
-  many('reject', 'Reject agents: their links are closed, and their running work is cancelled')
+  many('reject', 'Reject agents: their links are closed, and their running work is canceled')
     .addHelpText('after', '\nExamples:\n  $ muster agents reject web-1\n  $ muster agents reject -l site=paris')
     .action(act(reject));
   many('remove', 'Remove rejected agents and their records')

@@ -346,7 +346,7 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
     // Offline agents have no plan yet, but the apply includes them.
     if (!queue && !(await agreeToPlans(context, plan, `${sanitiseLine(name)} on ${agents}`))) return exitOfRun(plan);
     if (queue && !(await prompt.confirm(`Apply ${sanitiseLine(name)} on offline agents too?`)))
-      throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+      throw new CliError(exits.failed, 'cancelled', 'canceled; nothing was changed');
   } else if (plan !== null && options.planRun === undefined) refuseRemovals(plan, name);
   const bound = plan !== null && (await isBound(call, name, options, queue)) ? plan.run_id : undefined;
   const begin = () =>

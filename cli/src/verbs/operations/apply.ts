@@ -159,7 +159,7 @@ async function agreed({ out, prompt }: Context, name: string, plan: Operation): 
   const removals = removalsOf(plan).length;
   const warning = removals === 0 ? '' : out.noteColor.red(` It removes ${counted(removals, 'resource')}.`);
   if (!(await prompt.confirm(`Apply this on ${name}?${warning}`)))
-    throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
+    throw new CliError(exits.failed, 'cancelled', 'canceled; nothing was changed');
   return true;
 }
 

@@ -57,7 +57,7 @@ export const register: Register = (command, act) => {
     .action(act(output));
   command
     .command('follow')
-    .description('Follow an operation to its end; exits with its exit code')
+    .description('Follow an operation, and exit with its exit code')
     .argument('<operation>', naming)
     .addHelpText('after', '\nExample:\n  $ muster operations follow 01KAGZ4D3E5F6G7H8J9K0M1N2P')
     .action(act(follow));
@@ -177,7 +177,7 @@ async function cancel(context: Context, idParts: string[]): Promise<Exit> {
       const { operation_id, status } = operation;
       out.print(
         status === 'cancelled'
-          ? `Cancelled ${sanitiseLine(operation_id)}.`
+          ? `Canceled ${sanitiseLine(operation_id)}.`
           : `${sanitiseLine(operation_id)} is ${status} and ends after its current resource.`,
       );
     },

@@ -32,13 +32,13 @@ export const register: Register = (command, act) => {
     .action(act(show));
   command
     .command('follow')
-    .description('Follow a run to its end; exits with its exit code')
+    .description('Follow a run, and exit with its exit code')
     .argument('<run>', 'the id, or the beginning or end of it if only one recent run matches')
     .addHelpText('after', '\nExample:\n  $ muster runs follow 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(follow));
   command
     .command('cancel')
-    .description('Cancel runs: waiting agents are skipped, running operations are cancelled')
+    .description('Cancel runs: waiting agents are skipped, running operations are canceled')
     .argument('<runs...>', 'their ids, or the beginning or end of one if only one recent run matches')
     .addHelpText('after', '\nExample:\n  $ muster runs cancel 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(cancel));
@@ -134,7 +134,7 @@ async function cancel(context: Context, idParts: string[]): Promise<Exit> {
       const left = run.results.filter(({ status }) => status === 'running' || status === 'queued').length;
       const rest =
         left === 0 ? '' : ` ${left === 1 ? '1 agent stops' : `${left} agents stop`} after the current resource.`;
-      out.print(`Cancelled ${sanitiseLine(run.run_id)}.${rest}`);
+      out.print(`Canceled ${sanitiseLine(run.run_id)}.${rest}`);
     },
   );
   if (out.json) out.data(cancelled);

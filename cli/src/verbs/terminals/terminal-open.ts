@@ -128,8 +128,8 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
   const { out } = context;
   const { session_id, mode, label } = about;
   const looksOnNoMore = `no longer viewing the session on ${label}`;
-  const left = (goesOn = false) =>
-    goesOn
+  const left = (continues = false) =>
+    continues
       ? `the orchestrator did not answer, so the session on ${label} continues for a while; to end it: muster terminal close ${session_id}`
       : `the session on ${label} has ended`;
   switch (ending.kind) {
@@ -146,11 +146,11 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
     case 'left':
       if (ending.how === 'detach' && mode === 'control')
         out.note(`detached; the session on ${label} continues for a while: muster terminal attach ${session_id}`);
-      else out.note(mode === 'view' ? looksOnNoMore : `left; ${left(ending.goesOn)}`);
+      else out.note(mode === 'view' ? looksOnNoMore : `left; ${left(ending.continues)}`);
       // The exit code of the remote shell is unknown.
       return ending.how === 'detach' || mode === 'view' ? exits.done : exits.failed;
     case 'signal':
-      out.note(`${ending.signal}; ${mode === 'view' ? looksOnNoMore : left(ending.goesOn)}`);
+      out.note(`${ending.signal}; ${mode === 'view' ? looksOnNoMore : left(ending.continues)}`);
       return 128 + constants.signals[ending.signal];
     case 'unread':
       throw ending.error;
@@ -175,7 +175,10 @@ function terminalError(code: string, message: string, { session_id }: About): Cl
   return new CliError(exit, code, message || (known?.title ?? code), remedies[code] ?? known?.remedy ?? null);
 }
 
-/** Returns the error after failed reconnects: the session was closed, or the orchestrator is unreachable. */
+/**
+ * Returns the error to report when reconnecting fails: the terminal session was closed, or the orchestrator is
+ * unreachable.
+ */
 async function lost(context: Context, error: unknown, about: About): Promise<Error> {
   const { session_id, label } = about;
   const code = error instanceof ApiError ? error.problem.code : null;

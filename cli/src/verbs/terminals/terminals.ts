@@ -31,7 +31,7 @@ shows help. All other keys, including Ctrl-C, go to the agent.
 export const register: Register = (command, act) => {
   command
     .command('open')
-    .description('Open a shell on an agent; exits with the exit code of the shell')
+    .description('Open a shell on an agent, and exit with its exit code')
     .argument('<agent>')
     .option('--shell <path>', 'Start this shell, if the agent allows it')
     .option('--cols <n>', 'Columns of the terminal, if standard input is a pipe')
@@ -43,14 +43,14 @@ export const register: Register = (command, act) => {
     .action(act(async (...words: [Context, string, OpenOptions]) => (await shells()).open(...words)));
   command
     .command('attach')
-    .description('Take over a session that is open elsewhere, or view it')
+    .description('Take over or view an open terminal session')
     .argument('<session>', naming)
     .option('--view', 'View only; Ctrl-C leaves')
     .addHelpText('after', `${keys}\nExample:\n  $ muster terminal attach 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --view`)
     .action(act(async (...words: [Context, string, { view?: boolean }]) => (await shells()).attach(...words)));
   command
     .command('list')
-    .description('List sessions, newest first, with attached operators')
+    .description('List terminal sessions and attached operators')
     .option('--status <status>', `Status: ${terminalStatuses.join(', ')}`)
     .option('--limit <n>', 'Maximum number', '50')
     .addOption(watchOption())
@@ -58,13 +58,13 @@ export const register: Register = (command, act) => {
     .action(act(list));
   command
     .command('show')
-    .description('Show a session: operator, agent, times, end, and transcript')
+    .description('Show a terminal session and its transcript')
     .argument('<session>', naming)
     .addHelpText('after', '\nExample:\n  $ muster terminal show 01KAGZ7Q4W8E2R5T6Y9V0P3A1S')
     .action(act(show));
   command
     .command('replay')
-    .description('Replay a session')
+    .description('Replay a terminal session')
     .argument('<session>', naming)
     .option('--speed <n>', 'Playback speed', '1')
     .option('--idle-limit <secs>', 'Shorten pauses to this many seconds')
@@ -80,7 +80,7 @@ export const register: Register = (command, act) => {
     );
   command
     .command('download')
-    .description('Write the transcript of a session to a file')
+    .description('Write a terminal transcript to a file')
     .argument('<session>', naming)
     .option('--format <format>', 'File format: asciicast or raw', 'asciicast')
     .requiredOption('-o, --output <file>', 'Output file; - is standard output')
@@ -88,7 +88,7 @@ export const register: Register = (command, act) => {
     .action(act(download));
   command
     .command('close')
-    .description('End sessions, with their shells and all their processes')
+    .description('End terminal sessions and all their processes')
     .argument('<sessions...>', naming)
     .addHelpText('after', '\nExample:\n  $ muster terminal close 01KAGZ7Q4W8E2R5T6Y9V0P3A1S')
     .action(act(close));

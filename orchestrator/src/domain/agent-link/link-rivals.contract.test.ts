@@ -8,7 +8,7 @@ import { insertFormerAgentKey } from '../../store/queries/agents/agent-keys.ts';
 import { askProbe, linkOf } from '../../store/queries/agents/agent-links.ts';
 import { statement } from '../../store/transaction.ts';
 import { listAudit } from '../audit/audit.ts';
-import { isQuestion, judgeRival, probeLink, recordAnswer } from './link-rivals.ts';
+import { isUnanswered, judgeRival, probeLink, recordAnswer } from './link-rivals.ts';
 
 describePostgres('a link of an agent at a second replica', (fixture) => {
   const open = async () => {

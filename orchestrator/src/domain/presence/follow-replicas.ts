@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { deleteStaleContacts, linkOf, putContacts, workOfProcess } from '../../store/queries/agents/agent-links.ts';
 import type { AgentLinks } from '../agent-link/agent-link.ts';
-import { isQuestion, probeLink, recordAnswer } from '../agent-link/link-rivals.ts';
+import { isUnanswered, probeLink, recordAnswer } from '../agent-link/link-rivals.ts';
 import type { Waiting } from '../operations/operation-waiting.ts';
 import type { SignIn } from '../operators/sign-in.ts';
 import { ReplicaClosed } from '../replicas/replicas.ts';

@@ -279,7 +279,7 @@ export const eventTypes = {
     target: 'run',
     metadata: ['reason', 'requested_by'],
   },
-  'run.cancelled': { severity: ['warning'], when: 'an operator cancelled a run', target: 'run', metadata: [] },
+  'run.cancelled': { severity: ['warning'], when: 'an operator canceled a run', target: 'run', metadata: [] },
   'run.ended': {
     severity: ['info'],
     when: 'the operation of the last agent of a run has ended',
@@ -355,7 +355,7 @@ export const eventTypes = {
   },
   'state.cancelled': {
     severity: ['warning'],
-    when: 'an operation ended because it was cancelled',
+    when: 'an operation ended because it was canceled',
     target: 'agent',
     metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
   },

@@ -50,9 +50,9 @@ export const lookupKeyCheck: Check = (text) => {
 };
 
 /**
- * Returns an agent's value for a lookup; undefined if the agent has none. A mapping has all keys: an agent without one
- * of the values has none, and a value with control characters, which could add lines to a file, counts as missing. For
- * a text, control characters are kept, because modules that are in use may depend on them.
+ * Returns an agent's value for a lookup; undefined if the agent has none. A mapping is complete: if one of its values
+ * is missing, the agent has no value. In a mapping, a value with control characters, which could add lines to a file,
+ * counts as missing. A text keeps its control characters, because modules that are in use may depend on them.
  */
 export function lookedUp(of: Lookup['of'], agent: AgentFacts): LookupElement | undefined {
   if (typeof of === 'string') return sourceOf(of, agent);

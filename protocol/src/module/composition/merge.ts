@@ -103,8 +103,8 @@ function tooManyReferences({ name }: Place['module'], path: Path): Merge {
 type Declaration = Merged['declarations'][number];
 
 /**
- * Returns the conflict if two elements of a list declare the same resource. Nested loops may do so, because their lists
- * can share values.
+ * Returns the conflict if two elements of a list declare the same resource. Nested loops may repeat a resource, because
+ * their lists can share values.
  */
 function repeats(module: ModuleDocument, earlier: Merged, later: Declaration): Fault | null {
   const [, index] = later.path;
@@ -151,7 +151,7 @@ function fieldsOf({ body, deferred, source }: UnfilledResource): Fields {
 
 function united(one: UnfilledResource, other: UnfilledResource): UnfilledResource {
   const added = Object.keys(other.body).filter((name) => !Object.hasOwn(one.body, name));
-  // A declaration may depend on another one of the same resource.
+  // Excludes the resource itself, because one of its declarations may depend on another.
   const union = (list: 'depends_on' | Trigger): string[] =>
     [...new Set([...one[list], ...other[list]])].filter((key) => key !== one.key);
   const immediate_on = [...new Set([...(one.immediate_on ?? []), ...(other.immediate_on ?? [])])];

@@ -37,7 +37,7 @@ const noNames: ReadonlySet<string> = new Set();
 
 /**
  * Reports every expression that cannot be resolved for any agent: its syntax is invalid, it refers to an unknown value,
- * or it yields a type that the field does not accept. Warns about expressions that resolve, but hardly as intended:
+ * or it yields a type that the field does not accept. Warns about expressions that resolve, but are probably mistakes:
  * stored revisions may contain them.
  */
 export function checkExpressions(

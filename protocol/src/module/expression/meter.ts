@@ -34,9 +34,8 @@ export class Meter {
   }
 
   /**
-   * Counts steps before they are done.
-   * @throws ExpressionError if the expression has no steps left, even if an operator such as `||` ignored this error
-   *   before
+   * Charges steps before they run.
+   * @throws ExpressionError if no steps are left, even if an operator such as `||` has already ignored this error
    */
   spend(steps: number): void {
     this.#ofAgent -= Math.min(steps, Math.max(this.#left, 0));

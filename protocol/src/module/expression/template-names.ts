@@ -20,7 +20,7 @@ export interface TemplateNames {
 
 type Texts = ReadonlyMap<string, readonly { readonly content: string; readonly path: Path }[]>;
 
-/** Reports whether the control words of a text have errors, so that its blocks are unknown. */
+/** Reports whether the control words of a text have errors, which leave its blocks unknown. */
 const isFaulty = (text: string): boolean => {
   const { blocks, faults } = parseExpressions(text);
   return blocks === null && faults.length > 0;

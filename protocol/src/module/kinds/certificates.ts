@@ -47,7 +47,7 @@ const hostName: Check = (text) =>
 const acmeDirectory: Check = (text) => {
   const url = format.httpUrl(text) === undefined ? URL.parse(text) : null;
   if (url === null || url.username !== '' || url.password !== '')
-    return 'must be the https URL of the directory of an ACME server, such as https://acme-v02.api.letsencrypt.org/directory';
+    return 'must be the https directory URL of an ACME server, such as https://acme-v02.api.letsencrypt.org/directory';
   return url.protocol === 'https:' || ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
     ? undefined
     : 'must begin with https://, except for a server on the machine itself';
@@ -88,9 +88,9 @@ export const certificateKinds = {
     example:
       'path: /etc/ssl/shop\ndomains: [shop.example.org, www.shop.example.org]\ndirectory: https://acme-v02.api.letsencrypt.org/directory\nagree_terms: true\nemail: ops@example.org\nwebroot: /var/www/shop\nrenew_before: 30\nkey_type: ecdsa-p256\nowner: root\ngroup: www-data\nkey_mode: "0640"\nrevoke: false',
     required: {
-      path: formatted('Absolute path of the directory of the files', format.unixFile, { pattern: '^/' }),
+      path: formatted('Absolute path of the directory that contains the files', format.unixFile, { pattern: '^/' }),
       domains: list('All names of the certificate', formatted('A host name', hostName), { atLeast: 1 }),
-      directory: formatted('https URL of the directory of the ACME server', acmeDirectory),
+      directory: formatted('https directory URL of the ACME server', acmeDirectory),
       agree_terms: agreement,
     },
     optional: {

@@ -26,6 +26,6 @@ test.each(['1', 'v1.2.3', '^5.4', '>=5 <7', '1.x || >=3', '1 - 2.3', '1.2.3-rc.1
 test.each([
   ...['latest', '', '1.x.5', '*.1', '>=5 - 7', '5 - ^7', '1 - 2 - 3', '1  2', '1.2-beta', '1.2.3-01', '1.2.3+a..b'],
   ...['9999999999999999', '1.2.3.4', `1${'a'.repeat(254)}/`, `1.2.3-${'a.'.repeat(124)}/`, `${'1 '.repeat(127)}/`],
-])('refuses the version %j of npm', (version) => {
+])('refuses the npm version %j', (version) => {
   expect(npmVersion(version)).toContain('must be a version');
 });

@@ -206,7 +206,10 @@ export const npmPackage: Check = allOf(
 
 const npmNumber = '(?:0|[1-9]\\d{0,14})';
 const npmEnd = '[xX*](?:\\.[xX*])?';
-/** A version, or a part of one, in which no number follows a wildcard. The groups are the parts after "-" and "+". */
+/**
+ * A version, or a part of one, in which no number follows a wildcard. The capture groups are the parts after "-" and
+ * "+".
+ */
 const npmPartial = `v?(?:[xX*](?:\\.${npmEnd})?|${npmNumber}(?:\\.(?:${npmEnd}|${npmNumber}(?:\\.(?:[xX*]|${npmNumber}(?:-([0-9A-Za-z.-]+))?(?:\\+([0-9A-Za-z.-]+))?))?))?)`;
 
 /** Returns a function that reports whether a text is an operator and a version. */
@@ -249,15 +252,15 @@ export const pipPackage: Check = (name) => {
   return pythonName(name) === 'pip' ? 'must not be pip, which is part of every virtual environment' : undefined;
 };
 
-/** An exact version of a package of Python. */
+/** An exact version of a Python package. */
 export const pipVersion: Check = (text) =>
   pythonVersion(text) === null
     ? `must be one version with up to ${maxPythonVersion} characters, such as 2.31.0; omit it for any version`
     : undefined;
 
 /**
- * The URL of an index of packages of Python. pip reads it from a file, in which it would expand `${NAME}` and remove
- * quotes, and ignores servers that it cannot authenticate.
+ * The URL of a Python package index. pip reads it from a file, in which it would expand `${NAME}` and remove quotes,
+ * and ignores servers that it cannot authenticate.
  */
 export const pipIndex: Check = (text) => {
   const fault = httpUrl(text);

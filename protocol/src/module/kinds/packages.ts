@@ -44,7 +44,7 @@ export const packageKinds = {
         'Whether packages that it recommends are installed with it; default: as the configuration of apt says',
       ),
       hold: boolean(
-        'Whether it is on hold, so that other upgrades leave it as it is; default: as it is on the machine',
+        'Whether the package is on hold, so that other upgrades do not change it; default: as on the machine',
       ),
       ...debFile.fields,
       ensure,

@@ -35,7 +35,7 @@ export const httpObjectKind = {
     },
     optional: {
       body: anyValue(
-        'The keys that the object must have, with their values, which are sent as JSON; or text, which is sent and compared as it is; required unless `ensure` is absent',
+        'The keys that the object must have, with their values, which are sent as JSON; or text, which is sent and compared unchanged; required unless `ensure` is absent',
       ),
       read_at: formatted(
         'Where the answer to GET has the object, as a JSON pointer such as /data/0; default: the whole answer',
