@@ -14,7 +14,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     // Decides which connections a port accepts before the client sends data.
     admission: [],
     schedule: ['domain', 'bus'],
-    // Commands that work on the database of a stopped orchestrator. No domain runs there.
+    // Commands that open the database of a stopped orchestrator. They use domain code but do not start the domain.
     offline: ['domain', 'store', 'identity'],
     deliver: ['domain'],
     screen: ['domain', 'store'],

@@ -97,7 +97,7 @@ const describeTried = (what: 'kind' | 'noun', define: () => void) => {
 };
 
 describeTried('kind', () => {
-  test('writes and registers files of a kind that compile', async () => {
+  test('writes and registers the files of a new kind, which then compile', async () => {
     const written = kind.filter((file) => !file.endsWith('.md'));
     expect(await complaints([...written, ...testsOfEveryKind], '.', 'tsconfig.new.json')).toBe('');
   });

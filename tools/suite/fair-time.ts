@@ -25,8 +25,8 @@ function runnableNow(): number {
 }
 
 /**
- * A clock that slows down while processes compete for the processors. A time limit on this clock interrupts only waits
- * that would reach the limit on an idle machine too, unless the minimum share limits the slowdown.
+ * A clock that slows down while processes compete for the processors. A time limit on this clock expires only if it
+ * would also expire on an idle machine, except when the slowdown has reached its bound, {@link minShare}.
  */
 export class FairTime {
   #elapsedMs = 0;

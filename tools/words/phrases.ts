@@ -129,6 +129,50 @@ const bannedPhrases: readonly BannedPhrase[] = [
     String.raw`\bends? so\b|\bbegins? so\b|\b(?:named|called) so\b`,
     'name the ending: "ends with `.ts`", not "ends so"',
   ),
+  ruleIn(
+    sources,
+    String.raw`(?<!\x60|@param |=)\bcancell(?:ed|ing)\b(?!\x60|[\w(:])`,
+    'canceled, canceling; names on the wire keep their spelling',
+  ),
+  ruleIn(
+    sources,
+    String.raw`\b(?:declare|install|apply)\b[^.;]* before$`,
+    'first, or "before this resource": "declare the package before this resource"',
+  ),
+  ruleIn(
+    sources,
+    String.raw`\bwhen \w+(?: \w+){0,3} (?:has|have) last\b`,
+    'the past tense: "when the process last heard from its agents"',
+  ),
+  ruleIn(sources, String.raw`\bthis Muster\b(?! release)`, 'this release of Muster'),
+  ruleIn(sources, String.raw`\b(?:do|does) not exist anymore\b`, 'no longer exists'),
+  ruleIn(
+    sources,
+    String.raw`\b(?:process|replica)\b[^.;]{0,30}\bhas (?:it|(?:its|the|a|this) (?:terminal session|link|lock))\b`,
+    'holds: "the replica that holds the link"',
+  ),
+  ruleIn(
+    sources,
+    String.raw`\bat (?:another|the other|other|each|two|both) replicas?\b`,
+    'on: "a session that ended on the other replica"',
+  ),
+  ruleIn(sources, String.raw`\b(?:after|by) a killed \w+$`, 'after the agent was killed'),
+  ruleIn(
+    sources,
+    String.raw`\ba content\b(?! (?:cache|encoding|frame|hash|length|type))`,
+    'content: "refuses content with a different hash"',
+  ),
+  ruleIn(['comment'], '^Numbers of ', 'the kind of number: "Sequence numbers of", "Counts of"'),
+  ruleIn(
+    ['comment'],
+    String.raw`^(?:Reports|Returns) whether [^.]*, so that (?:it|they)\b`,
+    'two sentences: "Reports whether the unit exits. Such a unit need not keep running."',
+  ),
+  ruleIn(
+    ['message'],
+    '^[A-Z][a-z]+ [^;.]*; (?:exits|prints|reads|asks|shows|waits|writes|opens|stops) ',
+    'two imperatives: "Follow a run, and exit with its exit code"',
+  ),
   ruleIn(['comment'], '^(?:It|They) ', 'name the subject: "The agent retries", not "It retries"'),
   ruleIn(
     ['comment'],

@@ -32,6 +32,37 @@ test.each([
   expect(phrases(text)).toEqual([]);
 });
 
+test.each([
+  ['message', 'the operation was cancelled', 'cancelled'],
+  ['test', 'stops while it is cancelling', 'cancelling'],
+  ['message', 'psql is missing; declare its package before', 'declare its package before'],
+  ['comment', 'Stores when a process has last heard from its agents.', 'when a process has last'],
+  ['message', 'this Muster reads version 2', 'this Muster'],
+  ['message', 'its server does not exist anymore', 'does not exist anymore'],
+  ['message', 'the replica b has the terminal session', 'replica b has the terminal session'],
+  ['test', 'refuses a session that ended at the other replica', 'at the other replica'],
+  ['test', 'keeps the container after a killed agent', 'after a killed agent'],
+  ['test', 'refuses a content with the wrong hash', 'a content'],
+  ['comment', 'Numbers of events that cannot be hashed.', 'Numbers of '],
+  ['comment', 'Reports whether it has ended, so that it can be removed.', 'Reports whether it has ended, so that it'],
+  ['message', 'Follow a run to its end; exits with its exit code', 'Follow a run to its end; exits '],
+] as const)('bans in a %s: %s', (kind, text, phrase) => {
+  expect(bannedIn(text, kind)).toEqual([expect.objectContaining({ phrase })]);
+});
+
+test.each([
+  ['comment', '@param cancelled reports whether the operation was canceled'],
+  ['comment', 'The status is `cancelled`.'],
+  ['message', 'declare the package of PostgreSQL before this resource'],
+  ['comment', 'The version of this Muster release.'],
+  ['comment', 'Called when no process has the terminal open.'],
+  ['comment', 'The agent finds files left by a killed agent when it starts.'],
+  ['comment', 'Encodes a content frame.'],
+  ['message', 'Reject agents: their links are closed'],
+] as const)('accepts in a %s: %s', (kind, text) => {
+  expect(bannedIn(text, kind)).toEqual([]);
+});
+
 test('bans some phrases in one kind of text only', () => {
   expect(bannedIn('is refused when used', 'test')).toEqual([
     { phrase: 'is', instead: expect.stringContaining('expected behavior') },
