@@ -139,7 +139,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       },
     );
 
-    test('a cancelled operation completes and reports its running batch, and skips the rest', async () => {
+    test('a canceled operation completes and reports its running batch, and skips the rest', async () => {
       const before = machine.changes();
       const desired = [...declared(...names.map(runs)), file('/var/tmp/after', { content: 'x' })];
       const { reported } = await agent.interruptedAt(

@@ -120,7 +120,7 @@ test('the CLI plans several agents together, applies the plans as one run, detac
   canceller.type('\u0003');
   await canceller.sees('Keep watching');
   canceller.type('\u001b[B\r');
-  await canceller.sees('Cancelling');
+  await canceller.sees('Canceling');
   // An agent that receives the cancellation after this line runs the sleeping script and skips the directory.
   writeFileSync(join(gates, 'two'), '');
   await canceller.sees('2 cancelled');

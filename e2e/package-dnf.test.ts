@@ -209,7 +209,7 @@ ${text}
   /** Interruption points. Each removal attempt starts two processes; the first one queries the packages to remove. */
   const [secondInstallation, secondRemoval] = [process(2), process(4)];
 
-  testSome('a cancelled installation that waits for the lock stops and installs nothing later', async () => {
+  testSome('a canceled installation that waits for the lock stops and installs nothing later', async () => {
     await replaceDnf(heldForLong);
     const { points, reported } = await agent.interruptedAt(
       operation('apply', of(['web'])),
@@ -217,7 +217,7 @@ ${text}
       'cancel',
     );
     expect(reported.results).toMatchObject([
-      { identity: 'web', status: 'failed', message: expect.stringContaining('because the operation was cancelled') },
+      { identity: 'web', status: 'failed', message: expect.stringContaining('because the operation was canceled') },
     ]);
     expect(points.filter((point) => point === secondInstallation.point)).toHaveLength(2);
     expect((await locksMet()).trim()).toBe('2');
@@ -228,12 +228,12 @@ ${text}
     await apply();
   });
 
-  testSome('a cancelled removal that waits for the lock stops and keeps the package', async () => {
+  testSome('a canceled removal that waits for the lock stops and keeps the package', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await replaceDnf(heldForLong);
     const { reported } = await agent.interruptedAt(operation('apply'), secondRemoval, 'cancel');
     expect(reported.results).toMatchObject([
-      { identity: 'lib', status: 'failed', message: expect.stringContaining('because the operation was cancelled') },
+      { identity: 'lib', status: 'failed', message: expect.stringContaining('because the operation was canceled') },
     ]);
     expect((await locksMet()).trim()).toBe('2');
     expect(await installed()).toContain('lib 0:2.0-1');

@@ -99,7 +99,7 @@ async function onPostgres<T>(url: string, work: (client: PostgresClient) => Prom
   }
 }
 
-/** Reads a transcript from the database, also while no orchestrator runs. */
+/** Reads a transcript from the database, also while no orchestrator is running. */
 const transcriptRows = (url: string, session_id: string): Promise<Buffer> =>
   onPostgres(url, async (client) => {
     const pieces: Buffer[] = [];

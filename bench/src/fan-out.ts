@@ -126,7 +126,7 @@ async function measureRound(fleets: Fleets, round: number): Promise<void> {
   const bare = await measureApplies(fleets.bare, applies);
   fleets.rounds.push({ muster, bare });
   printProgress(
-    `${fleets.agents} agents, round ${round + 1}: ${muster.wallSecs.toFixed(1)} s against ${bare.wallSecs.toFixed(1)} s, ${muster.cpuSecs.toFixed(2)} against ${bare.cpuSecs.toFixed(2)} CPU s`,
+    `${fleets.agents} agents, round ${round + 1}: ${muster.wallSecs.toFixed(1)} s vs. ${bare.wallSecs.toFixed(1)} s, ${muster.cpuSecs.toFixed(2)} vs. ${bare.cpuSecs.toFixed(2)} CPU s`,
   );
 }
 

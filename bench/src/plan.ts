@@ -91,7 +91,7 @@ const resources = (archive: string): Declared[] => {
   ];
 };
 
-/** Seconds of processor time that the agent and the programs that it started have used. */
+/** Returns the seconds of processor time that the agent and its child processes have used. */
 async function cpuSeconds(machine: Machine): Promise<number> {
   const text = await machine.sh(
     'for p in /proc/[0-9]*; do grep -q muster-driver $p/cmdline 2>/dev/null && cat $p/stat; done; true',

@@ -139,7 +139,7 @@ const found: { plain: number; cel: number }[] = [];
 for (let round = 0; round < rounds; round++) {
   const figures = { plain: microseconds(plain), cel: microseconds(cel) };
   found.push(figures);
-  printProgress(`round ${round + 1}: ${figures.cel.toFixed(1)} against ${figures.plain.toFixed(1)} µs per resource`);
+  printProgress(`round ${round + 1}: ${figures.cel.toFixed(1)} vs. ${figures.plain.toFixed(1)} µs per resource`);
 }
 const middle = { plain: median(found.map((one) => one.plain)), cel: median(found.map((one) => one.cel)) };
 const sizes = `${agentCount} agents, ${resourceCount} resources each, ${rounds} rounds`;

@@ -127,7 +127,7 @@ describe.skipIf(reason !== null)(`the console for everyone${reason === null ? ''
     await dialog.getByRole('button', { name: 'Cancel' }).waitFor();
   });
 
-  test('fields and focus rings have a contrast of 3 to 1', async ({ fixed: tab }) => {
+  test('gives fields and focus rings a contrast ratio of at least 3:1', async ({ fixed: tab }) => {
     const { page } = tab;
     await tab.go('/secrets');
     await tab.settled();

@@ -26,7 +26,7 @@ const greeting = (text: string) =>
     resources: [{ resource: { 'file-unix': { path: '/srv/greeting', content: `${text}\n`, mode: '0644' } } }],
   });
 
-/** Goes to a page. Its content has the focus then. */
+/** Opens a page, whose content then has the focus. */
 async function goByKeys({ page }: Tab, key: string, heading: string): Promise<void> {
   await page.keyboard.press('Escape');
   await page.keyboard.type(`g${key}`);

@@ -125,7 +125,7 @@ describeSite('web-application', () => {
     );
   });
 
-  test('a new release is served with a changed value, and one that does not answer is not', async () => {
+  test('serves a new release with a changed value, but not a release that does not respond', async () => {
     report();
     const first = values.notes ?? {};
     values = { ...values, notes: { ...first, title: 'To do', release: release('1.1.0') } };

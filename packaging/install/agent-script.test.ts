@@ -23,7 +23,8 @@ beforeAll(() => {
   const [first = '', second = '', executable = ''] = files.map((name) => join(folder, name));
   const made = installFolder('1.2.3', executable, [first, second]).files['agent.sh'];
   script = made !== undefined && 'content' in made ? made.content : '';
-  // Runs the script as if by root on a machine with systemd and dpkg. Downloads come from the folder.
+  // Stubs commands so that the script behaves as if it ran as root on a machine with systemd and dpkg. Downloads come
+  // from the folder.
   program('id', 'echo 0');
   program('uname', '[ "$1" = -s ] && echo Linux || echo "${MACHINE:-x86_64}"');
   program('sleep', '');

@@ -39,8 +39,8 @@ export function table(headings: readonly string[], rows: readonly (readonly Cell
   ].join('\n');
 }
 
-/** Returns a line of the form `what: a against b unit = 0.53 ×`. */
+/** Returns a line of the form `what: a vs. b unit = 0.53 ×`. */
 export function ratioLine(what: string, measured: number, baseline: number, unit: string): string {
   const ratio = baseline === 0 ? Number.NaN : measured / baseline;
-  return `${what}: ${formatNumber(measured)} against ${formatNumber(baseline)} ${unit} = ${formatNumber(ratio)} ×`;
+  return `${what}: ${formatNumber(measured)} vs. ${formatNumber(baseline)} ${unit} = ${formatNumber(ratio)} ×`;
 }

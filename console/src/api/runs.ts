@@ -46,7 +46,7 @@ export const runQuery = (id: string) =>
     structuralSharing: false,
   });
 
-/** The options with which a run was started. They are in the audit log, but not in the run. */
+/** The options that a run was started with. They are in the audit log, but not in the run. */
 export interface RunTerms {
   readonly batch: number | null;
   readonly max_failures: number | null;

@@ -35,7 +35,7 @@ function areCached(): boolean {
 }
 
 /**
- * Uses the fonts immediately if this browser has loaded them before, so that text does not change its font after the
+ * Uses the fonts immediately if this browser has already loaded them, so that text does not change its font after the
  * first paint. Otherwise loads them after the page. Call this function before the first render.
  */
 export function startFonts(): void {

@@ -41,7 +41,10 @@ export function ExpiredSessionDialog({ person, other }: { readonly person: Perso
   );
 }
 
-/** Asks for confirmation if a signed-in operator opens a sign-in link. The current session continues until then. */
+/**
+ * Asks for confirmation if a signed-in operator opens a sign-in link. The current session continues until the operator
+ * agrees.
+ */
 export function SignInLinkDialog({ person }: { readonly person: Person }) {
   const linked = useLinkedSignIn();
   if (linked === null || linked.status === 'redeeming') return null;

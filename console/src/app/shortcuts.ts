@@ -17,8 +17,8 @@ const isDialogOpen = (): boolean => document.querySelector('[role=dialog],[role=
 const searchFieldSelector = '[data-search]';
 
 /**
- * Moves the focus between a search field and the rows of the page's table: Down and Enter go to the first row, and Up on
- * the first row goes back. Enter does not open the row, because the rows may not be filtered yet.
+ * Moves the focus between a search field and the rows of the page's table: Down and Enter go to the first row, and Up
+ * on the first row returns to the field. Enter does not open the row, because the rows may not be filtered yet.
  * @returns whether the key moved the focus
  */
 function moveBetweenSearchAndRows({ key, target }: KeyboardEvent): boolean {

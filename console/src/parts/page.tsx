@@ -3,7 +3,7 @@ import { classNames } from './class-names.ts';
 import { Skeleton, SkeletonRows } from './states.tsx';
 import { lineText } from './text.tsx';
 
-/** A page whose code is loading: its title, a line of tools, and a list. */
+/** Placeholder for a page whose code is loading: a title, a toolbar, and a list. */
 export const PageSkeleton = () => (
   <div className="w-full max-w-[120rem] px-4 pt-4 sm:px-6">
     <Skeleton className="h-6 w-40 max-w-full" />

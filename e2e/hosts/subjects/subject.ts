@@ -4,7 +4,7 @@ import { fillSecrets, parseModule, resolveDesiredSet } from '@muster/protocol/mo
 /** A resource as in a module: its kind with its fields. */
 export type Declared = { [T in ResourceType]?: Partial<ResourceBodies[T]> };
 
-/** A resource with which to test the provider contract. */
+/** A resource to test the provider contract with. */
 export interface Subject {
   /** The kind and the case, such as `user-unix, adopted`. */
   name: string;

@@ -373,7 +373,7 @@ test('sends no request with a credential that is being replaced', async () => {
   expect(await next).toBe('key of ada-2');
 });
 
-test("never sends an operator's request with the session that replaces it", async () => {
+test("never sends one operator's request with another operator's sign-in session", async () => {
   const { session, sent, token, exchange } = underTest(false, createBrowser());
   await session.begin(token('ada-1'));
   const { promise, resolve } = Promise.withResolvers<void>();

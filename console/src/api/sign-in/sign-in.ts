@@ -10,7 +10,7 @@ import type { Person } from './session.ts';
 
 /**
  * Redeems the code of a `muster web-login` link. The session must start only after the operator agrees: an attacker
- * could send a link that signs others in to the attacker's account, and thereby trick them into entering secrets there.
+ * could send a link that signs others in to the attacker's account, and so trick them into entering secrets there.
  * @throws ApiError if the code was used or is older than a minute
  */
 export async function redeemCode(code: string): Promise<PendingSignIn> {

@@ -40,7 +40,7 @@ const render = async (chosen?: ReadonlySet<string>) => {
   );
 };
 
-test('shows a row on two lines, with labels where asked, and buttons at the end', async () => {
+test('shows a row on two lines, with labels if requested, and buttons at the end', async () => {
   await render();
   const [, row] = screen.getAllByRole('row');
   const cells = within(row as HTMLElement).getAllByRole('gridcell');
