@@ -148,7 +148,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     expect(await machine.sh('podman ps --all --external --quiet')).toBe('');
   });
 
-  test('leaves containers of others that have a name that the agent needs', async () => {
+  test('leaves containers that the agent did not create, even if it needs their names', async () => {
     await apply(declare({}));
     const id = await inspect('{{.Id}}');
     await machine.sh('podman create -q --name web-muster-new localhost/app:1 /bin/sh > /dev/null');
@@ -161,7 +161,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     expect(await names()).toBe('');
   });
 
-  test('does not replace a container of others without `force`, and restores it', async () => {
+  test('replaces a container that the agent did not create only with `force`, and restores it', async () => {
     await machine.sh(`podman run -q -d --name web --env SECRET=x localhost/app:2 /bin/sh -c '${runs[2]}' > /dev/null`);
     const id = await inspect('{{.Id}}');
     const refused = { status: 'failed', message: expect.stringContaining('`force: true` replaces it') };

@@ -43,7 +43,7 @@ export class OutputSender {
   private send(): void {
     const { clock, output, reserve, write } = this.options;
     this.waiting = null;
-    // Reserves the maximum size, because output that was removed from the buffer cannot be put back.
+    // Reserves the maximum size, because output that was removed from the buffer cannot be added to it again.
     if (!reserve(limits.outputProgressBytes)) {
       this.sentAt = clock.monotonic();
       this.printed();

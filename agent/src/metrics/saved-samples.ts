@@ -53,7 +53,7 @@ export class SavedSamples {
       const lost = read.damaged + (found?.invalid ?? 0);
       if (found !== null && lost > 0) log.warn({ path, lines: lost }, 'ignored damaged saved samples');
       if (buffer.end > 0)
-        log.info({ samples: buffer.end - buffer.first }, 'loaded unsent samples from the previous run');
+        log.info({ samples: buffer.end - buffer.first }, 'loaded unsent samples that the previous process saved');
     } catch (error) {
       log.warn({ path, error }, 'failed to read saved samples; ignoring them');
     }

@@ -186,7 +186,7 @@ describe('streamed response', () => {
     expect(returned).toBe(true);
   });
 
-  test('when the signal aborts, disconnects a client that does not read', async () => {
+  test('disconnects a client that does not read when the signal aborts', async () => {
     const until = new AbortController();
     await serve(() => {
       async function* endless() {

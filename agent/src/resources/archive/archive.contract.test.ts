@@ -43,7 +43,7 @@ test.each([
   ['xz', 'tar -cJf "$1" app'],
   ['zstd', 'tar --zstd -cf "$1" app'],
   ['zip', 'zip -qry "$1.zip" app; mv "$1.zip" "$1"'],
-])('unpacks what %s packed', async (program, pack) => {
+])('unpacks an archive that %s created', async (program, pack) => {
   if (!present(program)) return;
   const archive = madeArchive(members, pack);
   expect(await run(unpacked(path(), archive, { strip: 1, exclude: ['a *'] }))).toMatchObject(changed);

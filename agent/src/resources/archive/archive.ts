@@ -75,7 +75,7 @@ function diffRemoval({ body }: Declared, before: ArchiveBefore, seen: SeenArchiv
     const { link = null, names = [] } = seen.releases ?? {};
     const isAmong = (all: readonly string[]) => all.some((name) => targetOf(name) === before.link);
     if (isAmong(before.names) && !isAmong(names))
-      throw new HostFailure(`the former release was deleted: declare a \`keep\` of at least 2, so that it stays`);
+      throw new HostFailure('the former release was deleted; to be able to restore it, declare a `keep` of at least 2');
     return { ...restored, changes: [{ field: 'release', from: link, to: before.link }] };
   }
   if (before.was === 'releases') {

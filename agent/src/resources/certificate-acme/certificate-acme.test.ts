@@ -164,7 +164,7 @@ test('refuses a token that is a path, and a proof of another name', async () => 
       return { body: { status: 'pending', identifier: { type: 'dns', value: name }, challenges } };
     };
   expect(await failureWith(withChallenge('www.example.org', '../../../../etc/cron.d/x'))).toBe(
-    'CA gives a token that is not valid',
+    'CA returned an invalid token',
   );
   expect(await failureWith(withChallenge('other.example.org', 'a'.repeat(32)))).toBe(
     'CA asks for the proof of a name that was not ordered',

@@ -204,7 +204,7 @@ async function proofOf(resource: Declared, authorization: string, authority: Aut
     );
   const { token } = challenge as { token?: unknown };
   if (typeof token !== 'string' || !/^[A-Za-z0-9_-]{16,200}$/.test(token))
-    throw new OrderFailed(`${authority.host} gives a token that is not valid`);
+    throw new OrderFailed(`${authority.host} returned an invalid token`);
   return {
     authorization,
     url: authority.urlIn(challenge, 'url'),

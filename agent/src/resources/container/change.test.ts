@@ -131,7 +131,7 @@ test('replaces a container, and leaves nothing', async () => {
   expect(listed()).toEqual(['web running two']);
 });
 
-test('never removes a container of others that has the name of the next one', async () => {
+test('never removes a container that the agent did not create, even if the next one needs its name', async () => {
   await apply(declare('one'));
   add('web-muster-new', 'running', 'others');
   await expect(apply(declare('two'))).rejects.toThrow('web-muster-new');

@@ -73,7 +73,7 @@ class Change {
     return own.map(({ name }) => name);
   }
 
-  /** Removes what a failed creation left, but no container of others. */
+  /** Removes the remains of a failed creation, but no container that the agent did not create. */
   async removeUnfinished(): Promise<void> {
     const { fresh } = this.names;
     const found = await this.inspect(fresh);

@@ -153,7 +153,7 @@ describe('difference', () => {
     ]);
   });
 
-  test('takes over a container of others only with `force`', () => {
+  test('takes over a container that the agent did not create only with `force`', () => {
     const others = running({}, { isOurs: false, definition: null });
     expect(() => diffContainer(declare(), seen(others), apply)).toThrow('`force: true` replaces it');
     expect(fieldsOf(declare({ force: true }), seen(others))).toEqual(['created_by']);
@@ -181,7 +181,7 @@ describe('difference', () => {
     expect(fieldsOf(declare({ state: 'stopped' }), seen(loops))).toEqual(['state']);
   });
 
-  test('restarts a running container after a trigger, and removes what an interrupted apply left', () => {
+  test('restarts a running container after a trigger, and removes the remains of an interrupted apply', () => {
     const triggered = { purpose: 'apply' as const, restartBy: ['config'] };
     expect(diffContainer(declare(), seen(running()), triggered)).toMatchObject({ action: 'restart', changes: [] });
     expect(
@@ -230,7 +230,7 @@ describe('removal', () => {
     expect(await remember(seen(running(), { volumes: ['a', 'b'] }))).toEqual(before('absent'));
   });
 
-  test('records a container of others that a later change displaces', async () => {
+  test('records a container that the agent did not create and that a later change displaces', async () => {
     const resource = declare({ force: true });
     const remember = (state: SeenContainers, was: ContainerBefore['was']) =>
       container.remember(resource, state, diffContainer(resource, seen(null), apply), before(was), {} as Machine);

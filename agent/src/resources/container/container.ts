@@ -76,7 +76,7 @@ function formerOf({ current, kept }: SeenContainers): Exclude<ContainerBefore['w
   return { id: current.id, running: isUp(current), restart: current.restart };
 }
 
-/** Adds a container of others that is about to be displaced. */
+/** Adds a container that the agent did not create and that is about to be displaced. */
 const withDisplaced = (seen: SeenContainers, before: ContainerBefore): ContainerBefore => {
   const { current, kept } = seen;
   if (current === null || current.isOurs || kept !== null || before.was === 'ours') return before;

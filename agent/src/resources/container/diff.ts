@@ -16,7 +16,10 @@ import { isActive, isRunning, isUp, type SeenContainer, type SeenContainers } fr
 
 /** The state before the agent's first change. */
 export type ContainerBefore = {
-  /** The earlier owner of the name. A container of others is kept under another name; a former one of the agent is removed. */
+  /**
+   * The earlier owner of the name. A container that the agent did not create is kept under another name. A former
+   * container of the agent is removed.
+   */
   was: 'absent' | 'ours' | { id: string; running: boolean; restart: string };
   /** Images and volumes that did not exist before the agent needed them. */
   images: string[];
@@ -77,7 +80,7 @@ export function diffContainer(
   return { action, changes, diff: null, ...(isDrift ? {} : awaited(resource, seen)) };
 }
 
-/** @throws HostFailure if a container of others cannot be kept */
+/** @throws HostFailure if a container that the agent did not create cannot be kept */
 function expectKept(resource: Declared, current: SeenContainer, { kept }: SeenContainers): void {
   const { name } = resource.body;
   if (kept !== null)

@@ -83,7 +83,7 @@ test('awaits the mount point if it is to be mounted', () => {
   expect(diff({ mounted: false }, { hasDirectory: false }).awaits).toBeUndefined();
 });
 
-test('keeps on removal what others mounted at the mount point', () => {
+test('keeps file systems that others mounted at the mount point when it removes the resource', () => {
   const before = { lines: { was: 'absent' as const, made: false }, live: { was: 'unmounted' as const } };
   const removal = (now: SeenMount['live']) => diffMountRemoval(declared(), before, seen({ live: now })).action;
   expect(removal(live)).toBe('remove');

@@ -58,7 +58,7 @@ describe('users', () => {
     ]);
   });
 
-  test('keeps the socket of root@localhost, and refuses what would lock out the agent', () => {
+  test('keeps the socket of root@localhost, and refuses changes that lock out the agent', () => {
     expect(userStatements("'root'@'localhost'", user, { hash: '*X' })).toEqual([
       "ALTER USER 'root'@'localhost' IDENTIFIED VIA unix_socket OR mysql_native_password USING '*X'",
     ]);

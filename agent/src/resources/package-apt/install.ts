@@ -19,8 +19,8 @@ export interface RequestedPackage {
 }
 
 /**
- * Groups packages into transactions, because an option of apt applies to all packages of its transaction. Packages
- * without recommended ones come first, because they may be recommended by others.
+ * Groups packages into transactions, because an option of apt applies to all packages of its transaction. Packages that
+ * are installed without their recommended packages come first, because other packages may recommend them.
  */
 export const byRecommends = (requested: readonly RequestedPackage[]): RequestedPackage[][] =>
   [false, null, true]

@@ -32,7 +32,7 @@ const diff = (
   purpose: 'apply' | 'plan' | 'drift' = 'apply',
 ) => diffPackage({ type: 'package-apt', body: { name: 'foo', ...body } } as ResolvedResource, found, { purpose });
 
-test('installs packages with and without recommended ones in separate transactions', () => {
+test('installs packages with and without their recommended packages in separate transactions', () => {
   const common = { version: null, file: null, again: false };
   const requested = (name: string, recommends: boolean | null) => ({ ...common, name, recommends });
   const all = [requested('a', null), requested('b', false), requested('c', null), requested('d', true)];
@@ -331,7 +331,7 @@ describe('removal of an apt package', () => {
     expect(() => diffPackageRemoval('foo', before({ state: 'absent' }), seen({ held: true }))).toThrow(/on hold/);
   });
 
-  test('changes to the version of its file, without an offer of the sources', () => {
+  test('changes the package to the version of its file, even if no source offers it', () => {
     const file = (version: string | null) => ({ file: { version } });
     expect(diff({}, { ...absent, ...file(null) })).toEqual({
       action: 'create',

@@ -7,9 +7,10 @@ import { requirePrerequisites } from '../script/prerequisites.ts';
 import { type Declared, needsOf, prefixOf } from './seen.ts';
 
 /**
- * Runs npm for one package. A killed npm may leave a part of the new version, which npm itself would take for complete.
- * So the package and its links in `bin` are copied beforehand, in a directory whose existence also marks an unfinished
- * installation, and restored before the next attempt and after a failure. Each step can be repeated.
+ * Runs npm for one package. If npm is killed, it may leave an incomplete package, which npm itself would consider
+ * complete. Therefore, the package and its links in `bin` are copied beforehand, in a directory whose existence also
+ * marks an unfinished installation, and restored before the next attempt and after a failure. Each step can be
+ * repeated.
  *
  * Arguments: `install`, `uninstall`, or an empty string to only clean up; the prefix; the name; the name with the
  * version; 1 to install the package afresh, or an empty string; directories to remove if they are empty, innermost

@@ -41,7 +41,7 @@ function expectChangeable(
       `${resource.body.name} in ${path} is ${unmanaged}, which pip cannot replace safely: uninstall it first`,
     );
   if (unsafe !== null) throw new HostFailure(unsafe);
-  // Another resource may bring the missing program.
+  // Another resource may provide the missing program.
   if (broken !== null && missing.length === 0)
     throw new HostFailure(`${path}: ${broken}: move it away, and apply again`);
 }

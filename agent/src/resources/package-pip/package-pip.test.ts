@@ -118,7 +118,7 @@ test('installs, updates, and repairs a package', () => {
   ]);
 });
 
-test('removes a package that is declared absent, and the rest of an interrupted run', () => {
+test('removes a package that is declared absent, and the remains of an interrupted run', () => {
   expect(diff({ ensure: 'absent' }).action).toBe('none');
   expect(diff({ ensure: 'absent' }, { environment: 'absent' }).action).toBe('none');
   expect(diff({ ensure: 'absent' }, { environment: 'partial' }).action).toBe('remove');
@@ -129,7 +129,7 @@ test('removes a package that is declared absent, and the rest of an interrupted 
   ]);
 });
 
-test('refuses what pip must not touch, but reports it as drift', () => {
+test('refuses to change files that pip must not touch, but reports them as drift', () => {
   expect(() => diff({}, { unmanaged: 'an editable installation' })).toThrow('uninstall it first');
   expect(() => diff({ ensure: 'absent' }, { unmanaged: 'an installation by setup.py' })).toThrow('uninstall it first');
   expect(() => diff({}, { environment: 'other' })).toThrow('is not a virtual environment');

@@ -8,10 +8,10 @@ import { marks } from './environment.ts';
 import { type Declared, environmentOf, needsOf, type SeenPipPackage } from './seen.ts';
 
 /**
- * Runs pip in a virtual environment, which it creates if necessary. A killed pip may leave a part of a package, which
- * pip itself would take for complete. So `bin` and `lib` are copied beforehand, as hard links, because pip replaces
- * files and never writes into them. The copies also mark an unfinished run, and are restored before the next attempt
- * and after a failure. Each step can be repeated.
+ * Runs pip in a virtual environment, which it creates if necessary. If pip is killed, it may leave an incomplete
+ * package, which pip itself would consider complete. Therefore, `bin` and `lib` are copied beforehand, as hard links,
+ * because pip replaces files and never writes into them. The copies also mark an unfinished run, and are restored
+ * before the next attempt and after a failure. Each step can be repeated.
  *
  * Arguments: `install`, `uninstall`, or `clear`, which removes the virtual environment; the environment; 1 if only root
  * may have written to it, or an empty string; 1 to install the package again, or an empty string; "." to remove the

@@ -31,7 +31,7 @@ export const selinuxPort = defineProvider<'selinux-port', SeenRecord, RecordBefo
   remove: ({ body }, before, { record }, _difference, machine) => change(body, record, before.record, machine),
 });
 
-/** Refuses words that a program could take for an option, or that have spaces. */
+/** Refuses words that a program could interpret as an option, or that have spaces. */
 export function expectWords(...words: readonly (string | null | undefined)[]): void {
   for (const word of words)
     if (word != null && !/^[\w<][\w.:,<>-]{0,999}$/.test(word))

@@ -45,7 +45,7 @@ async function failureOf(
   return work.failure;
 }
 
-test('reports what `confirm_command` printed, unless the service or a file that triggers it has a secret', async () => {
+test('reports the output of `confirm_command`, unless the service or a file that triggers it has a secret', async () => {
   const body = { confirm_command: 'echo "password hunter2" >&2; exit 3' };
   expect(await failureOf(body, false)).toContain('`confirm_command` ended with 3 (password hunter2)');
   for (const shown of [await failureOf(body, true), await failureOf(body, false, { sensitive: ['confirm_command'] })]) {

@@ -16,7 +16,7 @@ import type { Circumstances, Difference, Machine } from '../provider/provider.ts
 import { runValidation } from '../provider/validation.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';
 
-/** Observes and rewrites a file that belongs to others, of which a resource declares only a part. */
+/** Observes and rewrites a file of which a resource declares only a part. */
 
 /** The observed object at the path. The journal does not store `content`, so it is null after the agent restarts. */
 export interface SeenText {

@@ -165,7 +165,7 @@ describe('removal', () => {
     expect(joins(exact, ['video', 'ops']).touched.groups_append).toEqual(['ops']);
   });
 
-  test('restores exactly the fields that applies changed to their original values', () => {
+  test('restores the original values of exactly those fields that applies changed', () => {
     const field = fc.subarray(['uid', 'primary_group', 'additional_groups', 'home', 'shell']);
     fc.assert(
       fc.property(fc.array(field, { minLength: 1, maxLength: 4 }), (steps) => {

@@ -64,7 +64,7 @@ export const register: Register = (command, act) => {
     .description('Change an assignment; does not change any machine by itself')
     .argument('<name>')
     .addOption(moduleOption('Module; may be repeated; replaces all earlier ones'))
-    .option('--values-only', 'Remove all modules, and only give values')
+    .option('--values-only', 'Remove all modules, and keep only the values')
     .option('--selector <selector>', 'Agents')
     .option('--audit', 'Only check for drift, never apply')
     .option('--enforce', 'Check and apply; reverts --audit')

@@ -83,7 +83,7 @@ describeDatabases('links of several processes', (fixture) => {
     );
   });
 
-  test('keeps what the process that admitted the agent last knows about it', async () => {
+  test('keeps the state that the last process to admit the agent recorded', async () => {
     const { context, agent, linksOf, admit, submit, statusOf } = await open(fixture);
     const [former, next] = [linksOf('former'), linksOf('next')];
     await admit(former);

@@ -54,7 +54,7 @@ describeAnyDatabase('the pages of a walk over the agents that need attention', (
     return { domain, actor, fail, counts, page, db };
   };
 
-  test('share one computation while nothing changes', async () => {
+  test('shares one computation between pages while nothing changes', async () => {
     const { domain, counts, page } = await open();
     expect((await Promise.all([0, 1, 2, 3].map((offset) => page(offset)))).flat()).toEqual([...names]);
     domain.clock.advance(20_000);
@@ -62,7 +62,7 @@ describeAnyDatabase('the pages of a walk over the agents that need attention', (
     expect(counts).toEqual({ ranked: 1, matched: 0 });
   });
 
-  test('match each agent against the selector once', async () => {
+  test('matches each agent against the selector once', async () => {
     const { counts, page } = await open();
     const walked = [];
     for (const offset of [0, 1, 2, 3]) walked.push(...(await page(offset, { filter: 'group=a' })));
@@ -72,7 +72,7 @@ describeAnyDatabase('the pages of a walk over the agents that need attention', (
     expect(counts).toEqual({ ranked: 1, matched: 2 });
   });
 
-  test('return a current first page, and later pages that are at most a second behind', async () => {
+  test('returns a current first page, and later pages that are at most a second behind', async () => {
     const { domain, fail, counts, page } = await open();
     await page(0);
     await fail('a1', 'succeeded');
@@ -107,7 +107,7 @@ describeAnyDatabase('the pages of a walk over the agents that need attention', (
     expect(await page(3)).toEqual([]);
   });
 
-  test('start a new computation after 30 seconds, and after another process may have written', async () => {
+  test('starts a new computation after 30 seconds, and after another process may have written', async () => {
     const { domain, counts, page, db } = await open();
     await page(0);
     domain.clock.advance(30_000);
@@ -126,7 +126,7 @@ describeAnyDatabase('the pages of a walk over the agents that need attention', (
     expect(counts.ranked).toBe(4);
   });
 
-  test('start a new computation after a failure', async () => {
+  test('starts a new computation after a failure', async () => {
     const { domain, page, db } = await open();
     let isDown = true;
     const context = {

@@ -44,9 +44,9 @@ describeDatabases('operations of processes whose clocks differ', (fixture) => {
     );
   };
   // Several processes never share a SQLite database.
-  if (fixture.kind === 'postgres') test('run in the order in which they were requested', inRequestedOrder);
+  if (fixture.kind === 'postgres') test('runs operations in the order in which they were requested', inRequestedOrder);
 
-  test('run one at a time, even if the newer one of two concurrent ones is dispatched first', async () => {
+  test('runs operations one at a time, even if the newer one of two concurrent ones is dispatched first', async () => {
     const { domain, agent, processAhead, submit } = await open();
     const { links, db } = domain;
     const newer = await submit(processAhead(60_000));
@@ -64,7 +64,7 @@ describeDatabases('operations of processes whose clocks differ', (fixture) => {
     expect(await next()).toBe(older);
   });
 
-  test('run in their order if the dispatch of the newer one was lost', async () => {
+  test('runs operations in their order if the dispatch of the newer one was lost', async () => {
     const { domain, agent, processAhead, submit } = await open();
     const { links, db } = domain;
     const newer = await submit(processAhead(60_000));

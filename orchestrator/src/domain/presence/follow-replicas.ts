@@ -159,7 +159,7 @@ export class ReplicaFollower {
       .probe(node_id)
       .then((answered) => (answered ? recordAnswer(context, node_id, link_probe) : undefined))
       .catch((error: unknown) =>
-        context.log.warn({ node_id, err: error }, 'failed to answer whether an agent is connected'),
+        context.log.warn({ node_id, err: error }, 'failed to answer a probe request for an agent'),
       )
       .finally(() => this.#probing.delete(node_id));
   }

@@ -63,7 +63,7 @@ export class RunShards {
   /** Passes the shards on before this process stops. Never rejects: processes also take the shards of a closed one. */
   async handOver(): Promise<void> {
     await this.settle().catch((error: unknown) =>
-      this.#context.log.warn({ err: error }, 'failed to pass on runs to other processes'),
+      this.#context.log.warn({ err: error }, 'failed to transfer runs to other processes'),
     );
   }
 
@@ -75,7 +75,7 @@ export class RunShards {
     this.#held.clear();
     await this.#leases
       .release(names)
-      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release the shards of runs'));
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release run shards'));
   }
 
   async #hold(name: string): Promise<HeldShard | null> {

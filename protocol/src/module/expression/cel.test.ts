@@ -113,7 +113,7 @@ describe('types', () => {
 
   test.each([
     ['${{ b"a" }}', 'the expression yields bytes: convert them with base64(…) or string(…)'],
-    ['${{ null }}', 'the expression yields null: give it | default("…")'],
+    ['${{ null }}', 'the expression yields null: add | default("…")'],
     ['${{ [1] }}', 'the expression yields a list, which cannot be used in text without | join("…") or | json'],
     ['${{ {"a": 1} }}', 'the expression yields a map, which cannot be used in text without | json or | yaml'],
     ['a ${{ omit }}', 'omit leaves a whole value out, so it cannot be part of text'],

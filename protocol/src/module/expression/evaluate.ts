@@ -283,7 +283,7 @@ function soleCel(expression: CelExpression, shape: Field['shape'], scope: Scope)
   const { value } = found;
   if (value instanceof Omit) return { kind: 'omitted' };
   if (value instanceof Secret) return fault('must be one expression, without a secret');
-  if (value === null) return fault('the expression yields null: give it | default(…) or | omit');
+  if (value === null) return fault('the expression yields null: add | default(…) or | omit');
   return guarded(() => ({ kind: 'value', value: coerced(fromCel(value), shape) }));
 }
 

@@ -213,7 +213,7 @@ describe('no function or operator reads a secret', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('hides a field with a secret as a whole', () => {
+  test('hides the whole field if it contains a secret', () => {
     const texts = ['${{ secrets.a }}', ...handed.map((expression) => `x \${{ ${expression} }}`)];
     const source = {
       name: 'm',

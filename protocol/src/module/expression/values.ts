@@ -155,7 +155,7 @@ function safeInteger(value: bigint): number {
  */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === 'bigint' || value instanceof UnsignedInt) return String(value.valueOf());
-  if (value === null) throw new ExpressionError('the expression yields null: give it | default("…")');
+  if (value === null) throw new ExpressionError('the expression yields null: add | default("…")');
   if (value instanceof Omit) throw new ExpressionError('omit leaves a whole value out, so it cannot be part of text');
   const json = fromCel(value);
   return typeof json === 'object' ? undefined : String(json);

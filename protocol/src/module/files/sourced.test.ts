@@ -88,7 +88,7 @@ test('refuses set-ID bits for the files of a directory', () => {
   expect(!resolved.ok && resolved.faults[0]?.message).toContain('`file_mode` must not set a set-ID bit');
 });
 
-test('refuses sources that do not exist, and suggests what to name instead', () => {
+test('refuses sources that do not exist, and suggests existing ones', () => {
   const file = (source: string) => `  - resource: { file-unix: { path: /a, source: ${source} } }\n`;
   const directory = (source: string) => `  - resource: { directory-unix: { path: /a, source: ${source} } }\n`;
   const files = folder({ path: 'files/app.bin' });

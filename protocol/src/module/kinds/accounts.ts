@@ -95,7 +95,7 @@ export const accountKinds = {
       gid: integer('Group number', 0, largestId),
       members: list('All members; all others leave the group', unixAccount('A user')),
       members_append: list('Users who join the group; all others stay', unixAccount('A user')),
-      system: boolean('Whether the group is created with a number for system groups'),
+      system: boolean('Whether the group is created with a GID for system groups'),
       ensure,
     },
     exclusive: [['members', 'members_append']],
@@ -113,7 +113,7 @@ export const accountKinds = {
     platforms: ['linux', 'macos'],
     example: `user: deploy\nkey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}\ncomment: ci`,
     required: {
-      user: unixAccount('User as whom the key can sign in'),
+      user: unixAccount('User that the key can sign in as'),
       key: formatted('Type and key, such as "ssh-ed25519 AAAAC3…"', format.sshKey),
     },
     optional: { comment: line('The comment after the key'), ensure },

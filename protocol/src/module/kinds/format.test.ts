@@ -17,7 +17,7 @@ test.each([
 });
 
 test.each(['1', 'v1.2.3', '^5.4', '>=5 <7', '1.x || >=3', '1 - 2.3', '1.2.3-rc.1+b.2 - 2', '*', '1.x.x', '>1||~2'])(
-  'accepts the version %j of npm',
+  'accepts the npm version %j',
   (version) => {
     expect(npmVersion(version)).toBeUndefined();
   },

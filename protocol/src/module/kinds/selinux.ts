@@ -41,7 +41,7 @@ const restoredPath: Check = allOf(unixDirectory, oneLine, maxLength(1000), (path
   path === '/' || /^\/(proc|sys|dev)(\/|$)/.test(withoutClosingSlash(path))
     ? 'must not be /, or a path in /proc, /sys, or /dev'
     : /[*?[\]{}~\\]/.test(path)
-      ? 'must not contain * ? [ ] { } ~ or \\, which restorecon takes for a pattern'
+      ? 'must not contain * ? [ ] { } ~ or \\, which restorecon interprets as a pattern'
       : undefined,
 );
 

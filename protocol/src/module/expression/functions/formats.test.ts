@@ -54,7 +54,7 @@ describe('toml', () => {
     expect(evaluated('toml', {})).toEqual(lines());
   });
 
-  test('refuses what TOML cannot contain', () => {
+  test('refuses values that TOML cannot contain', () => {
     expect(evaluated('toml', { a: [null] })).toEqual({
       kind: 'fault',
       message: 'TOML has no null: leave the key out with | omit',
