@@ -9,7 +9,7 @@ const frameBytes = limits.unacknowledgedBytes / 2;
 /** An empty frame, used to measure its size. */
 const frame: MetricsMessage = { type: 'metrics', samples: [] };
 const frameExtra = JSON.stringify(frame).length;
-/** Milliseconds between attempts while reports fill the window. */
+/** Milliseconds between attempts while reports fill the flow-control window. */
 const retryMs = 1_000;
 /** Milliseconds after which a frame is assumed to have been read, so that it no longer delays reports. */
 const readMs = 10_000;

@@ -50,7 +50,7 @@ describe('the per-network share', () => {
 });
 
 describe('requests on a connection', () => {
-  test('needs no `ended` call once the connection is protected', () => {
+  test('does not require an `ended` call once the connection is protected', () => {
     const all = table(2);
     all.add('a1', 'A', false);
     all.add('proxy', 'P', true);

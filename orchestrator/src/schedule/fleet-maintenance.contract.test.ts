@@ -220,7 +220,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     await rotateSecretsKey(one.context, actor);
   });
 
-  test('repairs a restored database in one process, for which the other one waits', async () => {
+  test('repairs a restored database in one process while the other one waits', async () => {
     const { one, two } = await open();
     const value = JSON.stringify({ id: 'backup', created_at: '2026-01-01T00:00:00Z' });
     await one.db.write({ name: 'test/restored', statements: [statement(putSetting, { key: restoredKey, value })] });

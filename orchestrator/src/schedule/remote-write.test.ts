@@ -232,7 +232,7 @@ describe('remote write', () => {
     await stopping;
     expect(stuck.lines.at(-1)).toEqual({
       fields: { samples: 250 },
-      message: 'stopped before all samples were sent to the remote-write endpoint',
+      message: 'remote write stopped before all samples were sent',
     });
 
     const failing = started({ judge: () => 500 });

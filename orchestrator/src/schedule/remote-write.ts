@@ -145,10 +145,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
       parts = counts.sent > sent ? maxParts : Math.max(minParts, parts >> 1);
       inFlight = 0;
       if (answered) continue;
-      log.warn(
-        { samples: batch.length + queue.length },
-        'stopped before all samples were sent to the remote-write endpoint',
-      );
+      log.warn({ samples: batch.length + queue.length }, 'remote write stopped before all samples were sent');
       return;
     }
   }

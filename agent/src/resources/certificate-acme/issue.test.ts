@@ -343,7 +343,7 @@ describe('with a certificate on the machine', () => {
     expect(await changes(['a.example.org'], { domains: ['*.example.org'] })).toHaveLength(1);
   });
 
-  test('keeps one although the certificate of its issuer expires soon', async () => {
+  test('keeps a certificate although the certificate of its issuer expires soon', async () => {
     const brief = await madeCertificate('brief', issuer, null, 5);
     const { pem, key } = await madeCertificate('leaf', brief, ['www.example.org'], 300);
     expect(requestChanges(declared().body, readFound(pem + brief.pem, key), now)).toBeNull();

@@ -52,7 +52,7 @@ export interface SeenContainers {
   fresh: SeenContainer | null;
   old: SeenContainer | null;
   kept: SeenContainer | null;
-  /** Names that the agent needs and that containers have that it did not create. */
+  /** Names that the agent needs, but that containers which it did not create already have. */
   taken: string[];
   /** Id of the declared image on this machine. */
   image: string | null;

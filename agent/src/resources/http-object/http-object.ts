@@ -58,7 +58,7 @@ export const httpObject = defineProvider<'http-object', SeenObject, ObjectBefore
     for (const field of ['write_url', 'create_url'] as const)
       if (body[field] != null && URL.parse(body[field])?.origin !== origin)
         throw new HostFailure(
-          `\`${field}\` must have the scheme, host, and port of \`url\`, which get the credentials`,
+          `\`${field}\` must have the scheme, host, and port of \`url\`, because they receive the credentials`,
         );
     if (body.ensure === 'absent') return;
     if (body.body == null) throw new HostFailure('`body` is required');

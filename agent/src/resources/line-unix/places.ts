@@ -35,8 +35,8 @@ export function rankOf(entry: Place, at: Place, neighbors: Neighbors): number {
 const isBlank = (line: Neighbor): boolean => line !== null && line.trim() === '';
 
 /**
- * Reports whether a line with another text than the agent's is the recorded one: next to a neighbor at the same index,
- * or between both. Blank neighbors are too frequent to identify a line.
+ * Reports whether a line whose text differs from the agent's is the recorded one: it is next to a neighbor and at the
+ * same index, or between both neighbors. Blank neighbors are too frequent to identify a line.
  */
 function isSameLine(entry: Place, at: Place, neighbors: Neighbors): boolean {
   const rank = rankOf(entry, at, neighbors);

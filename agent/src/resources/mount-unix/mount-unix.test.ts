@@ -78,7 +78,7 @@ test('reports the line apart from the mounted file system', () => {
   expect(diff({ mounted: false }, { live }).changes.at(-1)).toEqual({ field: 'mounted', from: 'yes', to: 'no' });
 });
 
-test('awaits the mount point if it is to be mounted', () => {
+test('waits for the mount point if the file system must be mounted', () => {
   expect(diff({}, { hasDirectory: false }).awaits).toMatchObject([{ message: expect.stringContaining('/data') }]);
   expect(diff({ mounted: false }, { hasDirectory: false }).awaits).toBeUndefined();
 });

@@ -113,7 +113,10 @@ async function policyOf(name: string, machine: Machine): Promise<AptPolicy> {
   return policies.get(nativeName(name, native)) ?? { candidate: null, offered: [] };
 }
 
-/** Returns the hold from before the first change by a module that decides about it. */
+/**
+ * Returns the recorded original hold. If none is recorded, returns the current hold; empty if the module does not
+ * declare one.
+ */
 function heldBefore(
   resource: ResolvedResource,
   { held }: SeenPackage,

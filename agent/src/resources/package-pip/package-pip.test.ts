@@ -393,7 +393,7 @@ test('remembers the dependencies of a version that it replaces', async () => {
   expect(await remember(null)).toMatchObject({ version: '1.0', packages: ['part', 'tool'], dependencies: ['part'] });
 });
 
-test('notices an interpreter that does not fit the environment', async () => {
+test('detects an interpreter that does not match the environment', async () => {
   const environment = environmentWith(whole('tool', '1.0', { 'bin/x': '' }));
   const broken = async () => (await lookAt(environment)).broken;
   expect(await broken()).toBe('bin/python3 leads to no program');

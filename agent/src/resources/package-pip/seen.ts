@@ -84,7 +84,7 @@ export const needsOf = ({ body: { user, virtualenv } }: Declared, environment: E
   ...(user == null ? {} : { user }),
 });
 
-/** Returns the directory with the last state of `bin` and `lib` that is known to be whole. */
+/** Returns the directory with the last state of `bin` and `lib` that is known to be intact. */
 const rootOf = (environment: string): string => (hasCopies(environment) ? `${environment}/${marks.work}` : environment);
 
 /** @param before null unless the resource is removed */

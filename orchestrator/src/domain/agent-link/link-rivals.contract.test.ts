@@ -36,7 +36,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     expect((await link()).link_incarnation).toBe(two.context.incarnation);
   });
 
-  test('counts as a clone if the agent answers at the first replica', async () => {
+  test('treats a second process as a clone if the agent answers on the first replica', async () => {
     const { one, agent, question, rival, link } = await open();
     const admission = rival();
     await recordAnswer(one.context, agent.id, await question());

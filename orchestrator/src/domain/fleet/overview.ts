@@ -67,7 +67,10 @@ export async function getOverview(context: Context, operatorId: string): Promise
   };
 }
 
-/** Counts approved agents by their sync state. Outdated agents also count as in sync, as before they were counted. */
+/**
+ * Counts approved agents by their sync state. Outdated agents also count as in sync, as in releases that did not count
+ * outdated agents.
+ */
 function countSyncStates(
   approved: number,
   off: ReadonlyMap<string, Standing>,

@@ -138,7 +138,7 @@ describeAnyDatabase('values of parameters', (fixture) => {
     expect(await fault({ parameters: many })).toBe('invalid_input /parameters must name at most 256 modules');
   });
 
-  test('refuses values that break a condition, in the assignment or at the resolution', async () => {
+  test('refuses values that violate a condition, in the assignment or during resolution', async () => {
     const { context, actor, assign, content, found } = await open();
     const range = `name: range
 supports: [{ platform: linux }]

@@ -244,7 +244,7 @@ describeAnyDatabase('sign-in', (fixture) => {
     close();
   });
 
-  test('agrees with other processes on the end of challenges when a clock was set back', async () => {
+  test('agrees with other processes on when challenges end after a clock was set back', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { start, close } = processesOf(domain);

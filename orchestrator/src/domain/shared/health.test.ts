@@ -30,7 +30,7 @@ test('reports no readiness while test writes fail', async () => {
   }
 });
 
-test('reports no readiness as a replica while its last heartbeat is too old', async () => {
+test('reports a replica as not ready while its last heartbeat is too old', async () => {
   const { state, health } = open(true);
   state.beatAge = 6_000;
   await expect(health.proveWritable()).rejects.toThrow('accepts no heartbeats');

@@ -245,7 +245,7 @@ describeDatabases('leases of several processes', (fixture) => {
     expect(second).not.toBe(first);
   });
 
-  test('refuses all transactions of a fenced context after the lease has passed on', async () => {
+  test('refuses all transactions of a fenced context after another process has acquired the lease', async () => {
     const { context, db } = await openDomain(fixture);
     const former = await joined(context, 'former');
     const fenced = fencedBy(former, (await createLease(former, 'work').hold())!);

@@ -221,7 +221,7 @@ describeAnyDatabase('terminals', (fixture) => {
     expect(readdirSync(directory)).toEqual([`${endless}.cast`]);
   });
 
-  test('deletes other sessions if one file cannot be removed', async () => {
+  test('deletes the other terminal sessions if one file cannot be removed', async () => {
     const { terminals, admin, domain, directory, transcripts } = await open(fixture);
     const ids: string[] = [];
     for (let count = 0; count < 3; count++) {

@@ -14,7 +14,7 @@ export interface RowWriterParts {
 
 /** Flush interval in milliseconds. A crash of the server loses at most the output from one interval and one flush. */
 const flushMs = 500;
-/** Number of committed bytes that are not durable above which a flush begins at once. Bounds the memory used. */
+/** A flush begins immediately if more than this many committed bytes are not durable. Bounds the memory used. */
 const maxUnflushed = 8 * 1024 * 1024;
 /** Approximate maximum number of bytes per insert, for all recordings and for one recording. */
 const insertBytes = 4 * 1024 * 1024;

@@ -133,8 +133,8 @@ function isTooLong(values: readonly LookupElement[]): boolean {
 }
 
 /**
- * Returns an error for each given lookup whose first wrong value is not one that \`of\` yields. Values that come from agents
- * need no check.
+ * Returns an error for each lookup that contains a value that `of` cannot yield, about the first such value. Values
+ * that come from agents need no check.
  */
 export function givenLookupFaults(
   declared: Readonly<Record<string, Lookup>>,

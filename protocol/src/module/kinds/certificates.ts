@@ -98,7 +98,7 @@ export const certificateKinds = {
       eab_key_id: formatted('Key identifier of the account that was opened at the authority beforehand', eabKeyId),
       eab_hmac_key: text('HMAC key of that account, as base64url, as the authority shows it', eabHmacKey),
       webroot: formatted(
-        'Absolute path of the directory that the web server of all domains serves; proves them by http-01',
+        'Absolute path of the directory that the web server serves for all domains; proves control of them with http-01',
         format.unixFile,
         { pattern: '^/' },
       ),

@@ -192,7 +192,7 @@ export const textFunctions: readonly ExpressionFunction[] = [
     name: 'json',
     form: 'json(value, indent)',
     signatures: ['json(dyn): string', 'json(dyn, int): string'],
-    about: 'The value as JSON. `indent` is the number of spaces of each level; without it, the JSON is one line.',
+    about: 'The value as JSON. `indent` is the number of spaces per level; without it, the JSON is one line.',
     examples: [['json({"a": [1, true]})', '"{\\"a\\":[1,true]}"']],
     call: (_, value: unknown, indent = 0n) => indented(fromCel(value), Math.min(8, Number(indent))),
   },
