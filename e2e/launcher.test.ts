@@ -19,7 +19,18 @@ describe.each([
   });
 });
 
-test.each(['orchestrator', 'orchestrator init', 'agent', 'migrate', 'export', 'import', 'backup', 'restore'])(
+test.each([
+  'orchestrator',
+  'orchestrator init',
+  'orchestrator share',
+  'orchestrator join',
+  'agent',
+  'migrate',
+  'export',
+  'import',
+  'backup',
+  'restore',
+])(
   'the help of muster %s fits into 80 columns, and each option’s description begins with a capital letter',
   (words) => {
     const { stdout } = spawnSync(muster, [...words.split(' '), '--help'], { encoding: 'utf8' });

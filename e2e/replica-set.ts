@@ -1,7 +1,9 @@
-import { copyFileSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { muster } from '../tools/suite/cli.ts';
 import { transportTo } from './client.ts';
 import { Orchestrator, type Stage } from './harness.ts';
 
@@ -11,8 +13,6 @@ export interface ReplicaSet {
   readonly b: Orchestrator;
   readonly c: Orchestrator;
 }
-
-const keyFiles = ['identity.key', 'api.key', 'api.crt', 'secrets.keys'];
 
 /**
  * Starts the first replica, and then the others with its keys.
@@ -26,8 +26,9 @@ export async function startReplicas(stage: Stage, url: string, env: NodeJS.Proce
     });
   const [a, b, c, stranger] = [create('a'), create('b'), create('c'), create('stranger')] as const;
   await a.start();
-  for (const { dataDir } of [b, c])
-    for (const file of keyFiles) copyFileSync(join(a.dataDir, file), join(dataDir, file));
+  const keys = join(stage.dir, 'keys.age');
+  musterOrchestrator('share', a.dataDir, keys);
+  for (const { dataDir } of [b, c]) musterOrchestrator('join', dataDir, keys);
   const refused = stranger.start().catch(() => stranger.program.ended);
   await Promise.all([b.start(), c.start()]);
   expect(await refused).toMatchObject({ code: 1 });
@@ -35,6 +36,16 @@ export async function startReplicas(stage: Stage, url: string, env: NodeJS.Proce
     'the other replicas have other keys: copy identity.key, api.key and api.crt, secrets.keys',
   );
   return { a, b, c };
+}
+
+/** Runs `muster orchestrator share` or `join`. */
+function musterOrchestrator(command: 'share' | 'join', dataDir: string, file: string): void {
+  const { status, stderr } = spawnSync(muster, ['orchestrator', command, '--data-dir', dataDir, file], {
+    encoding: 'utf8',
+    env: { ...process.env, MUSTER_SHARE_PASSPHRASE: 'correct horse battery staple' },
+  });
+  expect(stderr).toContain(command === 'share' ? 'secrets.keys of the orchestrator' : 'installed identity.key');
+  expect(status).toBe(0);
 }
 
 export const transportOf = ({ dataDir }: Orchestrator) =>

@@ -72,13 +72,13 @@ export function readPrivateFile(path: string, forbidden = 0o077): string | null 
  * Writes a file with mode 0600 and syncs it. After a power failure, the file has either the old or the new content.
  * @param existing whether to `replace` an existing file, or `keep` it and throw an error with code EEXIST
  */
-export function writePrivateFile(path: string, text: string, existing: 'replace' | 'keep'): void {
+export function writePrivateFile(path: string, content: string | Uint8Array, existing: 'replace' | 'keep'): void {
   const directory = dirname(path);
   const temporary = join(directory, `.${randomBytes(6).toString('hex')}.tmp`);
   try {
     const file = openSync(temporary, 'wx', 0o600);
     try {
-      writeFileSync(file, text);
+      writeFileSync(file, content);
       fsyncSync(file);
     } finally {
       closeSync(file);

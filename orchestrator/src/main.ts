@@ -210,6 +210,10 @@ async function main(): Promise<void> {
     const { runOffline } = await import('./offline/run.ts');
     process.exit(await runOffline(command, args, defaultDataDir));
   }
+  if (command === 'share' || command === 'join') {
+    const { runOffline } = await import('./offline/run.ts');
+    process.exit(await runOffline(`orchestrator ${command}`, args, defaultDataDir));
+  }
   if (command === 'init') {
     const { initOrchestrator } = await import('./offline/first-admin.ts');
     process.exit(await initOrchestrator(args));

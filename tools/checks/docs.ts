@@ -114,11 +114,11 @@ const flagsOf = (words: readonly string[]): string[] =>
 function musterFault(words: readonly string[]): string | null {
   const verb: string[] = [];
   let help = helpOf([]);
-  // `orchestrator init` is a separate program without subcommands, and `muster --help` does not list its flags.
-  if (words[0] === 'orchestrator' && words[1] === 'init') {
-    const { flags } = helpOf(['orchestrator', 'init']);
+  // These are separate programs without subcommands, and `muster --help` does not list their flags.
+  if (words[0] === 'orchestrator' && ['init', 'share', 'join'].includes(words[1] ?? '')) {
+    const { flags } = helpOf(words.slice(0, 2));
     const unknown = flagsOf(words).filter((flag) => !flags.has(flag));
-    return unknown.length === 0 ? null : `\`muster orchestrator init\` has no ${unknown.join(', ')}`;
+    return unknown.length === 0 ? null : `\`muster orchestrator ${words[1]}\` has no ${unknown.join(', ')}`;
   }
   for (const word of words) {
     if (help.verbs.length === 0 || !/^[a-z][a-z-]*$/.test(word)) break;

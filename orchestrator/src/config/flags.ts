@@ -28,7 +28,7 @@ export const usage = `Usage: muster orchestrator [options]
 
 Runs the orchestrator: the API for operators and the port that agents dial.
 Where it is installed as a service, "muster orchestrator init" makes you its
-first admin.
+first admin. "muster orchestrator share" and "join" give its keys to a replica.
 
   --config FILE              YAML file with the settings in docs/operations.md
   --data-dir DIR             Directory of the keys and the database

@@ -10,7 +10,8 @@ import { backupTarget, keepNewest, numberToKeep } from './backup-series.ts';
 import { writeBackup } from './backup-write.ts';
 import type { Given, OfflineCommand } from './command.ts';
 import { counted, sized } from './counted.ts';
-import { askPassphrase, identitiesOf, type Lock, type Openers, passphraseOf, refuseWeak } from './encryption.ts';
+import type { Openers } from './encryption.ts';
+import { list, lockOf, openerOptions, openersOf, type PassphraseUse, text } from './encryption-options.ts';
 import { replaceable } from './replaceable.ts';
 import { restoreBackup } from './restore.ts';
 
@@ -22,41 +23,7 @@ const locationOptions = `  --data-dir DIR             Data directory of the orch
   --json                     Print the result as JSON
 `;
 
-const openerOptions = {
-  'passphrase-file': { type: 'string' },
-  identity: { type: 'string', multiple: true },
-} as const;
-
-const list = (given: Given[string]): string[] => (Array.isArray(given) ? given.map(String) : []);
-const text = (given: Given[string]): string | null => (typeof given === 'string' ? given : null);
-
-async function lockOf(given: Given, env: NodeJS.ProcessEnv): Promise<Lock> {
-  const recipients = list(given.recipient);
-  const file = text(given['passphrase-file']);
-  const { MUSTER_BACKUP_PASSPHRASE: variable } = env;
-  if (recipients.length > 0) {
-    if (file !== null || given.encrypt === true)
-      throw new ConfigError('--recipient cannot be combined with a passphrase');
-    return { recipients };
-  }
-  if (file !== null) return { passphrase: refuseWeak(passphraseOf(file)) };
-  if (variable !== undefined && variable !== '') return { passphrase: refuseWeak(variable) };
-  if (given.encrypt !== true) return null;
-  const passphrase = refuseWeak(await askPassphrase('Passphrase for the backup: '));
-  if ((await askPassphrase('Repeat the passphrase: ')) !== passphrase)
-    throw new ConfigError('the passphrases do not match');
-  return { passphrase };
-}
-
-function openersOf(given: Given, env: NodeJS.ProcessEnv): Openers {
-  const file = text(given['passphrase-file']);
-  const { MUSTER_BACKUP_PASSPHRASE: variable } = env;
-  return {
-    identities: list(given.identity).flatMap(identitiesOf),
-    passphrase: async () =>
-      file !== null ? passphraseOf(file) : variable ? variable : askPassphrase('Passphrase for the backup: '),
-  };
-}
+const passphraseUse: PassphraseUse = { what: 'the backup', variable: 'MUSTER_BACKUP_PASSPHRASE' };
 
 function withoutOf(given: Given): BackupPart[] {
   return list(given.without).map((part) => {
@@ -106,7 +73,7 @@ Examples:
     const { series } = target;
     const file = target.file === '-' ? '-' : await replaceable(target.file);
     if (keep !== null && series === null) throw new ConfigError('--keep requires an existing directory of backups');
-    const lock = await lockOf(given, env);
+    const lock = await lockOf(given, env, passphraseUse, given.encrypt === true);
     const without = withoutOf(given);
     const options = { config, dataDir, configFile: terminal.configFile, without, lock, now: terminal.now, tell };
     if (file === '-') {
@@ -141,7 +108,7 @@ const verify: OfflineCommand = {
   usage: backup.usage,
   run: async (_config, _dataDir, [file = ''], terminal) => {
     const bytes = file === '-' ? terminal.stdin : createReadStream(file);
-    const verdict = await verifyBackup(bytes, openersOf(terminal.given, terminal.env));
+    const verdict = await verifyBackup(bytes, openersOf(terminal.given, terminal.env, passphraseUse));
     terminal.tell(
       `valid backup of ${verdict.created_at} (Muster ${verdict.muster_version}, ${verdict.database}): ${counted(verdict.rows, 'row')}, ${counted(verdict.samples, 'sample')}, ${counted(verdict.transcripts, 'transcript')}; the audit log is an unbroken chain of ${counted(verdict.audit_events, 'event')}`,
     );
@@ -182,7 +149,7 @@ Examples:
       config,
       dataDir,
       bytes: file === '-' ? terminal.stdin : createReadStream(file),
-      openers: openersOf(given, env),
+      openers: openersOf(given, env, passphraseUse),
       force: given.force === true,
       now: terminal.now,
       tell,

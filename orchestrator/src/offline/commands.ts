@@ -14,6 +14,7 @@ import { backupCommands } from './backup-commands.ts';
 import type { OfflineCommand, Terminal } from './command.ts';
 import { type LockedDatabase, lockDatabase } from './locked-database.ts';
 import { replaceable } from './replaceable.ts';
+import { shareCommands } from './share-commands.ts';
 
 /** Commands for a database that no orchestrator is using: `migrate`, `export`, and `import`. */
 
@@ -194,4 +195,5 @@ export const offlineCommands: Readonly<Record<string, OfflineCommand>> = {
   export: exporting,
   import: importing,
   ...backupCommands,
+  ...shareCommands,
 };

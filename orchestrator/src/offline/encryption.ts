@@ -1,9 +1,9 @@
 import { openSync, readFileSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
 
-/** Encrypts backups in the age format (age-encryption.org), which every age tool can decrypt. */
+/** Encrypts backups and shared keys in the age format (age-encryption.org), which every age tool can decrypt. */
 
-/** How to encrypt a backup; null for no encryption. */
+/** How to encrypt a file; null for no encryption. */
 export type Lock = { readonly passphrase: string } | { readonly recipients: readonly string[] } | null;
 /** Passphrase and identities to try when decrypting a backup. */
 export interface Openers {
@@ -12,7 +12,7 @@ export interface Openers {
   readonly identities: readonly string[];
 }
 
-/** The backup cannot be encrypted or decrypted. The message is for operators. */
+/** The file cannot be encrypted or decrypted. The message is for operators. */
 export class LockError extends Error {}
 
 const magic = 'age-encryption.org/v1\n';
@@ -52,21 +52,20 @@ export const isEncrypted = (head: Uint8Array): boolean => Buffer.from(head).toSt
 export const isArmored = (head: Uint8Array): boolean => Buffer.from(head).toString('latin1').startsWith(armored);
 export const maxMagicLength = magic.length;
 
-/** @throws LockError if neither the passphrase nor an identity decrypts the backup */
+/** @throws LockError if neither the passphrase nor an identity decrypts the file */
 export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Openers) {
   const { Decrypter } = await import('age-encryption');
   const decrypter = new Decrypter();
   for (const identity of openers.identities) decrypter.addIdentity(identity);
   if (openers.identities.length === 0) {
-    if (openers.passphrase === null)
-      throw new LockError('the backup is encrypted: use --passphrase-file, --identity, or MUSTER_BACKUP_PASSPHRASE');
+    if (openers.passphrase === null) throw new LockError('the file is encrypted: use --passphrase-file or --identity');
     decrypter.addPassphrase(await openers.passphrase());
   }
   try {
     return await decrypter.decrypt(bytes);
   } catch (error) {
     if (/no identity matched|incorrect HMAC|cannot decrypt/i.test((error as Error).message))
-      throw new LockError('the backup cannot be decrypted: wrong passphrase or identity');
+      throw new LockError('the file cannot be decrypted: wrong passphrase or identity');
     throw error;
   }
 }
@@ -89,8 +88,11 @@ export function identitiesOf(file: string): string[] {
   return found;
 }
 
-/** Prompts at the terminal without echo, even if standard input and output are redirected. */
-export async function askPassphrase(question: string): Promise<string> {
+/**
+ * Prompts at the terminal without echo, even if standard input and output are redirected.
+ * @param variable the environment variable that can contain the passphrase, for the error without a terminal
+ */
+export async function askPassphrase(question: string, variable: string): Promise<string> {
   // Uses numeric descriptors. A FileHandle closes its descriptor when it is garbage-collected, after which the number
   // may refer to a file that belongs to the backup.
   let input: ReadStream;
@@ -99,9 +101,7 @@ export async function askPassphrase(question: string): Promise<string> {
     input = new ReadStream(openSync('/dev/tty', 'r'));
     output = new WriteStream(openSync('/dev/tty', 'w'));
   } catch {
-    throw new LockError(
-      'there is no terminal to prompt for a passphrase: use --passphrase-file or MUSTER_BACKUP_PASSPHRASE',
-    );
+    throw new LockError(`there is no terminal to prompt for a passphrase: use --passphrase-file or ${variable}`);
   }
   try {
     output.write(question);

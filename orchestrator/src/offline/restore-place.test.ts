@@ -27,7 +27,7 @@ async function startRestore() {
 const aside = 'before-restore-20261120T000000Z';
 function expectRestored() {
   expect(readdirSync(directory).sort()).toEqual(
-    ['api.crt', aside, 'identity.key', 'muster.db', 'orchestrator-lock.1.2.3', 'terminals'].sort(),
+    ['api.crt', aside, 'identity.key', 'muster.db', 'orchestrator-lock.1.2.3'].sort(),
   );
   expect(readFileSync(join(directory, 'muster.db'), 'utf8')).toBe('new');
   expect(readFileSync(join(directory, aside, 'muster.db'), 'utf8')).toBe('old');
@@ -44,7 +44,7 @@ describe('a restored data directory', () => {
 
   test('discards an incomplete restore, and keeps the former content', async () => {
     await startRestore();
-    await expect(finishRestore(directory)).rejects.toThrow('run `muster restore` again');
+    await expect(finishRestore(directory)).rejects.toThrow('run `muster restore` or `muster orchestrator join` again');
     expect((await contentOf(directory)).sort()).toEqual(['identity.key', 'muster.db']);
     await startRestore();
     await completeRestore(directory, aside);

@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
- * Restores into a data directory. Writes the new content to a folder in the directory, followed by a marker file that
+ * Restores a backup, or installs shared keys, into a data directory. Writes the new content to a folder in the directory, followed by a marker file that
  * states that the content is complete. The new content then replaces the former content; an interrupted replacement can
  * be resumed. No orchestrator starts before the restore is finished.
  */
@@ -31,6 +32,13 @@ export interface Restoring {
 
 const staging = (dataDir: string) => join(dataDir, folder);
 
+/**
+ * Returns the end of the name for former content. Its random suffix distinguishes restores within the same second.
+ * @param now Unix milliseconds
+ */
+export const restoreStamp = (now: number): string =>
+  `${new Date(now).toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`;
+
 /** Returns the names in a data directory, except those for locks and restores. */
 export async function contentOf(dataDir: string): Promise<string[]> {
   const names = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
@@ -46,7 +54,7 @@ export async function contentOf(dataDir: string): Promise<string[]> {
 export async function beginRestore(dataDir: string): Promise<Restoring> {
   await dropRestore(dataDir);
   const content = join(staging(dataDir), 'content');
-  await mkdir(join(content, 'terminals'), { recursive: true, mode: 0o700 });
+  await mkdir(content, { recursive: true, mode: 0o700 });
   // The service's user must be able to detect an incomplete restore.
   await giveTo(staging(dataDir), await ownerOf(dataDir));
   return { content, scratch: staging(dataDir) };
@@ -111,7 +119,7 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
       );
     if (!there.includes(completeMarker))
       throw new Error(
-        `a restore into ${dataDir} is in progress or was interrupted: run \`muster restore\` again, or remove ${staging(dataDir)}`,
+        `a restore into ${dataDir} is in progress or was interrupted: run \`muster restore\` or \`muster orchestrator join\` again, or remove ${staging(dataDir)}`,
       );
     const aside = (await readFile(at(completeMarker), 'utf8')).trim();
     if (/^before-restore-[\w-]+$/.test(aside)) {

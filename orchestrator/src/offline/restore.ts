@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -19,7 +18,15 @@ import type { BackupHeader } from './backup-format.ts';
 import { linesOf, readBackup, refuseUnrestorable } from './backup-read.ts';
 import type { Openers } from './encryption.ts';
 import { type LockedDatabase, lockDatabase } from './locked-database.ts';
-import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
+import {
+  beginRestore,
+  completeRestore,
+  contentOf,
+  dropRestore,
+  finishRestore,
+  markDatabase,
+  restoreStamp,
+} from './restore-place.ts';
 
 /**
  * Restores a backup into an empty data directory and an empty database, either completely or not at all. Supports
@@ -90,10 +97,10 @@ async function restoreLocked(
   occupied: boolean,
 ): Promise<RestoreReport> {
   const { config, dataDir, force, tell } = options;
-  // The random suffix distinguishes restores within the same second.
-  const stamp = `${new Date(options.now()).toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`;
+  const stamp = restoreStamp(options.now());
   const aside: string[] = [];
   const { content, scratch } = await beginRestore(dataDir);
+  await mkdir(join(content, 'terminals'), { mode: 0o700 });
   const samplesFile = join(scratch, 'samples');
   let transcripts = 0;
   let configuration: string | null = null;

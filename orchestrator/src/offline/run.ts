@@ -5,7 +5,7 @@ import { type Invocation, readInvocation } from '../config/read.ts';
 import { offlineCommands } from './commands.ts';
 
 /**
- * Runs `muster migrate`, `export`, `import`, `backup`, or `restore`.
+ * Runs `muster migrate`, `export`, `import`, `backup`, `restore`, `orchestrator share`, or `orchestrator join`.
  * @param args arguments after the command
  * @returns the exit code
  */
@@ -74,7 +74,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     });
     // Prints the JSON to standard error if the export or backup is on standard output.
     if (json)
-      (words.includes('-') && ['export', 'backup'].includes(command) ? stderr : stdout).write(
+      (words.includes('-') && ['export', 'backup', 'orchestrator share'].includes(command) ? stderr : stdout).write(
         `${visibleJson(JSON.stringify(outcome))}\n`,
       );
     return 0;
