@@ -12,6 +12,7 @@ import { discoveryHandlers } from '../src/http/routes/discovery.ts';
 import { driftHandlers } from '../src/http/routes/drift.ts';
 import { enrollmentHandlers } from '../src/http/routes/enrollment.ts';
 import { eventHandlers } from '../src/http/routes/events.ts';
+import { replicaHandlers } from '../src/http/routes/fleet/replicas.ts';
 import { settingsHandlers } from '../src/http/routes/fleet/settings.ts';
 import { statusHandlers } from '../src/http/routes/fleet/status.ts';
 import { contextHandlers } from '../src/http/routes/index.ts';
@@ -89,6 +90,11 @@ export function realApiFixture() {
         ...metricsHandlers(metrics),
         ...settingsHandlers(() => describeSettings({ api_port: 4748 }, {})),
         ...eventHandlers(context, createLiveEvents(context, domain.clock, domain.signIn)),
+        ...replicaHandlers({
+          context,
+          replica: { incarnation: context.incarnation, heartbeatAge: () => 0 },
+          connectedTo: () => 0,
+        }),
         ...statusHandlers({
           publicKey: 'ab'.repeat(32),
           version: '0.0.0',
@@ -98,6 +104,7 @@ export function realApiFixture() {
           samples: () => ({ trouble: null }),
           disk: () => null,
           bus: () => null,
+          replicas: () => [],
         }),
         ...sessionHandlers(domain.signIn, cookie),
       },

@@ -50,6 +50,10 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
     [queries]: 'samples have their own store',
     [pages]: 'shown on the agent page',
   },
+  replicas: {
+    [queries]: 'store/replicas.ts has the queries, because the store registers processes',
+    [pages]: 'shown on the settings page',
+  },
   state: { [pages]: 'shown on the agent page' },
   status: {
     [domain]: 'has no rules, because it only reports the state of the process',

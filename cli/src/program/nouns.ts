@@ -214,6 +214,12 @@ export const nouns: readonly Noun[] = [
     load: () => import('../verbs/fleet/settings.ts'),
   },
   {
+    name: 'replicas',
+    group: roles,
+    summary: 'List and drain orchestrators that share a database',
+    load: () => import('../verbs/fleet/replicas.ts'),
+  },
+  {
     name: 'completion',
     group: scripts,
     summary: 'Print the completion script of a shell',

@@ -42,6 +42,7 @@ export const keys = {
   settings: ['settings'],
   health: ['health'],
   status: ['status'],
+  replicas: ['replicas'],
   terminals: ['terminals'],
   terminal: (id: string) => ['terminal', id],
 } as const;

@@ -21,6 +21,7 @@ import { discoveryHandlers } from '../http/routes/discovery.ts';
 import { driftHandlers } from '../http/routes/drift.ts';
 import { enrollmentHandlers } from '../http/routes/enrollment.ts';
 import { eventHandlers } from '../http/routes/events.ts';
+import { replicaHandlers } from '../http/routes/fleet/replicas.ts';
 import { settingsHandlers } from '../http/routes/fleet/settings.ts';
 import { statusHandlers } from '../http/routes/fleet/status.ts';
 import { contextHandlers } from '../http/routes/index.ts';
@@ -39,6 +40,7 @@ import type { Identity } from '../identity/identity.ts';
 import { version } from '../version.ts';
 import type { Addresses, Tls } from './addresses.ts';
 import type { Domain } from './domain.ts';
+import type { ReplicaView } from './replica.ts';
 import type { Settings } from './settings.ts';
 import type { Store } from './store.ts';
 
@@ -54,6 +56,8 @@ export interface HttpParts {
   readonly addresses: Addresses;
   readonly tls: Tls | null;
   readonly dataDir: string;
+  /** Null without replicas. */
+  readonly replicas: ReplicaView | null;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -127,7 +131,7 @@ function createHandlers(
   parts: HttpParts,
   hasPackages: boolean,
 ): Omit<Handlers, keyof ReturnType<typeof sessionHandlers>> {
-  const { domain, store, settings, addresses, identity, dataDir } = parts;
+  const { domain, store, settings, addresses, identity, dataDir, replicas } = parts;
   const { context, health } = domain;
   const publicKey = identity.publicKey.toString('hex');
   return {
@@ -143,6 +147,7 @@ function createHandlers(
     ...settingsHandlers(() => describeSettings({ data_dir: dataDir, ...settings.current }, settings.sources)),
     ...eventHandlers(context, domain.live),
     ...channelHandlers(context, domain.deliver, domain.channelRule),
+    ...replicaHandlers(replicas),
     ...statusHandlers({
       publicKey,
       version,
@@ -152,6 +157,7 @@ function createHandlers(
       samples: () => store.samples.stats(),
       disk: () => domain.disk.space,
       bus: () => parts.nats?.state ?? null,
+      replicas: () => replicas?.replica.troubles ?? [],
     }),
   };
 }

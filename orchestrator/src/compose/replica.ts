@@ -1,21 +1,42 @@
 import { createPublicKey, hash } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import { configDigest } from '../config/config-digest.ts';
 import type { Config } from '../config/schema.ts';
 import type { Disposables } from '../disposables.ts';
+import type { ReplicaListParts } from '../domain/fleet/replica-list.ts';
 import { LinkView } from '../domain/presence/link-view.ts';
 import { SharedPresence } from '../domain/presence/shared-presence.ts';
 import { claimKeys, requireFleetKeys } from '../domain/replicas/fleet-keys.ts';
-import { closeOtherReplicas, joinReplicas, type Replica } from '../domain/replicas/replicas.ts';
+import { closeOtherReplicas, joinReplicas, type Replica, type Standing } from '../domain/replicas/replicas.ts';
 import type { ServerClock } from '../domain/replicas/server-clock.ts';
-import type { Presence } from '../domain/shared/context.ts';
+import type { Context, Presence } from '../domain/shared/context.ts';
+import type { Health } from '../domain/shared/health.ts';
 import type { ApiCertificate } from '../identity/api-certificate.ts';
-import type { Identity } from '../identity/identity.ts';
+import { configDigestKey, type Identity } from '../identity/identity.ts';
 import { startBeats } from '../schedule/beats.ts';
 import { resetChanges } from '../store/queries/agents/agent-links.ts';
 import { removeFormerReplicas } from '../store/replicas.ts';
 import { version } from '../version.ts';
+import type { Settings } from './settings.ts';
 import type { Store } from './store.ts';
+
+/** The state that this process reports with its heartbeats. It is not ready until it has a health. */
+export class OwnStanding {
+  readonly #settings: Settings;
+  readonly #key: Buffer;
+  health: Health | null = null;
+
+  constructor(settings: Settings, identity: Identity) {
+    this.#settings = settings;
+    this.#key = configDigestKey(identity);
+  }
+
+  readonly read = (): Standing => ({
+    ready: this.health?.serves ?? false,
+    configDigest: configDigest(this.#settings.current, this.#key),
+  });
+}
 
 export interface JoinParts {
   readonly config: Config;
@@ -26,6 +47,8 @@ export interface JoinParts {
   readonly generated: ApiCertificate | null;
   /** Null with SQLite. */
   readonly clock: ServerClock | null;
+  /** Returns what this process reports with its heartbeats. */
+  readonly standing: () => Standing;
   readonly options: { readonly log: Logger; readonly onFatal: (reason: Error) => void };
 }
 
@@ -36,7 +59,7 @@ export interface JoinParts {
  */
 export async function joinDatabase(
   { db, secretKeys }: Store,
-  { config, dataDir, incarnation, identity, generated, clock, options }: JoinParts,
+  { config, dataDir, incarnation, identity, generated, clock, standing, options }: JoinParts,
   disposables: Disposables,
 ): Promise<Replica | null> {
   const { name } = config.replica;
@@ -59,7 +82,7 @@ export async function joinDatabase(
     await db.alone(resetChanges, {});
   }
   const { log, onFatal } = options;
-  const parts = { db, clock: clock!, log, incarnation, name: name ?? hostname(), version };
+  const parts = { db, clock: clock!, log, incarnation, name: name ?? hostname(), version, standing };
   const replica = await joinReplicas(parts);
   disposables.add(startBeats(replica, { clock: clock!, log, onClosed: onFatal }));
   return replica;
@@ -83,3 +106,20 @@ export async function openPresence(
   await view.readContacts();
   return { presence: new SharedPresence(own, view), view };
 }
+
+/** The replicas for operators, and this one. */
+export interface ReplicaView extends ReplicaListParts {
+  readonly replica: Replica;
+}
+
+export const replicaListOf = (parts: {
+  context: Context;
+  replica: Replica;
+  view: LinkView;
+  own: Presence;
+}): ReplicaView => ({
+  context: parts.context,
+  replica: parts.replica,
+  connectedTo: (incarnation) =>
+    incarnation === parts.replica.incarnation ? parts.own.count : parts.view.countOf(incarnation),
+});

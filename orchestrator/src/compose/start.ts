@@ -16,10 +16,10 @@ import type { Replica } from '../domain/replicas/replicas.ts';
 import { createServerClock } from '../domain/replicas/server-clock.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { Leases } from '../domain/shared/leases.ts';
-import { createConnectedAgents, createGateway, type Gateway } from '../gateway/gateway.ts';
+import { type ConnectedAgents, createConnectedAgents, createGateway, type Gateway } from '../gateway/gateway.ts';
 import { createTelemetry } from '../http/metrics/telemetry.ts';
 import { loadApiCertificate } from '../identity/api-certificate.ts';
-import { loadIdentity } from '../identity/identity.ts';
+import { type Identity, loadIdentity } from '../identity/identity.ts';
 import { finishRestore } from '../offline/restore-place.ts';
 import { type ReplicaSync, startReplicaSync } from '../schedule/replica-sync.ts';
 import { anyOperator } from '../store/queries/operators.ts';
@@ -28,7 +28,7 @@ import { openBus } from './bus.ts';
 import { createContext } from './context.ts';
 import { createDomain, type Domain } from './domain.ts';
 import { createHttp, ratesOf, replaceCertificate } from './http.ts';
-import { joinDatabase, openPresence } from './replica.ts';
+import { joinDatabase, OwnStanding, openPresence, replicaListOf } from './replica.ts';
 import { Schedules } from './schedules.ts';
 import { Settings } from './settings.ts';
 import { openStore } from './store.ts';
@@ -114,7 +114,17 @@ async function start(
     { incarnation, clock, log, onFatal: options.onFatal, onCommit },
     disposables,
   );
-  const joining = { config, dataDir, incarnation, identity, generated, clock: serverClock, options };
+  const own = new OwnStanding(settings, identity);
+  const joining = {
+    config,
+    dataDir,
+    incarnation,
+    identity,
+    generated,
+    clock: serverClock,
+    standing: own.read,
+    options,
+  };
   const replica = await joinDatabase(store, joining, disposables);
   const { bus, nats } = await openBus({ config, identity, incarnation, clock, log }, disposables);
   const connected = createConnectedAgents(clock);
@@ -123,35 +133,35 @@ async function start(
   const context = await createContext(store, { bus, clock, log, presence, incarnation, isReplica: view !== null });
 
   const leases = new Leases(context, replica?.placement);
-  const restored = await repairRestored(
-    context,
-    leases.lease('upkeep'),
-    () => new Promise((resolve) => clock.after(repairCheckMs, resolve)),
-  );
-  if (restored)
-    log.warn({ ...restored }, 'restored from a backup; ended unfinished operations and revoked enrollment tokens');
+  await repair(context, leases, clock);
   const bootstrapped = await bootstrap(context, config);
   const beatAge = view && replica && (() => options.clock.monotonic() - replica.beatAt);
   const domain = await createDomain(
     { context, leases, store, settings, addresses, shells: connected.shells, identity, dataDir, beatAge, clock, log },
     disposables,
   );
-  const gateway = createGateway({
-    identity,
-    links: domain.links,
-    bus,
-    clock,
-    log: log.child({ part: 'gateway' }),
-    random: Math.random,
-    metricsInterval: config.metrics.poll_interval,
-    proxyNetworks: config.proxy_protocol.networks,
-    connected,
-  });
+  own.health = domain.health;
+  const gateway = createAgentGateway({ domain, identity, config, connected, clock, log });
   bus.subscribe((hint, source) => {
     // Each process counts its own, so that the sum over all of them is right.
     if (source === 'own' && hint.type === 'operation_ended') telemetry.operationEnded(hint.status);
   });
-  const parts = { domain, store, gateway, telemetry, nats, identity, settings, addresses, tls, dataDir, clock, log };
+  const replicas = view && replica && replicaListOf({ context, replica, view, own: connected.registry });
+  const parts = {
+    domain,
+    store,
+    gateway,
+    telemetry,
+    nats,
+    identity,
+    settings,
+    addresses,
+    tls,
+    dataDir,
+    clock,
+    log,
+    replicas,
+  };
   const app = await createHttp(parts);
   const schedules = new Schedules({ domain, leases, transcripts: store.transcripts, settings, clock });
   const sync = view && startReplicaSync({ ...domain, view, local: gateway.local, clock, onClosed: options.onFatal });
@@ -173,6 +183,17 @@ async function start(
       reload(next, sources, { app, settings, addresses, domain, log, ownCertificate: generated !== null }),
     stop: () => disposables.dispose(),
   };
+}
+
+/** Completes the restore of a database from a backup. */
+async function repair(context: Context, leases: Leases, clock: Clock): Promise<void> {
+  const pause = () => new Promise<void>((resolve) => clock.after(repairCheckMs, resolve));
+  const restored = await repairRestored(context, leases.lease('upkeep'), pause);
+  if (restored)
+    context.log.warn(
+      { ...restored },
+      'restored from a backup; ended unfinished operations and revoked enrollment tokens',
+    );
 }
 
 /**
@@ -268,6 +289,28 @@ async function finishInterruptedRestore(dataDir: string): Promise<boolean> {
     unlock();
   }
 }
+
+interface GatewayParts {
+  readonly domain: Domain;
+  readonly identity: Identity;
+  readonly config: Config;
+  readonly connected: ConnectedAgents;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const createAgentGateway = ({ domain, identity, config, connected, clock, log }: GatewayParts): Gateway =>
+  createGateway({
+    identity,
+    links: domain.links,
+    bus: domain.context.bus,
+    clock,
+    log: log.child({ part: 'gateway' }),
+    random: Math.random,
+    metricsInterval: config.metrics.poll_interval,
+    proxyNetworks: config.proxy_protocol.networks,
+    connected,
+  });
 
 /** Listens for agents on all addresses unless an address is configured. Uses only IPv4 on machines without IPv6. */
 async function listenForAgents(gateway: Gateway, config: Config): Promise<number> {

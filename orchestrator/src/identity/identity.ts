@@ -40,6 +40,9 @@ export const challengeKey = (identity: Identity): Buffer => derivedKey(identity,
 /** Returns the 32 secret bytes with which all processes that have this identity protect their messages to each other. */
 export const busSecret = (identity: Identity): Buffer => derivedKey(identity, 'muster bus v1');
 
+/** Returns the 32-byte key with which all processes that have this identity compute digests of their configuration. */
+export const configDigestKey = (identity: Identity): Buffer => derivedKey(identity, 'muster config digests v1');
+
 function derivedKey({ privateKeyPem }: Identity, purpose: string): Buffer {
   const secret = createPrivateKey(privateKeyPem).export({ format: 'der', type: 'pkcs8' });
   return Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));

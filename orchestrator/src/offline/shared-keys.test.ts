@@ -184,7 +184,7 @@ describe('shared keys', () => {
     expect(parse).toThrow(message);
   });
 
-  test('replace nothing but themselves', () => {
+  test('replace only themselves', () => {
     const { files } = valid();
     const plan = (found: object, content: readonly string[], force = false) =>
       planJoin(files, { found, content, where: '/data', force });

@@ -18,21 +18,30 @@ export const insertReplica = defineQuery(
 );
 
 /**
- * Signals to other processes that this one is alive. Returns the server's time; no row if this process has been closed.
+ * Signals to other processes that this one is alive. Returns the server's time, and whether the process should drain;
+ * no row if it has been closed.
  */
-export const raiseBeat = defineQuery('replicas/beat', (db, p: { incarnation: string }, d) =>
-  db
-    .updateTable('replicas')
-    .set((e) => ({ beat: e('beat', '+', e.lit(1)) }))
-    .where('incarnation', '=', p.incarnation)
-    .returning(d.serverTime.as('time')),
+export const raiseBeat = defineQuery(
+  'replicas/beat',
+  (db, p: { incarnation: string; ready: 0 | 1; config_digest: string }, d) =>
+    db
+      .updateTable('replicas')
+      .set((e) => ({ beat: e('beat', '+', e.lit(1)), ready: p.ready, config_digest: p.config_digest }))
+      .where('incarnation', '=', p.incarnation)
+      .returning([d.serverTime.as('time'), 'draining']),
 );
 
 export const otherReplicas = defineQuery('replicas/others', (db, p: { incarnation: string }) =>
+  db.selectFrom('replicas').selectAll().where('incarnation', '<>', p.incarnation),
+);
+
+/** The leases that live processes hold. */
+export const heldLeases = defineQuery('replicas/leases', (db) =>
   db
-    .selectFrom('replicas')
-    .select(['incarnation', 'name', 'beat', 'draining'])
-    .where('incarnation', '<>', p.incarnation),
+    .selectFrom('leases')
+    .innerJoin('replicas', 'replicas.incarnation', 'leases.holder')
+    .select(['leases.name', 'leases.holder'])
+    .orderBy('leases.name'),
 );
 
 export const isLiveReplica = defineQuery('replicas/is live', (db, p: { incarnation: string }) =>

@@ -392,6 +392,10 @@ export interface ReplicasTable {
   beat: number;
   /** Whether the process is stopping, so that it should hold no leases. */
   draining: Generated<0 | 1>;
+  /** Whether the process was ready at its last heartbeat; null if its release does not store it. */
+  ready: 0 | 1 | null;
+  /** Equal for processes with the same configuration; null if the release of the process does not store it. */
+  config_digest: string | null;
 }
 
 /** When each replica last heard from its agents. */

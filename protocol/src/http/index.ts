@@ -8,6 +8,7 @@ import * as drift from './drift.ts';
 import * as enrollment from './enrollment.ts';
 import * as events from './events.ts';
 import * as overview from './fleet/overview.ts';
+import * as replicas from './fleet/replicas.ts';
 import * as settings from './fleet/settings.ts';
 import * as status from './fleet/status.ts';
 import * as kinds from './kinds.ts';
@@ -39,6 +40,7 @@ export * from './drift.ts';
 export * from './enrollment.ts';
 export * from './events.ts';
 export * from './fleet/overview.ts';
+export * from './fleet/replicas.ts';
 export * from './fleet/settings.ts';
 export * from './fleet/status.ts';
 export * from './kinds.ts';
@@ -85,6 +87,7 @@ export const routes: readonly Route[] = [
   windows,
   settings,
   status,
+  replicas,
   terminals,
   kinds,
 ].flatMap((noun) => Object.values(noun).filter(isRoute));

@@ -35,4 +35,5 @@ const troubles = {
   metrics: 'samples cannot be stored, and agents keep theirs; see the log',
   bus: 'messages from other replicas do not arrive through NATS; changes appear a few seconds late; see the log',
   disk: 'the disk is nearly full; new work is refused until space is free',
+  replica: 'a replica is missing, or has another release or configuration; see: muster replicas list',
 } as const;

@@ -13,6 +13,7 @@ import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
+import { Replicas } from './replicas-panel.tsx';
 import { type Setting, settingsOf } from './settings-rows.ts';
 
 const columns: Column<Setting>[] = [
@@ -66,6 +67,7 @@ export function SettingsPage() {
     >
       <div className="space-y-4">
         <Health />
+        <Replicas />
         {isAdmin ? (
           <Configuration />
         ) : (
@@ -85,6 +87,8 @@ const remedies: Readonly<Record<string, string>> = {
     'Metric samples cannot be stored. Agents keep up to one day of samples and send them later. See the log for the reason.',
   disk: 'The disk is nearly full, so writes that grow the database are refused. Free space, or use a larger disk for the data directory.',
   bus: 'Messages from other replicas do not arrive through NATS, so changes appear a few seconds late. See the log for the reason.',
+  replica:
+    'A replica is missing, or has another release or configuration. Start it, or make releases and configurations the same.',
 };
 
 function Health() {

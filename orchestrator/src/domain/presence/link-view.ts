@@ -59,6 +59,11 @@ export class LinkView {
     return count;
   }
 
+  /** Returns the number of agents that are connected to a process, according to the rows. */
+  countOf(incarnation: string): number {
+    return this.#counts.get(incarnation) ?? 0;
+  }
+
   get peers(): Iterable<Peer> {
     return this.#peers.values();
   }

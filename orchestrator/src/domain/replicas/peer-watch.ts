@@ -32,4 +32,12 @@ export class PeerWatch<Peer extends PeerBeat> {
     );
     return peers.filter(({ incarnation }) => at - this.#seen.get(incarnation)!.since >= stillMs);
   }
+
+  /**
+   * Returns the milliseconds since a new heartbeat of the process was first read; 0 if the process is not known yet.
+   * @param at monotonic time in milliseconds
+   */
+  ageOf(incarnation: string, at: number): number {
+    return at - (this.#seen.get(incarnation)?.since ?? at);
+  }
 }

@@ -10,11 +10,13 @@ import { createServerClock } from './server-clock.ts';
 const silent = () => {};
 const log = { debug: silent, info: silent, warn: silent, error: silent };
 
+const standing = () => ({ ready: true, configDigest: 'same' });
+
 describeDatabases('replicas', (fixture) => {
   const join = async (db: Database, incarnation: string) => {
     const local = new ManualClock();
     const clock = createServerClock(local);
-    const replica = await joinReplicas({ db, clock, log, incarnation, name: incarnation, version: '1' });
+    const replica = await joinReplicas({ db, clock, log, incarnation, name: incarnation, version: '1', standing });
     return { local, clock, replica };
   };
   const all = async (db: Database) =>

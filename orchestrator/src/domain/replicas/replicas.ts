@@ -11,6 +11,7 @@ import {
   removeReplica,
 } from '../../store/replicas.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
+import { MissingPeers, type PeerTrouble, peerTroubles } from './peer-troubles.ts';
 import { PeerWatch } from './peer-watch.ts';
 import { type Placement, preferredHolder } from './placement.ts';
 import type { ServerClock } from './server-clock.ts';
@@ -26,11 +27,24 @@ export interface ReplicaParts {
   /** Name of this replica, for operators. */
   readonly name: string;
   readonly version: string;
+  /** Returns what the next heartbeat reports. */
+  readonly standing: () => Standing;
+}
+
+/** The state that a process reports with its heartbeats. */
+export interface Standing {
+  readonly ready: boolean;
+  readonly configDigest: string;
 }
 
 export interface Replica {
+  readonly incarnation: string;
   /** Where leases should be, according to the last heartbeat. */
   readonly placement: Placement;
+  /** What operators should know about the other processes, according to the last heartbeat. */
+  readonly troubles: readonly PeerTrouble[];
+  /** Returns the milliseconds since the last heartbeat of a process that this process knows of. */
+  heartbeatAge(incarnation: string): number;
   /** Monotonic milliseconds at which this process last began to send a heartbeat that succeeded. */
   readonly beatAt: number;
   /**
@@ -54,8 +68,10 @@ export class ReplicaClosed extends Error {
 }
 
 /** Joins the group of processes on the database. */
-export async function joinReplicas({ db, clock, log, incarnation, name, version }: ReplicaParts): Promise<Replica> {
+export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
+  const { db, clock, log, incarnation, name, version, standing } = parts;
   const watch = new PeerWatch<PeerRow>();
+  const missing = new MissingPeers();
   const peers = new Peers(incarnation);
   const measure = (rows: readonly { time: number }[], askedAt: number) => {
     for (const { time } of rows) clock.measured(time, askedAt);
@@ -65,6 +81,7 @@ export async function joinReplicas({ db, clock, log, incarnation, name, version 
     const readAt = clock.monotonic();
     const rows = await db.all(otherReplicas, { incarnation });
     peers.read(rows, readAt);
+    missing.read(rows, readAt);
     return watch.read(rows, readAt);
   };
   const started_at = Math.floor(clock.now() / 1000);
@@ -73,13 +90,23 @@ export async function joinReplicas({ db, clock, log, incarnation, name, version 
   await readPeers();
   let beatAt = askedAt;
   return {
+    incarnation,
     placement: peers,
+    get troubles() {
+      return peerTroubles({ name, version, config_digest: standing().configDigest }, peers.others, missing.names);
+    },
+    heartbeatAge: (of) => {
+      const at = clock.monotonic();
+      return of === incarnation ? at - beatAt : watch.ageOf(of, at);
+    },
     get beatAt() {
       return beatAt;
     },
     async beat() {
       const at = clock.monotonic();
-      if (!measure((await db.alone(raiseBeat, { incarnation })).rows, at)) throw new ReplicaClosed();
+      const { ready, configDigest: config_digest } = standing();
+      const { rows } = await db.alone(raiseBeat, { incarnation, ready: ready ? 1 : 0, config_digest });
+      if (!measure(rows, at)) throw new ReplicaClosed();
       beatAt = at;
       for (const peer of await readPeers()) {
         const { changes } = await db.alone(closeReplica, { incarnation: peer.incarnation, beat: peer.beat });
@@ -99,8 +126,10 @@ export async function joinReplicas({ db, clock, log, incarnation, name, version 
 interface PeerRow {
   readonly incarnation: string;
   readonly name: string;
+  readonly version: string;
   readonly beat: number;
   readonly draining: 0 | 1;
+  readonly config_digest: string | null;
 }
 
 /** The live processes at the last read. */
@@ -113,6 +142,10 @@ class Peers implements Placement {
 
   constructor(incarnation: string) {
     this.#incarnation = incarnation;
+  }
+
+  get others(): readonly PeerRow[] {
+    return this.#others;
   }
 
   get shared(): boolean {

@@ -8,6 +8,8 @@ import { type Context, seconds } from './context.ts';
 export interface Health {
   /** Whether the last check found the key of every secret. */
   secretsReadable: boolean;
+  /** Whether the last test write succeeded and, in a replica, the last heartbeat is recent. */
+  readonly serves: boolean;
   /** Reports whether the database responds and the last test write succeeded. */
   isReady(): Promise<boolean>;
   /**
@@ -27,12 +29,16 @@ const maxBeatAgeMs = 6_000;
 export function createHealth({ db, now }: Pick<Context, 'db' | 'now'>, beatAge: (() => number) | null = null): Health {
   let writable = true;
   const beats = () => beatAge === null || beatAge() < maxBeatAgeMs;
+  const serves = () => writable && beats();
   return {
     secretsReadable: true,
+    get serves() {
+      return serves();
+    },
     async isReady() {
       try {
         await db.get(anyOperator, {});
-        return writable && beats();
+        return serves();
       } catch {
         return false;
       }

@@ -159,19 +159,20 @@ describe('an orchestrator on PostgreSQL', () => {
   });
 
   test('sends no heartbeats as a replica while the lock is lost', async () => {
+    const none = { incarnation: 'none', ready: 1, config_digest: '' } as const;
     for (const replica of [null, 'a']) {
       const beats: Promise<unknown[]>[] = [];
-      const atLoss = () => void beats.push(Promise.allSettled([db.alone(raiseBeat, { incarnation: 'none' })]));
+      const atLoss = () => void beats.push(Promise.allSettled([db.alone(raiseBeat, none)]));
       const { db, events } = await openAlone({ replica, atLoss });
       // A new connection would need the lock.
-      await db.alone(raiseBeat, { incarnation: 'none' });
+      await db.alone(raiseBeat, none);
       await beside((query) =>
         query("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'muster-lock:%'"),
       );
       await until('the lock is missed', () => events.lost === 1);
       expect(await beats[0]).toMatchObject([{ status: replica === null ? 'fulfilled' : 'rejected' }]);
       await until('the lock is held again', () => events.regained === 1);
-      await db.alone(raiseBeat, { incarnation: 'none' });
+      await db.alone(raiseBeat, none);
       await db.close();
     }
   });

@@ -23,4 +23,5 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
   Kinds: 'The kinds of resources that modules may use, and their fields.',
   Settings: 'The effective configuration.',
   Status: 'The health of the orchestrator.',
+  Replicas: 'Orchestrators that share a database.',
 };

@@ -8,9 +8,9 @@ export const statusSchema = z
     public_key: z.string().describe('identity key of the orchestrator, which agents pin'),
     version: z.string(),
     reasons: z
-      .array(z.enum(['database', 'secrets_key', 'metrics', 'disk', 'bus']))
+      .array(z.enum(['database', 'secrets_key', 'metrics', 'disk', 'bus', 'replica']))
       .describe(
-        'reasons for `degraded`: the database does not accept writes, a key for secrets is missing, samples cannot be stored, the disk is nearly full, or messages from other replicas do not arrive through NATS',
+        'reasons for `degraded`: the database does not accept writes, a key for secrets is missing, samples cannot be stored, the disk is nearly full, messages from other replicas do not arrive through NATS, or a replica is missing or has another release or configuration',
       ),
   })
   .meta({ id: 'Status' });

@@ -1,5 +1,6 @@
 import { protocolVersion } from '@muster/protocol/wire';
 import type { DiskSpace } from '../../../domain/fleet/disk-space.ts';
+import type { PeerTrouble } from '../../../domain/replicas/peer-troubles.ts';
 import type { Handlers } from '../../server/handlers.ts';
 
 export interface StatusSources {
@@ -12,6 +13,8 @@ export interface StatusSources {
   disk(): DiskSpace | null;
   /** Null unless replicas notify each other through NATS. */
   bus(): Bus | null;
+  /** What operators should know about other replicas. */
+  replicas(): readonly PeerTrouble[];
 }
 
 interface Bus {
@@ -31,6 +34,7 @@ export function statusHandlers(about: StatusSources) {
         ...(about.samples().trouble === null ? [] : ['metrics' as const]),
         ...(about.disk()?.low ? ['disk' as const] : []),
         ...(works(about.bus()) ? [] : ['bus' as const]),
+        ...(about.replicas().length > 0 ? ['replica' as const] : []),
       ];
       return {
         status: reasons.length === 0 ? ('ok' as const) : ('degraded' as const),

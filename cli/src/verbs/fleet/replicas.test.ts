@@ -1,0 +1,51 @@
+import { listReplicas, type Replica } from '@muster/protocol/http';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { makeCertificate } from '../../../test/certificate.ts';
+import { type Answer, type Seen, type Standing, standIn } from '../../../test/orchestrator.ts';
+import { makeHome, musterHere as run } from '../../../test/process.ts';
+
+let home: Awaited<ReturnType<typeof makeHome>>;
+let server: Standing;
+let env: Record<string, string>;
+const answers: Record<string, (seen: Seen) => Answer | undefined> = {};
+
+beforeAll(async () => {
+  const certificate = await makeCertificate();
+  server = await standIn({ tls: certificate, answers });
+  home = await makeHome();
+  env = { ...home.env, MUSTER_URL: server.url, MUSTER_FINGERPRINT: certificate.fingerprint };
+  await run(['operator', 'init'], env);
+});
+afterAll(async () => {
+  await server.close();
+  await home.remove();
+});
+beforeEach(() => {
+  for (const id of Object.keys(answers)) delete answers[id];
+  server.seen.length = 0;
+});
+
+const muster = (...args: string[]) => run(['replicas', ...args], env, '');
+const [replica] = listReplicas.example.answer as [Replica];
+
+test('lists replicas with their states, and marks the one that answers', async () => {
+  const others = [
+    { ...replica, name: 'b', this_replica: false, draining: true },
+    { ...replica, name: 'c', this_replica: false, ready: false, config_digest: null },
+  ];
+  answers.listReplicas = () => ({ body: [replica, ...others] });
+  const ran = await muster('list');
+  expect(ran.exit, ran.stderr).toBe(0);
+  const rows = ran.stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
+  expect(rows[1]).toEqual(expect.arrayContaining(['muster-1 *', 'ready', '3334', '3', '1.2s', '0.1.0', '5f5f5f5f']));
+  expect(rows[2]).toEqual(expect.arrayContaining(['b', 'draining']));
+  expect(rows[3]).toEqual(expect.arrayContaining(['c', 'not ready', 'unknown']));
+});
+
+test('explains an empty list', async () => {
+  answers.listReplicas = () => ({ body: [] });
+  const ran = await muster('list');
+  expect(ran).toMatchObject({ exit: 0, stdout: '' });
+  expect(ran.stderr).toContain('This orchestrator uses its database alone: replica.name is not set.');
+  expect(JSON.parse((await muster('list', '--json')).stdout)).toEqual([]);
+});

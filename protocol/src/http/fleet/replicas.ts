@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { unixSeconds } from '../definition/fields.ts';
+import { route } from '../definition/route.ts';
+
+export const replicaSchema = z
+  .strictObject({
+    name: z.string().describe('`replica.name` of its configuration'),
+    incarnation: z.string().describe('random ID of the process, from its start to its end'),
+    this_replica: z.boolean().describe('whether it sent this answer'),
+    version: z.string().describe('release of Muster'),
+    started_at: unixSeconds,
+    heartbeat_age_secs: z.number().min(0).describe('time since its last known heartbeat; after 10, others close it'),
+    ready: z.boolean().describe('whether `/readyz` answers 200, according to its last heartbeat'),
+    draining: z.boolean().describe('whether it is being drained or stopped'),
+    connected_agents: z.number().int().min(0),
+    leases: z.array(z.string()).describe('work that only one replica does at a time, and that this one does now'),
+    config_digest: z
+      .string()
+      .nullable()
+      .describe(
+        'equal for replicas with the same configuration, apart from names, addresses, and local files; null if unknown',
+      ),
+  })
+  .meta({ id: 'Replica' });
+export type Replica = z.infer<typeof replicaSchema>;
+
+const example: Replica = {
+  name: 'muster-1',
+  incarnation: '0123456789abcdef'.repeat(2),
+  this_replica: true,
+  version: '0.1.0',
+  started_at: 1795000000,
+  heartbeat_age_secs: 1.2,
+  ready: true,
+  draining: false,
+  connected_agents: 3334,
+  leases: ['audit', 'runs/3', 'runs/7'],
+  config_digest: '5f'.repeat(16),
+};
+
+export const listReplicas = route({
+  id: 'listReplicas',
+  method: 'GET',
+  path: '/replicas',
+  tag: 'Replicas',
+  summary: 'List the orchestrators that share the database, by name',
+  description: 'Empty without `replica.name`: one orchestrator then uses the database alone.',
+  access: 'operator',
+  answers: { 200: z.array(replicaSchema) },
+  errors: [],
+  example: { answer: [example] },
+});
