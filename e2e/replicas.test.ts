@@ -5,10 +5,13 @@ import {
   applyAgent,
   applyAssignment,
   createAssignment,
+  drainReplica,
   getAgent,
   getRun,
+  getStatus,
   listAgents,
   listOperations,
+  listReplicas,
   logout,
   openTerminal,
   putTag,
@@ -67,9 +70,29 @@ describe('three replicas on one PostgreSQL database', () => {
         return listed.filter(({ connected }) => connected).length === 3 ? true : null;
       });
 
+    const listed = await at(b)(listReplicas, {});
+    expect(listed).toMatchObject([
+      { name: 'a', this_replica: false, draining: false, connected_agents: 1 },
+      { name: 'b', this_replica: true, draining: false, connected_agents: 1 },
+      { name: 'c', this_replica: false, draining: false, connected_agents: 1 },
+    ]);
+    await eventually('replicas hold all leases', async () => {
+      const held = (await at(b)(listReplicas, {})).flatMap(({ leases }) => leases);
+      return ['audit', 'upkeep', 'runs/0'].every((name) => held.includes(name)) ? true : null;
+    });
+    expect(new Set(listed.map(({ config_digest }) => config_digest)).size).toBe(1);
+    expect(await at(a)(getStatus, {})).toMatchObject({ status: 'ok', reasons: [] });
+
     await expectChangesReachAgents(stage, { a, c, agent: agents[1]!, at, token });
     await expectRunSurvives(stage, { a, b, c, agents, at });
 
+    const { reasons } = await eventually('the killed replica is missing', async () => {
+      const status = await at(a)(getStatus, {});
+      return status.status === 'degraded' ? status : null;
+    });
+    expect(reasons).toEqual(['replica']);
+
+    await expectDrain({ a, c, agents, at });
     await at(c)(getAgent, { params: { node_id: agents[0]!.nodeId } });
     await at(a)(logout, {});
     const endedAt = performance.now();
@@ -149,6 +172,46 @@ async function expectRunSurvives(
       const listed = await at(replica)(listAgents, { query: { status: 'approved' } });
       return listed.filter(({ connected }) => connected).length === 3 ? true : null;
     });
+}
+
+/** Replica A is drained: its agents and leases move to C, and it keeps running. */
+async function expectDrain(parts: {
+  a: Orchestrator;
+  c: Orchestrator;
+  agents: readonly AgentProcess[];
+  at: ClientAt;
+}): Promise<void> {
+  const { a, c, agents, at } = parts;
+  await at(c)(drainReplica, { params: { name: 'a' } });
+  await eventually('everything has moved to C', async () => {
+    const [ofA, ofC] = await at(c)(listReplicas, {});
+    return ofA!.connected_agents === 0 && ofA!.leases.length === 0 && ofC!.connected_agents === agents.length
+      ? true
+      : null;
+  });
+  const [drained] = await at(a)(listReplicas, {});
+  expect(drained).toMatchObject({ name: 'a', this_replica: true, ready: false, draining: true });
+  expect(await statusOf(a, '/readyz')).toBe(503);
+  expect(await statusOf(c, '/readyz')).toBe(200);
+  const refusal = await at(a)(drainReplica, { params: { name: 'c' } }).then(
+    () => null,
+    (error: ApiError) => error.problem,
+  );
+  expect(refusal).toMatchObject({ code: 'last_replica' });
+  // A drained replica still works for requests that reach it.
+  await at(a)(putTag, { params: { node_id: agents[0]!.nodeId, key: 'site' }, body: { value: 'south' } });
+}
+
+function statusOf(replica: Orchestrator, path: string): Promise<number | undefined> {
+  const ca = readFileSync(join(replica.dataDir, 'api.crt'), 'utf8');
+  return new Promise((resolve, reject) => {
+    request(`${replica.url}${path}`, { ca }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    })
+      .on('error', reject)
+      .end();
+  });
 }
 
 const moduleOf = (name: string, script: object): string =>

@@ -87,6 +87,7 @@ const unusual: Readonly<Record<string, string>> = {
   createWindow: 'windows add updates --for 2h',
   updateWindow: `windows end ${ulid}`,
   getSettings: 'settings show',
+  drainReplica: 'replicas drain muster-1 --no-wait',
   getStatus: 'status',
   getHealth: 'doctor',
   openTerminal: 'terminal open web-1',

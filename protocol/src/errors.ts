@@ -365,6 +365,13 @@ export const errorKinds = {
     'The agent is connected to another replica',
     'Send the request to the orchestrator that `detail` names.',
   ),
+  replica_not_found: kind(404, false, 'The replica does not exist', 'List the replicas with `muster replicas list`.'),
+  last_replica: kind(
+    409,
+    false,
+    'No other replica is ready',
+    'Start another replica first, or stop this one without draining it.',
+  ),
   terminal_ended: kind(
     409,
     false,

@@ -88,7 +88,7 @@ export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
     log: log.child({ part: 'api' }),
     version,
     configSchemas: { [configSchemaId]: configJsonSchema, [agentConfigSchemaId]: agentConfigJsonSchema },
-    ready: domain.health.isReady,
+    ready: () => domain.health.isReady(),
     requireDiskSpace: (route) => {
       if (domain.disk.low && db.kind === 'sqlite') refuseGrowth(route);
     },
@@ -152,7 +152,7 @@ function createHandlers(
       publicKey,
       version,
       databaseKind: store.db.kind,
-      writable: health.isReady,
+      writable: () => health.isWritable(),
       secretsReadable: () => health.secretsReadable,
       samples: () => store.samples.stats(),
       disk: () => domain.disk.space,
@@ -176,7 +176,7 @@ function discoveryOf({ domain, settings, addresses, identity }: HttpParts) {
 function scrapeOf({ domain, store, gateway, telemetry, nats }: HttpParts, app: () => FastifyInstance) {
   const sources = {
     census: createCensus(domain.context),
-    ready: domain.health.isReady,
+    ready: () => domain.health.isReady(),
     levels: () => ({
       connectedAgents: gateway.presence.count,
       dispatchQueue: gateway.backlog.agents,

@@ -1,6 +1,7 @@
 import { createPublicKey, hash } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import type { Clock } from '../../../lib/src/clock.ts';
 import { configDigest } from '../config/config-digest.ts';
 import type { Config } from '../config/schema.ts';
 import type { Disposables } from '../disposables.ts';
@@ -12,19 +13,22 @@ import { closeOtherReplicas, joinReplicas, type Replica, type Standing } from '.
 import type { ServerClock } from '../domain/replicas/server-clock.ts';
 import type { Context, Presence } from '../domain/shared/context.ts';
 import type { Health } from '../domain/shared/health.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import type { ApiCertificate } from '../identity/api-certificate.ts';
 import { configDigestKey, type Identity } from '../identity/identity.ts';
 import { startBeats } from '../schedule/beats.ts';
+import { startLinkRelease } from '../schedule/link-release.ts';
 import { resetChanges } from '../store/queries/agents/agent-links.ts';
 import { removeFormerReplicas } from '../store/replicas.ts';
 import { version } from '../version.ts';
 import type { Settings } from './settings.ts';
 import type { Store } from './store.ts';
 
-/** The state that this process reports with its heartbeats. It is not ready until it has a health. */
-export class OwnStanding {
+/** The state of this process as a replica. It is not ready until it has a health. */
+export class OwnState {
   readonly #settings: Settings;
   readonly #key: Buffer;
+  readonly #drained = Promise.withResolvers<void>();
   health: Health | null = null;
 
   constructor(settings: Settings, identity: Identity) {
@@ -32,7 +36,15 @@ export class OwnStanding {
     this.#key = configDigestKey(identity);
   }
 
-  readonly read = (): Standing => ({
+  /** Resolves when an operator drains this process. */
+  get drained(): Promise<void> {
+    return this.#drained.promise;
+  }
+
+  readonly drain = (): void => this.#drained.resolve();
+
+  /** Returns what this process reports with its heartbeats. */
+  readonly standing = (): Standing => ({
     ready: this.health?.serves ?? false,
     configDigest: configDigest(this.#settings.current, this.#key),
   });
@@ -47,8 +59,7 @@ export interface JoinParts {
   readonly generated: ApiCertificate | null;
   /** Null with SQLite. */
   readonly clock: ServerClock | null;
-  /** Returns what this process reports with its heartbeats. */
-  readonly standing: () => Standing;
+  readonly own: OwnState;
   readonly options: { readonly log: Logger; readonly onFatal: (reason: Error) => void };
 }
 
@@ -59,7 +70,7 @@ export interface JoinParts {
  */
 export async function joinDatabase(
   { db, secretKeys }: Store,
-  { config, dataDir, incarnation, identity, generated, clock, standing, options }: JoinParts,
+  { config, dataDir, incarnation, identity, generated, clock, own, options }: JoinParts,
   disposables: Disposables,
 ): Promise<Replica | null> {
   const { name } = config.replica;
@@ -82,7 +93,8 @@ export async function joinDatabase(
     await db.alone(resetChanges, {});
   }
   const { log, onFatal } = options;
-  const parts = { db, clock: clock!, log, incarnation, name: name ?? hostname(), version, standing };
+  const { standing, drain: onDrain } = own;
+  const parts = { db, clock: clock!, log, incarnation, name: name ?? hostname(), version, standing, onDrain };
   const replica = await joinReplicas(parts);
   disposables.add(startBeats(replica, { clock: clock!, log, onClosed: onFatal }));
   return replica;
@@ -123,3 +135,28 @@ export const replicaListOf = (parts: {
   connectedTo: (incarnation) =>
     incarnation === parts.replica.incarnation ? parts.own.count : parts.view.countOf(incarnation),
 });
+
+/** Lets the agents of this replica go while it is drained or has lost the database. @returns a function that stops it */
+export function startReplicaRelease(parts: {
+  replicas: ReplicaView;
+  gateway: Gateway;
+  settings: Settings;
+  clock: Clock;
+  log: Logger;
+}): () => void {
+  const { replicas, gateway, settings, clock, log } = parts;
+  const { replica } = replicas;
+  return startLinkRelease({
+    clock,
+    situation: () => ({
+      draining: replica.draining,
+      beatAgeMs: replica.heartbeatAge(replica.incarnation),
+      hasPeers: replica.placement.shared,
+    }),
+    perSecond: () => settings.current.drain.links_per_second,
+    release: (count) => gateway.local.release(count),
+    onBegin: ({ draining, beatAgeMs }) => {
+      if (!draining) log.warn({ heartbeat_age_ms: beatAgeMs }, 'lost the database; agents move to other replicas');
+    },
+  });
+}

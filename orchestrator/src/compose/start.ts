@@ -28,7 +28,7 @@ import { openBus } from './bus.ts';
 import { createContext } from './context.ts';
 import { createDomain, type Domain } from './domain.ts';
 import { createHttp, ratesOf, replaceCertificate } from './http.ts';
-import { joinDatabase, OwnStanding, openPresence, replicaListOf } from './replica.ts';
+import { joinDatabase, OwnState, openPresence, replicaListOf, startReplicaRelease } from './replica.ts';
 import { Schedules } from './schedules.ts';
 import { Settings } from './settings.ts';
 import { openStore } from './store.ts';
@@ -114,17 +114,8 @@ async function start(
     { incarnation, clock, log, onFatal: options.onFatal, onCommit },
     disposables,
   );
-  const own = new OwnStanding(settings, identity);
-  const joining = {
-    config,
-    dataDir,
-    incarnation,
-    identity,
-    generated,
-    clock: serverClock,
-    standing: own.read,
-    options,
-  };
+  const own = new OwnState(settings, identity);
+  const joining = { config, dataDir, incarnation, identity, generated, clock: serverClock, own, options };
   const replica = await joinDatabase(store, joining, disposables);
   const { bus, nats } = await openBus({ config, identity, incarnation, clock, log }, disposables);
   const connected = createConnectedAgents(clock);
@@ -170,6 +161,10 @@ async function start(
   addresses.apiPort = (app.server.address() as AddressInfo).port;
   addresses.agentPort = await listenForAgents(gateway, config);
   await schedules.start();
+  if (replicas) {
+    disposables.add(startReplicaRelease({ replicas, gateway, settings, clock: options.clock, log }));
+    void own.drained.then(() => drain({ gateway, domain, log }));
+  }
 
   return {
     apiUrl: addresses.ownApi,
@@ -203,6 +198,14 @@ async function repair(context: Context, leases: Leases, clock: Clock): Promise<v
 async function bootstrap(context: Context, config: Config): Promise<boolean> {
   const { bootstrap_key: public_key, bootstrap_username: username } = config;
   return public_key !== null && username !== null && (await bootstrapOperator(context, { public_key, username }));
+}
+
+/** Begins to pass this replica's work on. Its agents follow at a steady rate. */
+async function drain({ gateway, domain, log }: { gateway: Gateway; domain: Domain; log: Logger }): Promise<void> {
+  domain.health.draining = true;
+  log.info({}, 'draining: agents and work move to other replicas; restart this process to use it again');
+  gateway.stopAccepting();
+  await domain.conductor.handOver();
 }
 
 interface ReloadParts {

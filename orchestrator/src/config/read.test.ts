@@ -97,6 +97,7 @@ describe('the configuration', () => {
         },
         replica: { name: null },
         nats: { url: null, credentials_file: null, ca_file: null },
+        drain: { links_per_second: 400 },
         disk: { reserve: null },
         discovery: { port: 4747 },
         secrets_key_file: null,

@@ -6,6 +6,7 @@ export const reloadable: readonly string[] = [
   'agents.daily_bytes',
   'audit.retention_days',
   'disk.reserve',
+  'drain.links_per_second',
   'drift.interval',
   'drift.max_concurrent',
   'drift.retention_days',

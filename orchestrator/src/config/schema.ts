@@ -157,6 +157,15 @@ export const configSchema = z.strictObject({
       .default(null)
       .describe('PEM file of the certificate authorities for the NATS server; null: those of Node.js'),
   }),
+  drain: section({
+    links_per_second: z
+      .number()
+      .int()
+      .min(1)
+      .max(100_000)
+      .default(400)
+      .describe('agents that a replica lets go in each second while it is drained or has lost the database'),
+  }),
   disk: section({
     reserve: z
       .number()

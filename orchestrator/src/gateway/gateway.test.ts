@@ -1869,6 +1869,32 @@ describe('a link that closes', () => {
     await gateway.close();
   });
 
+  test('lets some agents go, each once and after its pending report, and admits no others', async () => {
+    await start();
+    const agents = [await dial(), await dial()];
+    for (const agent of agents) await agent.join();
+    const [first, second] = agents as [(typeof agents)[0], (typeof agents)[0]];
+    const { operation_id } = operation();
+    links.owners.set(operation_id, first.key.nodeId);
+    let commit = () => {};
+    links.gate = new Promise((resolve) => {
+      commit = resolve;
+    });
+    first.send({ type: 'report', seq: 1, reports: [accepted(operation_id)] });
+    await first.settled();
+    gateway.stopAccepting();
+    await expect(dialAsAgent(port)).rejects.toThrow(/ECONNREFUSED/);
+    expect(gateway.local.release(1)).toBe(1);
+    expect(await first.next('drain')).toEqual({ type: 'drain', retry_after_secs: 1 });
+    expect(gateway.presence.isConnected(second.key.nodeId)).toBe(true);
+    expect(gateway.local.release(5)).toBe(1);
+    expect(gateway.local.release(5)).toBe(0);
+    expect(await second.closed).toEqual({ code: 1001, reason: 'drain' });
+    commit();
+    expect(await first.next('ack')).toEqual({ type: 'ack', seq: 1 });
+    expect(await first.closed).toEqual({ code: 1001, reason: 'drain' });
+  });
+
   test('refuses requests that do not upgrade to an agent link', async () => {
     await start();
     const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });

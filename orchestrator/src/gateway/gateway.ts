@@ -79,6 +79,8 @@ export interface Gateway {
   readonly backlog: { readonly agents: number; readonly bytes: number };
   /** Number of connections dropped before their handshake. */
   readonly dropped: number;
+  /** Stops accepting agents and opening shells. Connected agents stay. */
+  stopAccepting(): void;
   /**
    * Stops accepting agents, sends connected agents their reconnect delay, and waits for pending commits. Call `close`
    * afterward.
@@ -178,7 +180,13 @@ class AgentGateway implements Gateway, LinkOwner {
       admissions: { perSecond: this.limits.admissionsPerSecond, burst: this.limits.admissionBurst },
       metricsInterval: options.metricsInterval,
     });
-    this.local = new LocalLinks({ registry: this.registry, reception: this.reception, dispatcher: this.dispatcher });
+    this.local = new LocalLinks({
+      registry: this.registry,
+      reception: this.reception,
+      dispatcher: this.dispatcher,
+      clock: this.clock,
+      commitMs: this.limits.drainMs,
+    });
     this.sweptAt = this.clock.monotonic();
     this.refusals = new TokenBucket(this.limits.refusalBurst, this.sweptAt);
     const socketOptions: ServerOptions<typeof LinkSocket> & { closeTimeout: number } = {
@@ -243,9 +251,13 @@ class AgentGateway implements Gateway, LinkOwner {
     this.handshakes.close();
   }
 
-  async drain(): Promise<void> {
+  stopAccepting(): void {
     this.registry.draining = true;
     this.stopListening();
+  }
+
+  async drain(): Promise<void> {
+    this.stopAccepting();
     const commits: Promise<void>[] = [];
     let notified = 0;
     // At this rate, about 500 agents reconnect per second.

@@ -1,9 +1,13 @@
+import type { Clock } from '../../../lib/src/clock.ts';
 import type { Contact } from '../domain/presence/contacts.ts';
 import type { OwnLinks } from '../domain/presence/follow-replicas.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { workFlags } from './link.ts';
+import { type Link, workFlags } from './link.ts';
 import type { LinkRegistry } from './presence.ts';
 import type { Reception } from './reception.ts';
+
+/** Seconds after which an agent that was let go connects again. */
+const reconnectSecs = 1;
 
 /** The links of this process, for what other processes change about their agents. */
 export class LocalLinks implements OwnLinks {
@@ -11,10 +15,23 @@ export class LocalLinks implements OwnLinks {
   readonly #reception: Reception;
   readonly #dispatcher: Dispatcher;
 
-  constructor(parts: { registry: LinkRegistry; reception: Reception; dispatcher: Dispatcher }) {
+  readonly #clock: Clock;
+  readonly #commitMs: number;
+  readonly #released = new WeakSet<Link>();
+
+  /** @param parts.commitMs maximum milliseconds to wait for reports that are being stored when an agent is let go */
+  constructor(parts: {
+    registry: LinkRegistry;
+    reception: Reception;
+    dispatcher: Dispatcher;
+    clock: Clock;
+    commitMs: number;
+  }) {
     this.#registry = parts.registry;
     this.#reception = parts.reception;
     this.#dispatcher = parts.dispatcher;
+    this.#clock = parts.clock;
+    this.#commitMs = parts.commitMs;
   }
 
   /** The agents with an open link. */
@@ -45,6 +62,34 @@ export class LocalLinks implements OwnLinks {
     const outcome = await this.#registry.probe(link);
     if (outcome === 'silent') link.cut('connection lost: no answer to a probe');
     return outcome === 'answered';
+  }
+
+  /**
+   * Closes the links of some agents, which then connect to another replica.
+   * @returns the number of agents that were connected, up to `count`
+   */
+  release(count: number): number {
+    let released = 0;
+    for (const link of this.#registry.all()) {
+      if (released === count) break;
+      if (this.#released.has(link)) continue;
+      this.#released.add(link);
+      link.send({ type: 'drain', retry_after_secs: reconnectSecs });
+      void this.#committed(link).then(() => link.close(1001, 'drain'));
+      released++;
+    }
+    return released;
+  }
+
+  /** Waits for the reports of an agent that are being stored. The agent resends those that were not stored in time. */
+  async #committed(link: Link): Promise<void> {
+    if (link.committing === null) return;
+    let cancelTimer = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancelTimer = this.#clock.after(this.#commitMs, resolve);
+    });
+    await Promise.race([link.committing.catch(() => {}), late]);
+    cancelTimer();
   }
 
   contacts(): Contact[] {

@@ -35,6 +35,7 @@ const forAdmins = [
   'POST /enrolment-tokens',
   'DELETE /enrolment-tokens/{id}',
   'GET /settings',
+  'POST /replicas/{name}/drain',
   'POST /secrets/rotate-key',
 ];
 const forAnyone = ['POST /auth/challenge', 'POST /auth/verify', 'POST /auth/web-login/redeem', 'GET /status'];

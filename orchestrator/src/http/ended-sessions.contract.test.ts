@@ -16,6 +16,7 @@ import { hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { startRun } from '../domain/runs/runs.ts';
 import { createSecret } from '../domain/secrets/secrets.ts';
 import { defineQuery } from '../store/query.ts';
+import { insertReplica, raiseBeat } from '../store/replicas.ts';
 import type { Schema } from '../store/schema.ts';
 
 /**
@@ -153,6 +154,14 @@ function preparations({
     rotateSecretsKey: async () => {
       await createSecret(context, actor, { name: fresh('s'), value: 'x' });
       return {};
+    },
+    drainReplica: async () => {
+      const name = fresh('replica');
+      for (const incarnation of [name, `other of ${name}`]) {
+        await context.db.alone(insertReplica, { incarnation, name: incarnation, version: '0', started_at: 0 });
+        await context.db.alone(raiseBeat, { incarnation, ready: 1, config_digest: '' });
+      }
+      return { params: { name } };
     },
     attachTerminal: terminal,
     closeTerminal: terminal,

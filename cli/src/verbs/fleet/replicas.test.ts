@@ -1,4 +1,4 @@
-import { listReplicas, type Replica } from '@muster/protocol/http';
+import { drainReplica, listReplicas, type Replica } from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { makeCertificate } from '../../../test/certificate.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../../test/orchestrator.ts';
@@ -48,4 +48,36 @@ test('explains an empty list', async () => {
   expect(ran).toMatchObject({ exit: 0, stdout: '' });
   expect(ran.stderr).toContain('This orchestrator uses its database alone: replica.name is not set.');
   expect(JSON.parse((await muster('list', '--json')).stdout)).toEqual([]);
+});
+
+test('waits until a drained replica has no agents and leases left', async () => {
+  const rest = [
+    { ...replica, draining: true, connected_agents: 400 },
+    { ...replica, draining: true, connected_agents: 0, leases: [] },
+  ];
+  answers.listReplicas = () => ({ body: [rest.shift()] });
+  const ran = await muster('drain', 'muster-1', '--json');
+  expect(ran.exit, ran.stderr).toBe(0);
+  expect(JSON.parse(ran.stdout)).toMatchObject({ name: 'muster-1', connected_agents: 0, leases: [] });
+  expect(server.seen.map(({ route }) => route.id).filter((id) => id !== 'challenge' && id !== 'verify')).toEqual([
+    'drainReplica',
+    'listReplicas',
+    'listReplicas',
+  ]);
+});
+
+test('stops to wait when a drained replica has ended, or with --no-wait', async () => {
+  answers.listReplicas = () => ({ body: [] });
+  expect(JSON.parse((await muster('drain', 'muster-1', '--json')).stdout)).toMatchObject({ connected_agents: 0 });
+  server.seen.length = 0;
+  const ran = await muster('drain', 'muster-1', '--no-wait');
+  expect(ran.stdout).toContain('Draining muster-1. See: muster replicas list');
+  expect(server.seen.some(({ route }) => route.id === 'listReplicas')).toBe(false);
+});
+
+test('explains why the last replica cannot be drained', async () => {
+  answers[drainReplica.id] = () => ({ code: 'last_replica', detail: 'no other replica than a is ready' });
+  const ran = await muster('drain', 'a');
+  expect(ran.exit).not.toBe(0);
+  expect(ran.stderr).toContain('no other replica than a is ready');
 });

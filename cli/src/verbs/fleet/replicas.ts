@@ -1,6 +1,8 @@
-import { listReplicas, type Replica } from '@muster/protocol/http';
+import { drainReplica, listReplicas, type Replica } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
+import { type Exit, exits } from '../../exit.ts';
+import { sanitiseLine } from '../../text/sanitize.ts';
 import { duration } from '../../text/style.ts';
 
 export const register: Register = (command, act) => {
@@ -12,6 +14,16 @@ export const register: Register = (command, act) => {
       '\nThe replica that answered is marked with *. HEARTBEAT is the time since its last heartbeat: after 10 s without\none, the others close it and take over its work. CONFIG differs if the configuration of replicas differs.\n\nExample:\n  $ muster replicas list',
     )
     .action(act(list));
+  command
+    .command('drain')
+    .description('Move the agents and the work of a replica to the others')
+    .argument('<replica>')
+    .option('--no-wait', 'Do not wait until its agents and work have moved')
+    .addHelpText(
+      'after',
+      '\nThe replica is not ready from then on, lets its agents go at drain.links_per_second, and passes its leases on.\nIt keeps running until you stop or restart it; after a restart, it is used again.\n\nExample:\n  $ muster replicas drain muster-1',
+    )
+    .action(act(drain));
 };
 
 async function list(context: Context): Promise<undefined> {
@@ -40,6 +52,38 @@ async function list(context: Context): Promise<undefined> {
     replicas,
   );
   return undefined;
+}
+
+/** Milliseconds between two looks at a replica that is being drained. */
+const pollMs = 1_000;
+
+async function drain(context: Context, name: string, { wait }: { wait: boolean }): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  let replica: Replica | undefined = await call(drainReplica, { params: { name } });
+  const { incarnation } = replica;
+  const progress = out.progress(`Draining ${name}`);
+  try {
+    while (wait && replica && (replica.connected_agents > 0 || replica.leases.length > 0)) {
+      progress.update(
+        `Draining ${sanitiseLine(name)}: ${replica.connected_agents} agents and ${replica.leases.length} leases left`,
+      );
+      await context.sleep(pollMs);
+      const last: Replica = replica;
+      replica = (await call(listReplicas, {})).find((one) => one.incarnation === incarnation);
+      // The process has ended, so nothing is left to move.
+      if (!replica) out.data({ ...last, connected_agents: 0, leases: [] });
+    }
+  } finally {
+    progress.end();
+  }
+  if (replica) out.data(replica);
+  out.print(
+    wait
+      ? `Drained ${sanitiseLine(name)}. Stop or restart it.`
+      : `Draining ${sanitiseLine(name)}. See: muster replicas list`,
+  );
+  return exits.done;
 }
 
 const stateOf = ({ draining, ready }: Replica): string => (draining ? 'draining' : ready ? 'ready' : 'not ready');

@@ -50,7 +50,7 @@ export function messageOf(event: string, data: string): LiveMessage | null {
 
 /** All event categories, including those that the orchestrator sends only on request. */
 export const categories =
-  'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,disk,system,notification,output';
+  'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,disk,replica,system,notification,output';
 
 /** Maximum number of operations to mark one by one. If a message names more, all operations are marked. */
 const maxNamed = 50;

@@ -64,6 +64,7 @@ const labels: Readonly<Record<EventType, string>> = {
   'state.failed': 'Apply failed',
   'state.cancel_requested': 'Cancellation requested',
   'state.cancelled': 'Operation canceled',
+  'replica.drain_requested': 'Replica drained',
   'system.restored': 'Restored from a backup',
   'terminal.opened': 'Terminal opened',
   'terminal.joined': 'Terminal joined',

@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
 import { describePostgres } from '../../../test/databases/databases.ts';
-import { openDomain } from '../../../test/domain.ts';
+import { newAdmin, openDomain } from '../../../test/domain.ts';
 import { insertReplica, raiseBeat } from '../../store/replicas.ts';
+import { listAudit } from '../audit/audit.ts';
 import { Leases } from '../shared/leases.ts';
-import { listReplicas } from './replica-list.ts';
+import { drainNamedReplica, listReplicas } from './replica-list.ts';
 
 describePostgres('the list of replicas', (fixture) => {
   async function open() {
-    const { context } = await openDomain(fixture);
+    const domain = await openDomain(fixture);
+    const { context } = domain;
+    const { actor } = await newAdmin(domain);
     const ages = new Map<string, number>();
     const parts = {
       context,
@@ -20,7 +23,7 @@ describePostgres('the list of replicas', (fixture) => {
       await context.db.alone(insertReplica, { incarnation, name, version: '1.2.3', started_at: 1_700_000_000 });
       if (ready !== null) await context.db.alone(raiseBeat, { incarnation, ready, config_digest: 'digest' });
     };
-    return { context, ages, parts, join };
+    return { context, actor, ages, parts, join };
   }
 
   test('shows each replica with its leases, agents, and last heartbeat', async () => {
@@ -41,5 +44,25 @@ describePostgres('the list of replicas', (fixture) => {
         ...{ ready: true, connected_agents: 0, leases: ['audit', 'upkeep'], config_digest: 'digest' },
       },
     ]);
+  });
+
+  test('drains a replica if another one is ready, and records who did it', async () => {
+    const { context, actor, ages, parts, join } = await open();
+    const drain = (name: string) => drainNamedReplica(parts, actor, name);
+    await join('a', 1);
+    await expect(drain('c')).rejects.toMatchObject({ code: 'replica_not_found' });
+    await expect(drain('a')).rejects.toMatchObject({ code: 'last_replica' });
+    await join('b', 0);
+    await expect(drain('a')).rejects.toMatchObject({ code: 'last_replica' });
+    await context.db.alone(raiseBeat, { incarnation: 'of b', ready: 1, config_digest: 'digest' });
+    ages.set('of b', 6_000);
+    await expect(drain('a')).rejects.toMatchObject({ code: 'last_replica' });
+    ages.clear();
+    expect(await drain('a')).toMatchObject({ name: 'a', draining: true });
+    expect(await listReplicas(parts)).toMatchObject([{ draining: true }, { draining: false }]);
+    expect(await drain('a')).toMatchObject({ name: 'a', draining: true });
+    await expect(drain('b')).rejects.toMatchObject({ code: 'last_replica' });
+    const { events } = await listAudit(context, { event_type: 'replica.drain_requested' });
+    expect(events).toMatchObject([{ actor: { id: actor.id }, metadata: { replica: 'a' } }]);
   });
 });

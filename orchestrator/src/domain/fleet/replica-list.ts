@@ -1,12 +1,15 @@
+import { MusterError } from '@muster/protocol';
 import type { Replica as ReplicaAnswer } from '@muster/protocol/http';
-import { heldLeases, otherReplicas } from '../../store/replicas.ts';
+import { drainReplica, heldLeases, otherReplicas } from '../../store/replicas.ts';
+import { audited } from '../audit/audit.ts';
 import type { Replica } from '../replicas/replicas.ts';
-import type { Context } from '../shared/context.ts';
+import type { Actor, Context } from '../shared/context.ts';
+import { maxBeatAgeMs } from '../shared/health.ts';
 
 /** The replicas, for operators. */
 
 export interface ReplicaListParts {
-  readonly context: Pick<Context, 'db'>;
+  readonly context: Context;
   readonly replica: Pick<Replica, 'incarnation' | 'heartbeatAge'>;
   /** Returns the number of agents that are connected to a process. */
   readonly connectedTo: (incarnation: string) => number;
@@ -35,3 +38,31 @@ export async function listReplicas(parts: ReplicaListParts): Promise<ReplicaAnsw
     }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
+
+/**
+ * Lets a replica move its agents and its work to the others. It notices this at its next heartbeat.
+ * @throws MusterError replica_not_found, last_replica
+ */
+export async function drainNamedReplica(parts: ReplicaListParts, actor: Actor, name: string): Promise<ReplicaAnswer> {
+  const { context } = parts;
+  const replicas = await listReplicas(parts);
+  const found = replicas.find((replica) => replica.name === name);
+  if (!found) throw new MusterError('replica_not_found', `there is no replica ${JSON.stringify(name.slice(0, 64))}`);
+  if (found.draining) return found;
+  if (!replicas.some((replica) => replica !== found && takesOver(replica)))
+    throw new MusterError('last_replica', `no other replica than ${name} is ready`);
+  const event = {
+    type: 'replica.drain_requested',
+    actor,
+    summary: `replica ${name} drained`,
+    metadata: { replica: name },
+  } as const;
+  // Before the row, because only this transaction requires the operator's sign-in session, and no transaction writes the
+  // rows of replicas.
+  await context.db.write({ name: 'replicas/drain', statements: [audited(context, event)] });
+  await context.db.alone(drainReplica, { incarnation: found.incarnation });
+  return { ...found, draining: true };
+}
+
+const takesOver = ({ ready, draining, heartbeat_age_secs }: ReplicaAnswer): boolean =>
+  ready && !draining && heartbeat_age_secs * 1000 < maxBeatAgeMs;

@@ -3,7 +3,7 @@ import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { startBeats } from '../../schedule/beats.ts';
 import type { Database } from '../../store/database.ts';
-import { closeReplica, otherReplicas } from '../../store/replicas.ts';
+import { closeReplica, drainReplica, otherReplicas } from '../../store/replicas.ts';
 import { closeOtherReplicas, joinReplicas, ReplicaClosed } from './replicas.ts';
 import { createServerClock } from './server-clock.ts';
 
@@ -13,10 +13,19 @@ const log = { debug: silent, info: silent, warn: silent, error: silent };
 const standing = () => ({ ready: true, configDigest: 'same' });
 
 describeDatabases('replicas', (fixture) => {
-  const join = async (db: Database, incarnation: string) => {
+  const join = async (db: Database, incarnation: string, onDrain = () => {}) => {
     const local = new ManualClock();
     const clock = createServerClock(local);
-    const replica = await joinReplicas({ db, clock, log, incarnation, name: incarnation, version: '1', standing });
+    const replica = await joinReplicas({
+      db,
+      clock,
+      log,
+      incarnation,
+      name: incarnation,
+      version: '1',
+      standing,
+      onDrain,
+    });
     return { local, clock, replica };
   };
   const all = async (db: Database) =>
@@ -100,6 +109,22 @@ describeDatabases('replicas', (fixture) => {
     expect(one.replica.placement.peerLeftAt).toBe(one.local.monotonic());
     expect(one.replica.placement.shared).toBe(false);
     expect(preferredBy(one)).toEqual(names);
+  });
+
+  test('notices once that an operator drains it, and keeps no lease', async () => {
+    const db = await fixture.open();
+    let drained = 0;
+    const one = await join(db, 'one', () => drained++);
+    const two = await join(db, 'two');
+    await db.alone(drainReplica, { incarnation: 'one' });
+    expect([drained, one.replica.draining]).toEqual([0, false]);
+    await one.replica.beat();
+    await one.replica.beat();
+    expect([drained, one.replica.draining]).toEqual([1, true]);
+    expect(one.replica.placement.isPreferred('any')).toBe(false);
+    await two.replica.drain();
+    await two.replica.beat();
+    expect(drained).toBe(1);
   });
 
   test('stops its beats and reports once that it was closed', async () => {

@@ -29,6 +29,8 @@ export interface ReplicaParts {
   readonly version: string;
   /** Returns what the next heartbeat reports. */
   readonly standing: () => Standing;
+  /** Called once, when an operator drains this process. */
+  readonly onDrain: () => void;
 }
 
 /** The state that a process reports with its heartbeats. */
@@ -39,6 +41,8 @@ export interface Standing {
 
 export interface Replica {
   readonly incarnation: string;
+  /** Whether this process is being stopped or drained. */
+  readonly draining: boolean;
   /** Where leases should be, according to the last heartbeat. */
   readonly placement: Placement;
   /** What operators should know about the other processes, according to the last heartbeat. */
@@ -69,7 +73,7 @@ export class ReplicaClosed extends Error {
 
 /** Joins the group of processes on the database. */
 export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
-  const { db, clock, log, incarnation, name, version, standing } = parts;
+  const { db, clock, log, incarnation, name, version, standing, onDrain } = parts;
   const watch = new PeerWatch<PeerRow>();
   const missing = new MissingPeers();
   const peers = new Peers(incarnation);
@@ -92,6 +96,9 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
   return {
     incarnation,
     placement: peers,
+    get draining() {
+      return peers.draining;
+    },
     get troubles() {
       return peerTroubles({ name, version, config_digest: standing().configDigest }, peers.others, missing.names);
     },
@@ -108,14 +115,19 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
       const { rows } = await db.alone(raiseBeat, { incarnation, ready: ready ? 1 : 0, config_digest });
       if (!measure(rows, at)) throw new ReplicaClosed();
       beatAt = at;
+      if (rows.some(({ draining }) => draining === 1) && !peers.draining) {
+        peers.draining = true;
+        onDrain();
+      }
       for (const peer of await readPeers()) {
         const { changes } = await db.alone(closeReplica, { incarnation: peer.incarnation, beat: peer.beat });
         if (changes > 0) log.warn({ replica: peer.name }, 'closed a replica that did not respond for 10 seconds');
       }
     },
     async drain() {
-      await db.alone(drainReplica, { incarnation });
+      // Before the write, because the next heartbeat may already read it.
       peers.draining = true;
+      await db.alone(drainReplica, { incarnation });
     },
     async leave() {
       await db.alone(removeReplica, { incarnation });
@@ -150,6 +162,10 @@ class Peers implements Placement {
 
   get shared(): boolean {
     return this.#others.length > 0;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
   }
 
   set draining(value: boolean) {

@@ -37,6 +37,16 @@ test('reports a replica as not ready while its last heartbeat is too old', async
   expect(await health.isReady()).toBe(false);
 });
 
+test('reports no readiness while draining, but writability', async () => {
+  const { health } = open(true);
+  await health.proveWritable();
+  expect(health.serves).toBe(true);
+  health.draining = true;
+  expect(await health.isReady()).toBe(false);
+  expect(health.serves).toBe(false);
+  expect(await health.isWritable()).toBe(true);
+});
+
 test('writes a row only without replicas, whose writes would conflict', async () => {
   for (const [isReplica, query] of [
     [true, 'operators/any'],

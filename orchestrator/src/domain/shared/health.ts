@@ -8,9 +8,13 @@ import { type Context, seconds } from './context.ts';
 export interface Health {
   /** Whether the last check found the key of every secret. */
   secretsReadable: boolean;
-  /** Whether the last test write succeeded and, in a replica, the last heartbeat is recent. */
+  /** Whether the last test write succeeded, the last heartbeat of a replica is recent, and it is not draining. */
   readonly serves: boolean;
+  /** Whether this process should get no agents and requests, although it works. */
+  draining: boolean;
   /** Reports whether the database responds and the last test write succeeded. */
+  isWritable(): Promise<boolean>;
+  /** Reports whether this process is writable and not draining. */
   isReady(): Promise<boolean>;
   /**
    * Performs a test write to the database. A replica changes no row, because those of others would conflict with it.
@@ -20,7 +24,7 @@ export interface Health {
 }
 
 /** Milliseconds after the last heartbeat at which a replica is not ready. Others close it after 10 seconds. */
-const maxBeatAgeMs = 6_000;
+export const maxBeatAgeMs = 6_000;
 
 /**
  * Returns a state that counts as healthy until the first check.
@@ -29,16 +33,19 @@ const maxBeatAgeMs = 6_000;
 export function createHealth({ db, now }: Pick<Context, 'db' | 'now'>, beatAge: (() => number) | null = null): Health {
   let writable = true;
   const beats = () => beatAge === null || beatAge() < maxBeatAgeMs;
-  const serves = () => writable && beats();
   return {
     secretsReadable: true,
+    draining: false,
     get serves() {
-      return serves();
+      return writable && beats() && !this.draining;
     },
     async isReady() {
+      return (await this.isWritable()) && !this.draining;
+    },
+    async isWritable() {
       try {
         await db.get(anyOperator, {});
-        return serves();
+        return writable && beats();
       } catch {
         return false;
       }

@@ -359,6 +359,12 @@ export const eventTypes = {
     target: 'agent',
     metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
   },
+  'replica.drain_requested': {
+    severity: ['info'],
+    when: 'an admin drained a replica: its agents and its work move to other replicas',
+    target: '',
+    metadata: ['replica'],
+  },
   'system.restored': {
     severity: ['warning'],
     when: 'the orchestrator started from a backup; operations that were open in the backup have ended, and its enrollment tokens are revoked',

@@ -50,3 +50,18 @@ export const listReplicas = route({
   errors: [],
   example: { answer: [example] },
 });
+
+export const drainReplica = route({
+  id: 'drainReplica',
+  method: 'POST',
+  path: '/replicas/{name}/drain',
+  tag: 'Replicas',
+  summary: 'Move the agents and the work of a replica to the others',
+  description:
+    'Within a few seconds, the replica stops to be ready, lets its agents go, and passes its leases on. It keeps running, and answers requests, until it is restarted or stopped. Draining it again has no effect.',
+  access: 'admin',
+  params: z.strictObject({ name: z.string() }),
+  answers: { 200: replicaSchema },
+  errors: ['replica_not_found', 'last_replica'],
+  example: { params: { name: 'muster-1' }, answer: { ...example, draining: true } },
+});

@@ -1,6 +1,14 @@
-import { listReplicas, type ReplicaListParts } from '../../../domain/fleet/replica-list.ts';
+import { MusterError } from '@muster/protocol';
+import { actorIn } from '../../../domain/operators/sessions.ts';
+import { drainNamedReplica, listReplicas, type ReplicaListParts } from '../../../domain/fleet/replica-list.ts';
 import type { Handlers } from '../../server/handlers.ts';
 
 /** @param parts null without `replica.name` */
 export const replicaHandlers = (parts: ReplicaListParts | null) =>
-  ({ listReplicas: async () => (parts === null ? [] : listReplicas(parts)) }) satisfies Partial<Handlers>;
+  ({
+    listReplicas: async () => (parts === null ? [] : listReplicas(parts)),
+    drainReplica: async ({ params, session }) => {
+      if (parts === null) throw new MusterError('replica_not_found', 'replica.name is not set');
+      return drainNamedReplica(parts, actorIn(session), params.name);
+    },
+  }) satisfies Partial<Handlers>;

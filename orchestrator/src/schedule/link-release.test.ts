@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest';
+import { ManualClock } from '../../../lib/test/manual-clock.ts';
+import { letsAgentsGo, type ReplicaSituation, startLinkRelease } from './link-release.ts';
+
+describe('a replica lets its agents go', () => {
+  test.each([
+    [{ draining: false, beatAgeMs: 5_999, hasPeers: true }, false],
+    [{ draining: false, beatAgeMs: 6_000, hasPeers: true }, true],
+    [{ draining: false, beatAgeMs: 60_000, hasPeers: false }, false],
+    [{ draining: true, beatAgeMs: 0, hasPeers: true }, true],
+    [{ draining: true, beatAgeMs: 0, hasPeers: false }, true],
+  ])('%j: %s', (situation, expected) => {
+    expect(letsAgentsGo(situation)).toBe(expected);
+  });
+});
+
+test('closes links at the configured rate, and stops when the database is back', () => {
+  const clock = new ManualClock();
+  let situation: ReplicaSituation = { draining: false, beatAgeMs: 0, hasPeers: true };
+  let begun = 0;
+  let perSecond = 400;
+  const released: number[] = [];
+  const stop = startLinkRelease({
+    clock,
+    situation: () => situation,
+    perSecond: () => perSecond,
+    release: (count) => released.push(count),
+    onBegin: () => begun++,
+  });
+  const pass = (ms: number) => {
+    released.length = 0;
+    for (let passed = 0; passed < ms; passed += 250) clock.advance(250);
+    return released.reduce((sum, count) => sum + count, 0);
+  };
+  expect(pass(5_000)).toBe(0);
+  situation = { ...situation, beatAgeMs: 6_000 };
+  expect(pass(2_000)).toBe(800);
+  perSecond = 3;
+  expect(pass(4_000)).toBe(12);
+  situation = { ...situation, beatAgeMs: 10 };
+  expect(pass(2_000)).toBe(0);
+  expect(begun).toBe(1);
+  situation = { ...situation, draining: true };
+  expect(pass(1_000)).toBe(3);
+  expect(begun).toBe(2);
+  stop();
+  expect(clock.next).toBeNull();
+});

@@ -1,0 +1,61 @@
+import type { Clock } from '../../../lib/src/clock.ts';
+import { maxBeatAgeMs } from '../domain/shared/health.ts';
+
+/** Lets the agents of a replica go that cannot serve them, at a steady rate, so that others admit them without a burst. */
+
+const intervalMs = 250;
+
+/** What decides whether a replica lets its agents go. */
+export interface ReplicaSituation {
+  /** Whether an operator drains the replica. */
+  readonly draining: boolean;
+  /** Milliseconds since the last heartbeat of this replica. */
+  readonly beatAgeMs: number;
+  /** Whether other replicas were alive at the last heartbeat. */
+  readonly hasPeers: boolean;
+}
+
+/**
+ * Returns whether the agents should connect to other replicas. A replica without a recent heartbeat has lost the database.
+ * Without others, it keeps its agents, because they could connect nowhere else.
+ */
+export const letsAgentsGo = ({ draining, beatAgeMs, hasPeers }: ReplicaSituation): boolean =>
+  draining || (hasPeers && beatAgeMs >= maxBeatAgeMs);
+
+export interface LinkReleaseParts {
+  readonly clock: Clock;
+  readonly situation: () => ReplicaSituation;
+  /** Links to close in each second. */
+  readonly perSecond: () => number;
+  /** Lets this many agents go. @returns the number of agents that were still connected, up to `count` */
+  readonly release: (count: number) => number;
+  /** Called when agents begin to be let go. */
+  readonly onBegin: (situation: ReplicaSituation) => void;
+}
+
+/** Checks the situation until it is stopped. @returns a function that stops it */
+export function startLinkRelease({ clock, situation, perSecond, release, onBegin }: LinkReleaseParts): () => void {
+  let cancelTimer = () => {};
+  let begun = false;
+  /** Part of a link that the rate allowed in earlier intervals. */
+  let rest = 0;
+  const tick = () => {
+    const now = situation();
+    if (letsAgentsGo(now)) {
+      if (!begun) onBegin(now);
+      begun = true;
+      const allowed = rest + (perSecond() * intervalMs) / 1000;
+      rest = allowed % 1;
+      release(Math.floor(allowed));
+    } else {
+      begun = false;
+      rest = 0;
+    }
+    schedule();
+  };
+  const schedule = () => {
+    cancelTimer = clock.after(intervalMs, tick);
+  };
+  schedule();
+  return () => cancelTimer();
+}
