@@ -39,7 +39,7 @@ export async function startReplicas(stage: Stage, url: string, env: NodeJS.Proce
 }
 
 /** Runs `muster orchestrator share` or `join`. */
-function musterOrchestrator(command: 'share' | 'join', dataDir: string, file: string): void {
+export function musterOrchestrator(command: 'share' | 'join', dataDir: string, file: string): void {
   const { status, stderr } = spawnSync(muster, ['orchestrator', command, '--data-dir', dataDir, file], {
     encoding: 'utf8',
     env: { ...process.env, MUSTER_SHARE_PASSPHRASE: 'correct horse battery staple' },

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
 import { join } from 'node:path';
 import { type ApiError, createClient } from '@muster/protocol/client';
 import {
@@ -20,9 +21,10 @@ import {
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
 import { signIn } from './client.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
 import { eventually } from './eventually.ts';
-import { type AgentProcess, type Orchestrator, type Stage, test } from './harness.ts';
-import { followEvents, startReplicas, transportOf } from './replica-set.ts';
+import { type AgentProcess, Orchestrator, type Stage, test } from './harness.ts';
+import { followEvents, musterOrchestrator, startReplicas, transportOf } from './replica-set.ts';
 import { TcpBalancer } from './tcp-balancer.ts';
 
 describe('three replicas on one PostgreSQL database', () => {
@@ -104,6 +106,42 @@ describe('three replicas on one PostgreSQL database', () => {
     );
     expect(refusal).toMatchObject({ problem: { code: 'unauthenticated' } });
     expect(performance.now() - endedAt).toBeLessThan(2_500);
+  });
+
+  test('lets agents go if one replica has lost the database', async ({ stage, onTestFinished }) => {
+    const url = new URL(await server!.createDatabase());
+    const proxy = new CuttingProxy(Number(url.port));
+    onTestFinished(() => proxy.end());
+    const through = new URL(url);
+    through.port = String(await proxy.listen());
+    const create = (name: string, at: URL) =>
+      new Orchestrator(stage, stage.folder(`replica-${name}`), {
+        env: { MUSTER_DATABASE_URL: at.href, MUSTER_REPLICA_NAME: name },
+      });
+    const [a, b] = [create('a', through), create('b', url)];
+    await a.start();
+    const keys = join(stage.dir, 'keys.age');
+    musterOrchestrator('share', a.dataDir, keys);
+    musterOrchestrator('join', b.dataDir, keys);
+    await b.start();
+    const token = await signIn(createClient({ url: a.url, transport: transportOf(a) }), a.operator);
+    const atB = createClient({ url: b.url, token: async () => token, transport: transportOf(b) });
+    const balancer = new TcpBalancer([a.agentPort, b.agentPort]);
+    onTestFinished(() => balancer.end());
+    const connect = [`127.0.0.1:${await balancer.listen()}`, '--orchestrator-key', a.publicKey];
+    const agent = stage.agentAt('web-0', [...connect, '--token', await a.token('web-0')]);
+    await agent.start();
+    const owner = async () =>
+      (await atB(listReplicas, {})).find(({ connected_agents }) => connected_agents === 1)?.name ?? null;
+    expect(await eventually('a replica has the agent', owner)).toBe('a');
+    // No new connection reaches the database either.
+    proxy.end();
+    await eventually('the agent is at B', async () => ((await owner()) === 'b' ? true : null));
+    await eventually('A ends, because B has closed it or its lock is lost', async () =>
+      (await atB(listReplicas, {})).length === 1 ? true : null,
+    );
+    expect(a.program.lastLines(1_000).join('\n')).toContain('lost the database; agents move to other replicas');
+    await eventually('B misses A', async () => ((await atB(getStatus, {})).reasons.includes('replica') ? true : null));
   });
 });
 

@@ -8,7 +8,7 @@ import type { Disposables } from '../disposables.ts';
 import type { ReplicaListParts } from '../domain/fleet/replica-list.ts';
 import { LinkView } from '../domain/presence/link-view.ts';
 import { SharedPresence } from '../domain/presence/shared-presence.ts';
-import { claimKeys, requireFleetKeys } from '../domain/replicas/fleet-keys.ts';
+import { claimKeys, type KeyFingerprints, requireFleetKeys } from '../domain/replicas/fleet-keys.ts';
 import { closeOtherReplicas, joinReplicas, type Replica, type Standing } from '../domain/replicas/replicas.ts';
 import type { ServerClock } from '../domain/replicas/server-clock.ts';
 import type { Context, Presence } from '../domain/shared/context.ts';
@@ -16,6 +16,7 @@ import type { Health } from '../domain/shared/health.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { ApiCertificate } from '../identity/api-certificate.ts';
 import { configDigestKey, type Identity } from '../identity/identity.ts';
+import type { SecretKeys } from '../identity/secret-keys.ts';
 import { startBeats } from '../schedule/beats.ts';
 import { startLinkRelease } from '../schedule/link-release.ts';
 import { resetChanges } from '../store/queries/agents/agent-links.ts';
@@ -74,11 +75,7 @@ export async function joinDatabase(
   disposables: Disposables,
 ): Promise<Replica | null> {
   const { name } = config.replica;
-  const keys = {
-    identity: fingerprintOf(identity.publicKey),
-    api: generated && fingerprintOf(keyOf(generated)),
-    secrets: secretKeys.ids.length === 0 ? null : fingerprintOf(secretKeys.ids.join()),
-  };
+  const keys = fingerprintsOf(identity, generated, secretKeys);
   if (name === null) {
     // The lock on the directory or the database proves that all previous processes have ended. A database that was
     // restored from a PostgreSQL backup still lists the process that was running when the backup was created.
@@ -99,6 +96,17 @@ export async function joinDatabase(
   disposables.add(startBeats(replica, { clock: clock!, log, onClosed: onFatal }));
   return replica;
 }
+
+/** @param secretKeys null if there are none */
+export const fingerprintsOf = (
+  identity: Identity,
+  generated: ApiCertificate | null,
+  secretKeys: SecretKeys | null,
+): KeyFingerprints => ({
+  identity: fingerprintOf(identity.publicKey),
+  api: generated && fingerprintOf(keyOf(generated)),
+  secrets: secretKeys === null || secretKeys.ids.length === 0 ? null : fingerprintOf(secretKeys.ids.join()),
+});
 
 const fingerprintOf = (value: string | Buffer): string => hash('sha256', value);
 const keyOf = ({ key }: ApiCertificate): Buffer => createPublicKey(key).export({ format: 'der', type: 'spki' });

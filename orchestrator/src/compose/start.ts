@@ -12,6 +12,7 @@ import type { Config } from '../config/schema.ts';
 import { Disposables } from '../disposables.ts';
 import { repairRestored } from '../domain/fleet/restored.ts';
 import { bootstrapOperator } from '../domain/operators/operators.ts';
+import { requireSameKeys } from '../domain/replicas/fleet-keys.ts';
 import type { Replica } from '../domain/replicas/replicas.ts';
 import { createServerClock } from '../domain/replicas/server-clock.ts';
 import type { Context } from '../domain/shared/context.ts';
@@ -28,10 +29,10 @@ import { openBus } from './bus.ts';
 import { createContext } from './context.ts';
 import { createDomain, type Domain } from './domain.ts';
 import { createHttp, ratesOf, replaceCertificate } from './http.ts';
-import { joinDatabase, OwnState, openPresence, replicaListOf, startReplicaRelease } from './replica.ts';
+import { fingerprintsOf, joinDatabase, OwnState, openPresence, replicaListOf, startReplicaRelease } from './replica.ts';
 import { Schedules } from './schedules.ts';
 import { Settings } from './settings.ts';
-import { openStore } from './store.ts';
+import { openStore, type StoreOptions } from './store.ts';
 
 /** Creates, connects, and stops all of the orchestrator's components. */
 
@@ -108,10 +109,13 @@ async function start(
   const telemetry = createTelemetry({ processMetrics: true });
   const incarnation = randomBytes(16).toString('hex');
   const onCommit = (units: number, ms: number) => telemetry.committed(units, ms / 1000);
+  const sameKeys: StoreOptions['requireKeys'] = (stored, secretKeys) =>
+    requireSameKeys(stored, fingerprintsOf(identity, generated, secretKeys), dataDir);
+  const requireKeys = config.replica.name === null ? null : sameKeys;
   const store = await openStore(
     config,
     dataDir,
-    { incarnation, clock, log, onFatal: options.onFatal, onCommit },
+    { incarnation, clock, log, onFatal: options.onFatal, onCommit, requireKeys },
     disposables,
   );
   const own = new OwnState(settings, identity);

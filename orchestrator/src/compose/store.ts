@@ -3,11 +3,12 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Config } from '../config/schema.ts';
 import type { Disposables } from '../disposables.ts';
-import { loadSecretKeys, type SecretKeys } from '../identity/secret-keys.ts';
+import { loadSecretKeys, readSecretKeys, type SecretKeys } from '../identity/secret-keys.ts';
 import type { Database } from '../store/database.ts';
 import { type DatabaseLocation, openDatabase } from '../store/open-database.ts';
 import { anyChannel } from '../store/queries/channels.ts';
 import { anySecret } from '../store/queries/secrets.ts';
+import type { StoredKey } from '../store/replicas.ts';
 import { openSamples } from '../store/samples/open-samples.ts';
 import type { SampleStore } from '../store/samples/samples.ts';
 import { openTranscripts } from '../store/transcripts/open-transcripts.ts';
@@ -27,13 +28,18 @@ export interface StoreOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onFatal: (reason: Error) => void;
+  /**
+   * Compares the keys of this replica with those of the others, before the database is migrated. Null without replicas.
+   * @param secretKeys null if this replica has none
+   */
+  readonly requireKeys: ((stored: readonly StoredKey[], secretKeys: SecretKeys | null) => void) | null;
   /** Called after each commit. @param units number of writes that shared the transaction */
   readonly onCommit: (units: number, ms: number) => void;
 }
 
 /**
  * Opens the stores in a data directory, and migrates the database.
- * @throws DatabaseInUse, SchemaRefused, and database server or disk errors
+ * @throws DatabaseInUse, SchemaRefused, KeysDiffer, and database server or disk errors
  */
 export async function openStore(
   config: Config,
@@ -44,6 +50,9 @@ export async function openStore(
   const { clock, log } = options;
   const part = log.child({ part: 'database' });
   const location = databaseLocation(config, dataDir);
+  const places = { dataDir, file: config.secrets_key_file, env: process.env };
+  const { requireKeys } = options;
+  const known = requireKeys && (await readSecretKeys(places));
   const db = await openDatabase(location, {
     now: () => clock.now(),
     onFatal: options.onFatal,
@@ -51,15 +60,14 @@ export async function openStore(
     onMigrated: (report) => {
       if (report.from !== report.to) log.info({ ...report }, 'database schema migrated');
     },
+    checkKeys: requireKeys && ((stored) => requireKeys(stored, known)),
     log: part,
   });
   disposables.add(() => db.close());
   const samples = await openSamples(location, dataDir, config.metrics.retention, { clock, log: part });
   disposables.add(() => samples.close());
   const secretKeys = await loadSecretKeys({
-    dataDir,
-    file: config.secrets_key_file,
-    env: process.env,
+    ...places,
     hasSecrets: async () => ((await db.get(anySecret, {})) ?? (await db.get(anyChannel, {}))) !== undefined,
   });
   if (secretKeys.rotationCutOff)

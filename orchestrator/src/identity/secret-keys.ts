@@ -141,22 +141,25 @@ function parseKeys(text: string, where: string): Buffer[] {
   return keys;
 }
 
-interface KeySources {
+interface KeyPlaces {
   dataDir: string;
   /** Value of the setting `secrets_key_file`. */
   file: string | null;
   env: NodeJS.ProcessEnv;
+}
+
+interface KeySources extends KeyPlaces {
   /** Reports whether the database has secrets. If so, a missing key is not replaced by a new one. */
   hasSecrets: () => Promise<boolean>;
 }
 
 /**
  * Reads the keys from the variable `MUSTER_SECRETS_KEY`, the systemd credential `muster-secrets-key`, the configured
- * file, and the file in the data directory. Creates this file if there are no keys and no secrets. The first key that
- * is found encrypts, and all of them decrypt.
+ * file, and the file in the data directory. The first key that is found encrypts, and all of them decrypt.
+ * @returns null if there are none
  * @throws SecretKeysInvalid, LoosePermissionsError
  */
-export async function loadSecretKeys({ dataDir, file, env, hasSecrets }: KeySources): Promise<SecretKeys> {
+export async function readSecretKeys({ dataDir, file, env }: KeyPlaces): Promise<SecretKeys | null> {
   const outside: Buffer[] = [];
   const { MUSTER_SECRETS_KEY: variable, CREDENTIALS_DIRECTORY: credentials } = env;
   if (variable !== undefined && variable !== '')
@@ -179,13 +182,23 @@ export async function loadSecretKeys({ dataDir, file, env, hasSecrets }: KeySour
   const text = readPrivateFile(path);
   const own = text === null ? [] : parseKeys(text, path);
   if (outside.length > 0) return new SecretKeys(distinct([...outside, ...own]));
-  const ownFile: OwnFile = { write: async (keys) => writePrivateFile(path, ownFileText(keys), 'replace') };
-  if (own.length > 0) return new SecretKeys(distinct(own), ownFile);
+  return own.length > 0 ? new SecretKeys(distinct(own), ownFileAt(path)) : null;
+}
+
+/** Reads the keys, and creates one in the data directory if there are no keys and no secrets. */
+export async function loadSecretKeys({ hasSecrets, ...places }: KeySources): Promise<SecretKeys> {
+  const found = await readSecretKeys(places);
+  if (found !== null) return found;
   if (await hasSecrets()) return new SecretKeys([]);
+  const path = join(places.dataDir, ownFileName);
   const made = randomBytes(keyBytes);
   writePrivateFile(path, ownFileText([made]), 'keep');
-  return new SecretKeys([made], ownFile);
+  return new SecretKeys([made], ownFileAt(path));
 }
+
+const ownFileAt = (path: string): OwnFile => ({
+  write: async (keys) => writePrivateFile(path, ownFileText(keys), 'replace'),
+});
 
 /** Returns the IDs of the keys in a key file's content. @throws SecretKeysInvalid */
 export const keyIdsOf = (text: string): string[] =>

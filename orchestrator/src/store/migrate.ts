@@ -95,6 +95,26 @@ export function pendingMigrations(
   return migrations.slice(versionOf(applied));
 }
 
+/**
+ * Decides whether a replica may migrate the database while others run.
+ * @param pending the migrations that are due
+ * @param others the other replicas that run, with the newest schema version that each can use
+ * @throws SchemaRefused if a replica could not use the database afterward
+ */
+export function refuseBesideOlder(
+  pending: readonly Migration[],
+  others: readonly { readonly name: string; readonly schema: number }[],
+): void {
+  const oldest = pending.reduce((most, { version, compatibleFrom }) => Math.max(most, compatibleFrom ?? version), 0);
+  const names = others.filter(({ schema }) => schema < oldest).map(({ name }) => name);
+  if (names.length === 0) return;
+  const [replicas, them] = names.length === 1 ? ['the replica', 'it'] : ['the replicas', 'them'];
+  throw new SchemaRefused(
+    `this release needs a change of the database after which ${replicas} ${names.toSorted().join(', ')} could not use it; ` +
+      `nothing was changed: stop ${them} first, then start this replica again`,
+  );
+}
+
 /** Compiles a migration's SQL statements. */
 export function migrationSql(migration: Migration, kind: DatabaseKind): readonly string[] {
   const build = { db: builders[kind], dialect: dialects[kind] };

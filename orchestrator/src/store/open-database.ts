@@ -4,6 +4,7 @@ import type { MigrationReport } from './migrate.ts';
 import { openPostgres } from './postgres/postgres.ts';
 import { postgresFailure } from './postgres/postgres-failure.ts';
 import { DatabaseInUse } from './postgres/postgres-lock.ts';
+import type { StoredKey } from './replicas.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
 
 export interface DatabaseLocation {
@@ -25,6 +26,8 @@ export interface DatabaseDeps {
   /** Called after a commit with the number of writes that shared the transaction, and its duration. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onMigrated: (report: MigrationReport) => void;
+  /** Compares the keys of this replica with those of the others, before the database is migrated. */
+  readonly checkKeys?: ((stored: readonly StoredKey[]) => void) | null;
   readonly log: {
     info(about: object, message: string): void;
     warn(about: object, message: string): void;
@@ -58,6 +61,7 @@ export async function openDatabase(location: DatabaseLocation, deps: DatabaseDep
         now,
         onMigrated,
         ...committed,
+        ...(deps.checkKeys ? { checkKeys: deps.checkKeys } : {}),
         onNotice: (notice) => log.warn({}, notice),
         onConnectionError: (error) => log.warn({ err: error }, 'lost a database connection'),
         lock: {

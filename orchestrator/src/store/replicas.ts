@@ -73,6 +73,12 @@ export const removeOtherReplicas = defineQuery('replicas/remove others', (db, p:
   db.deleteFrom('replicas').where('incarnation', '<>', p.incarnation),
 );
 
+/** The fingerprint of a key that all replicas must have. */
+export interface StoredKey {
+  readonly kind: 'identity' | 'api' | 'secrets';
+  readonly fingerprint: string;
+}
+
 /** Stores the fingerprint of a key, unless the replicas already have a key of this kind. */
 export const claimReplicaKey = defineQuery(
   'replica keys/claim',

@@ -21,7 +21,7 @@ export const register: Register = (command, act) => {
     .option('--no-wait', 'Do not wait until its agents and work have moved')
     .addHelpText(
       'after',
-      '\nThe replica is not ready from then on, lets its agents go at drain.links_per_second, and passes its leases on.\nIt keeps running until you stop or restart it; after a restart, it is used again.\n\nExample:\n  $ muster replicas drain muster-1',
+      '\nThe replica stops being ready, lets its agents go at drain.links_per_second, and passes its leases on.\nIt keeps running until you stop or restart it; after a restart, it is used again.\n\nExample:\n  $ muster replicas drain muster-1',
     )
     .action(act(drain));
 };

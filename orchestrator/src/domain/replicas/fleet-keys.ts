@@ -1,5 +1,5 @@
 import type { Database } from '../../store/database.ts';
-import { claimReplicaKey, replicaKeys } from '../../store/replicas.ts';
+import { claimReplicaKey, replicaKeys, type StoredKey } from '../../store/replicas.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 
 /** Compares the keys of this process with those of the other replicas. */
@@ -16,7 +16,7 @@ export interface KeyFingerprints {
 class KeysDiffer extends Error {
   constructor(files: readonly string[], dataDir: string) {
     super(
-      `the other replicas have other keys: copy ${files.join(', ')} from the data directory of one of them to ${dataDir}. ` +
+      `the other replicas have other keys: copy ${files.join(', ')} from the data directory of one of them to ${dataDir}, as muster orchestrator share and join do. ` +
         'If the keys here are the right ones, stop all replicas, and start this one once without replica.name.',
     );
     this.name = 'KeysDiffer';
@@ -31,19 +31,26 @@ const kinds = ['identity', 'api', 'secrets'] as const;
  * @throws KeysDiffer
  */
 export async function requireFleetKeys(db: Database, own: KeyFingerprints, dataDir: string): Promise<void> {
-  const compare = async () => {
-    const rows = await db.all(replicaKeys, {});
-    const differing = rows.filter(({ kind, fingerprint }) => isOther(kind, own[kind], fingerprint));
-    if (differing.length > 0)
-      throw new KeysDiffer(
-        differing.map(({ kind }) => files[kind]),
-        dataDir,
-      );
-  };
+  const compare = async () => requireSameKeys(await db.all(replicaKeys, {}), own, dataDir);
   // A replica that is refused must not decide about the other kinds.
   await compare();
   await db.write({ name: 'replicas/claim keys', statements: claimKeys(own) });
   await compare();
+}
+
+/**
+ * Compares this process's keys with those that the replicas have.
+ * @throws KeysDiffer
+ */
+export function requireSameKeys(stored: readonly StoredKey[], own: KeyFingerprints, dataDir: string): void {
+  const differing = kinds.filter((kind) =>
+    stored.some((key) => key.kind === kind && isOther(kind, own[kind], key.fingerprint)),
+  );
+  if (differing.length > 0)
+    throw new KeysDiffer(
+      differing.map((kind) => files[kind]),
+      dataDir,
+    );
 }
 
 /** A replica with a configured certificate does not use the generated key of the others. */

@@ -37,7 +37,7 @@ test('reports a replica as not ready while its last heartbeat is too old', async
   expect(await health.isReady()).toBe(false);
 });
 
-test('reports no readiness while draining, but writability', async () => {
+test('reports a database that accepts writes, but no readiness, while draining', async () => {
   const { health } = open(true);
   await health.proveWritable();
   expect(health.serves).toBe(true);

@@ -51,6 +51,15 @@ interface OtherHolder extends Holder {
 export interface LockMode {
   /** Name of this replica, which shares the database with other replicas; null to use the database alone. */
   readonly replica: string | null;
+  /** Newest schema version that this process can use, for the replicas that migrate the database. */
+  readonly schema?: number;
+}
+
+/** Another replica that holds the lock. */
+export interface OtherReplica {
+  readonly name: string;
+  /** Newest schema version that it can use. */
+  readonly schema: number;
 }
 
 export interface LockEvents {
@@ -72,6 +81,8 @@ export interface PostgresLock {
   readonly applicationName: string;
   /** Admits a new connection. @throws LockNotHeld unless the server confirms that this process holds the lock */
   admit(client: ClientBase): Promise<void>;
+  /** Returns the other replicas that hold the lock. */
+  others(client: ClientBase): Promise<OtherReplica[]>;
   release(): Promise<void>;
 }
 
@@ -96,9 +107,13 @@ const nameLockOf = (name: string): number => Number.parseInt(hash('sha256', name
  * @throws DatabaseInUse if the lock is held by a process that must not share the database
  * @throws Error if the server cannot be reached
  */
-export async function takePostgresLock(url: string, { replica }: LockMode, events: LockEvents): Promise<PostgresLock> {
+export async function takePostgresLock(
+  url: string,
+  { replica, schema }: LockMode,
+  events: LockEvents,
+): Promise<PostgresLock> {
   const process = randomBytes(6).toString('hex');
-  const wish = { url, process, replica };
+  const wish = { url, process, replica, ...(schema === undefined ? {} : { schema }) };
   let [client, holder] = await acquire(wish, null);
   let held = true;
   let acquisitions = 1;
@@ -165,6 +180,13 @@ export async function takePostgresLock(url: string, { replica }: LockMode, event
       ]);
       if (answer.rowCount === 0) throw new LockNotHeld();
     },
+    async others(other) {
+      const { rows } = await other.query<{ application: string }>(
+        `select a.application_name as application ${holders} and a.pid <> $1 order by 1`,
+        [holder.pid],
+      );
+      return rows.flatMap((row) => replicaOf(row) ?? []);
+    },
     async release() {
       if (released) return;
       released = true;
@@ -183,7 +205,9 @@ interface Wish extends LockMode {
 }
 
 const workName = ({ process, replica }: Wish): string => (replica === null ? workPrefix : sharedWorkPrefix) + process;
-const lockName = ({ process, replica }: Wish): string => lockPrefix + process + (replica === null ? '' : `:${replica}`);
+/** At most 63 bytes, which is PostgreSQL's limit, for names of 32 characters. */
+const lockName = ({ process, replica, schema }: Wish): string =>
+  lockPrefix + process + (replica === null ? '' : `:${replica}${schema === undefined ? '' : `:${schema}`}`);
 
 /** @param former the lost connection that held the lock; the server may not have closed it yet */
 async function acquire(wish: Wish, former: Holder | null): Promise<[Client, Holder]> {
@@ -227,7 +251,7 @@ const databaseLock = (replica: string | null): Taking => ({
   sql: `select pg_try_advisory_lock${replica === null ? '' : '_shared'}(${lockKey}, 1) as got`,
   heldBy: holders,
   refusal(others) {
-    const replicas = others.flatMap((other) => replicaOf(other) ?? []).sort();
+    const replicas = others.flatMap((other) => replicaOf(other)?.name ?? []).sort();
     if (replicas.length > 0)
       return `the database is in use by the ${replicas.length === 1 ? 'replica' : 'replicas'} ${replicas.join(', ')}: stop ${replicas.length === 1 ? 'it' : 'them'} first, or, to start another replica, set replica.name`;
     const [other] = others as [OtherHolder];
@@ -247,9 +271,14 @@ const namedLock = (name: string): Taking => ({
 const connectionOf = ({ from, since }: OtherHolder): string =>
   `connected${from === null ? '' : ` from ${from}`} since ${since}`;
 
-/** Returns the name of the replica that holds the lock; null if another process holds it. */
-const replicaOf = ({ application }: OtherHolder): string | null =>
-  /^muster-lock:[^:]*:(.+)$/.exec(application)?.[1] ?? null;
+/** Newest schema version of the releases whose replicas do not state it. */
+const unstatedSchema = 34;
+
+/** Returns the replica that holds the lock; null if another process holds it. */
+function replicaOf({ application }: Pick<OtherHolder, 'application'>): OtherReplica | null {
+  const [, name, schema] = /^muster-lock:[^:]*:([^:]+)(?::(\d+))?$/.exec(application) ?? [];
+  return name === undefined ? null : { name, schema: schema === undefined ? unstatedSchema : Number(schema) };
+}
 
 /** @param until time after which the holders are expected not to give way, in the milliseconds of `performance.now` */
 async function take(client: Client, taking: Taking, former: Holder | null, until: number): Promise<void> {

@@ -2,12 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { testTime } from '../../../test/databases/databases.ts';
+import { oneMore } from '../../../test/databases/migrations.ts';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../../../test/databases/postgres-server.ts';
 import { sampleAt } from '../../../test/samples.ts';
 import type { Database } from '../database.ts';
+import { migrations } from '../migrations/index.ts';
 import { putSetting } from '../queries/settings.ts';
 import { defineQuery } from '../query.ts';
-import { raiseBeat } from '../replicas.ts';
+import { claimReplicaKey, raiseBeat } from '../replicas.ts';
 import { openPostgresSamples } from '../samples/samples-postgres.ts';
 import { statement } from '../transaction.ts';
 import { openPostgres, type PostgresOptions } from './postgres.ts';
@@ -26,6 +28,9 @@ const serverSettings = defineQuery('test/server settings', (db, _: Record<never,
     sql<string>`current_setting('statement_timeout')`.as('statement_timeout'),
   ]),
 );
+
+/** A migration after which earlier releases cannot use the database. */
+const oneMoreStill = { version: oneMore.version + 1, name: 'one more still', statements: () => [] };
 
 describe('an orchestrator on PostgreSQL', () => {
   let server: PostgresServer | undefined;
@@ -149,7 +154,7 @@ describe('an orchestrator on PostgreSQL', () => {
     const { db: b, events: others } = await openAlone({ replica: 'b' });
     await put(a, 'before');
     await beside((query) =>
-      query("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'muster-lock:%:a'"),
+      query("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'muster-lock:%:a:%'"),
     );
     await until('the lock is missed', () => events.lost === 1);
     await until('the lock is held again', () => events.regained === 1);
@@ -175,6 +180,72 @@ describe('an orchestrator on PostgreSQL', () => {
       await db.alone(raiseBeat, none);
       await db.close();
     }
+  });
+
+  describe('a replica of a newer release', () => {
+    const compatible = [...migrations, { ...oneMore, compatibleFrom: migrations.length }];
+    const versionIn = () =>
+      beside(async (query) => (await query('select max(version) as version from schema_version')).rows[0]?.version);
+
+    test('migrates while replicas run that can use the database afterward', async () => {
+      const { db: older } = await openAlone({ replica: 'a' });
+      const { db: newer } = await openAlone({ replica: 'b', migrations: compatible });
+      expect(Number(await versionIn())).toBe(oneMore.version);
+      await put(older, 'older');
+      await put(newer, 'newer');
+      await put((await openAlone({ replica: 'c' })).db, 'another older');
+    });
+
+    test('refuses to migrate while replicas run that could not use the database, and names them', async () => {
+      const { db: a } = await openAlone({ replica: 'a' });
+      const { db: c } = await openAlone({ replica: 'c' });
+      const start = () => openAlone({ replica: 'b', migrations: [...compatible, oneMoreStill] });
+      await expect(start()).rejects.toThrow('after which the replicas a, c could not use it; nothing was changed');
+      expect(Number(await versionIn())).toBe(migrations.length);
+      await put(a, 'still');
+      await a.close();
+      await expect(start()).rejects.toThrow('the replica c could not use it');
+      await c.close();
+      // Replicas of the new release do not hinder each other.
+      await Promise.all([start(), openAlone({ replica: 'd', migrations: [...compatible, oneMoreStill] })]);
+      await expect(openAlone({ replica: 'a' })).rejects.toThrow('A newer release wrote it');
+    });
+
+    test('reads the schema only after the migration of another replica has ended', async () => {
+      await openAlone({ replica: 'a' });
+      await beside(async (query) => {
+        await query('begin');
+        await query('select pg_advisory_xact_lock(1836413812)');
+        const older = openAlone({ replica: 'c' });
+        await until('it waits for the migration', async () => {
+          const waiting = await query("select 1 from pg_locks where locktype = 'advisory' and not granted");
+          return waiting.rows.length > 0;
+        });
+        await query(`insert into schema_version values (${oneMore.version}, 'newer', 0, ${oneMore.version})`);
+        await query('commit');
+        await expect(older).rejects.toThrow('A newer release wrote it');
+      });
+    });
+
+    test('compares its keys before it migrates', async () => {
+      const { db } = await openAlone({ replica: 'a' });
+      await db.write({
+        name: 'test/claim',
+        statements: [statement(claimReplicaKey, { kind: 'identity', fingerprint: 'of the fleet' })],
+      });
+      const stored: unknown[] = [];
+      const start = openAlone({
+        replica: 'b',
+        migrations: compatible,
+        checkKeys: (keys) => {
+          stored.push(...keys);
+          throw new Error('other keys');
+        },
+      });
+      await expect(start).rejects.toThrow('other keys');
+      expect(stored).toEqual([{ kind: 'identity', fingerprint: 'of the fleet' }]);
+      expect(Number(await versionIn())).toBe(migrations.length);
+    });
   });
 
   test('ends a replica that lost its lock, once another process uses the database exclusively', async () => {

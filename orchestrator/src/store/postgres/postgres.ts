@@ -7,6 +7,7 @@ import { migrations as allMigrations } from '../migrations/index.ts';
 import type { Migration } from '../migrations/migration.ts';
 import { type BoundValue, storableText } from '../params.ts';
 import { type AnyQuery, bind, type Query } from '../query.ts';
+import type { StoredKey } from '../replicas.ts';
 import { type StatementResult, type Unit, UnitResult } from '../transaction.ts';
 import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimits } from '../write-queue-limits.ts';
 import { migratePostgres } from './migrate-postgres.ts';
@@ -43,6 +44,8 @@ export interface PostgresOptions {
   readonly onNotice?: (notice: string) => void;
   /** Returns a random number in [0, 1) that randomizes the delays of retries. */
   readonly random?: () => number;
+  /** Compares the keys of this replica with those of the others, before the database is migrated. Throws if they differ. */
+  readonly checkKeys?: (stored: readonly StoredKey[]) => void;
   /** Replaces the migrations of this release. For tests. */
   readonly migrations?: readonly Migration[];
 }
@@ -68,14 +71,17 @@ const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
  * @throws DatabaseInUse if `lock` is set and a process uses the database that must not use it at the same time
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const lock = options.lock ? await takePostgresLock(options.url, options.lock, options.lock) : null;
+  const migrations = options.migrations ?? allMigrations;
+  const mode = options.lock && { replica: options.lock.replica, schema: migrations.length };
+  const lock = options.lock && mode ? await takePostgresLock(options.url, mode, options.lock) : null;
   try {
     const client = await connect(connectionSettings({ url: options.url }));
     try {
       const { now, onProgress } = options;
       const durable = await judgeServer(client, options.onNotice);
-      const migrations = options.migrations ?? allMigrations;
-      const report = await migratePostgres(client, { migrations, now, onProgress });
+      options.checkKeys?.(await storedKeys(client));
+      const others = lock && ((of: ClientBase) => lock.others(of));
+      const report = await migratePostgres(client, { migrations, now, onProgress, ...(others ? { others } : {}) });
       options.onMigrated?.(report);
       return new PostgresDatabase(options, lock, durable);
     } finally {
@@ -85,6 +91,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     await lock?.release();
     throw error;
   }
+}
+
+/** Returns the fingerprints of the replicas' keys; none if the database is from a release without replicas. */
+async function storedKeys(client: Client): Promise<StoredKey[]> {
+  const table = await client.query<{ there: boolean }>(`select to_regclass('replica_keys') is not null as there`);
+  if (!table.rows[0]?.there) return [];
+  return (await client.query<StoredKey>('select kind, fingerprint from replica_keys')).rows;
 }
 
 /**

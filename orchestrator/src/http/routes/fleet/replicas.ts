@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
-import { actorIn } from '../../../domain/operators/sessions.ts';
 import { drainNamedReplica, listReplicas, type ReplicaListParts } from '../../../domain/fleet/replica-list.ts';
+import { actorIn } from '../../../domain/operators/sessions.ts';
 import type { Handlers } from '../../server/handlers.ts';
 
 /** @param parts null without `replica.name` */
