@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { systemClock } from '../../../../lib/src/clock.ts';
 import { describePostgres } from '../../../test/databases/databases.ts';
 import { connect, helloOf, newAdmin, newAgent, newKey } from '../../../test/domain.ts';
 import { NatsFleet } from '../../../test/nats/nats-fleet.ts';
@@ -86,7 +87,10 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     const { one, two, agent, question } = await open();
     const fleet = await NatsFleet.start();
     onTestFinished(() => fleet.end());
-    const [first, second] = [one, two].map(({ context }) => fleet.join({ own: context.incarnation }));
+    // The question through NATS stays open.
+    const after: typeof systemClock.after = (ms, action) => systemClock.after(ms >= 6_000 ? 1e9 : ms, action);
+    const clock = { ...systemClock, after };
+    const [first, second] = [one, two].map(({ context }) => fleet.join({ own: context.incarnation, clock }));
     await fleet.isComplete();
     const asked = Promise.withResolvers<void>();
     first!.answer(probeLink, () => {
