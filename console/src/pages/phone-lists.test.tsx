@@ -94,7 +94,7 @@ test('shows a channel on two lines, with its actions in a menu', async () => {
       />
     );
   });
-  expect(cells(row)).toEqual(['on-call', 'webhook', 'working', '']);
+  expect(cells(row)).toEqual(['on-call', 'Webhook', 'working', '']);
   expect(row.getByRole('button', { name: 'Actions on on-call' })).toBeTruthy();
 });
 

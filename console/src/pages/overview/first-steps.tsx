@@ -6,7 +6,7 @@ import { classNames } from '../../parts/class-names.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { opensAddMachine } from '../enrollment/opens-add-machine.ts';
 
-/** What a new fleet has already. */
+/** The setup of a fleet: its agents, modules, and assignments. */
 interface Progress {
   readonly isAdmin: boolean;
   readonly pending: number;
