@@ -1,4 +1,5 @@
 import { operationStatuses } from '@muster/protocol';
+import { limits } from '@muster/protocol/wire';
 import { z } from 'zod';
 import type { Hint } from './bus.ts';
 import { maxPlainBytes } from './sealing.ts';
@@ -20,6 +21,12 @@ const wireHint = z.discriminatedUnion('type', [
     status: z.enum(operationStatuses),
   }),
   z.object({ type: z.literal('operation_running'), operation_id: id, node_id: id, run_id: id.nullable() }),
+  z.object({
+    type: z.literal('output'),
+    node_id: id,
+    operation_id: id,
+    resource: z.string().max(limits.outputResourceLength),
+  }),
   z.object({ type: z.literal('run_ended'), run_id: id }),
   z.object({ type: z.literal('run_changed'), run_id: id }),
   z.object({ type: z.literal('windows_changed') }),
@@ -35,8 +42,8 @@ type WireHint = z.infer<typeof wireHint>;
 /**
  * Returns what other processes need to know of a hint; null if they need nothing.
  *
- * Each process finds the links and records of agents in the rows, in order, and announces them itself. Only the process
- * that has the output of a program can show it. Other processes read a queued operation from its row.
+ * Each process finds the links and records of agents in the rows, in order, and announces them itself. Other processes
+ * read a queued operation from its row.
  */
 export function toWire(hint: Hint): WireHint | null {
   switch (hint.type) {
@@ -44,7 +51,6 @@ export function toWire(hint: Hint): WireHint | null {
     case 'agent_linked':
     case 'agent_departed':
       return { type: 'links_changed' };
-    case 'output':
     case 'hints_lost':
       return null;
     case 'work':

@@ -75,11 +75,10 @@ describe('replicas with NATS', () => {
     ]);
   });
 
-  test('announces changes of links without names, and keeps output and local hints here', async () => {
+  test('announces changes of links without names, and keeps local hints here', async () => {
     const [one, two] = await three();
     const seen = heard(two);
     for (const type of ['agent_linked', 'agent_changed'] as const) one.publish({ type, node_id: 'a' });
-    one.publish({ type: 'output', node_id: 'b', operation_id: 'o', resource: 'r' });
     one.publishHere(work('c'));
     one.publish(work('d'));
     await expect.poll(() => seen).toEqual(['other links_changed', 'other d']);

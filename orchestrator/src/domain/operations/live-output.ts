@@ -1,5 +1,7 @@
 import { hasEnded } from '@muster/protocol';
 import type { OutputProgress } from '@muster/protocol/wire';
+import { z } from 'zod';
+import { type Ask, AskFailed } from '../../bus/asks.ts';
 import { reportedOperation } from '../../store/queries/operations.ts';
 import type { Context } from '../shared/context.ts';
 import { OutputTail } from './output-tail.ts';
@@ -13,7 +15,10 @@ import { createOperationScrub } from './report-secrets.ts';
 
 export interface LiveOutput {
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
-  /** Returns the output by `module/identity`; empty once the operation has ended. */
+  /**
+   * Returns the output by `module/identity`; empty once the operation has ended. If the agent is connected to another
+   * replica, asks that one, and returns nothing if there is no answer.
+   */
   of(nodeId: string, operationId: string): Promise<Record<string, Shown>>;
   close(): void;
 }
@@ -24,6 +29,18 @@ export interface Shown {
   /** Whether output before or within the text is missing. */
   truncated: boolean;
 }
+
+/** Asks the replica that an agent is connected to for the output of the agent's operation. */
+const askLiveOutput: Ask<{ node_id: string; operation_id: string }, Record<string, Shown>> = {
+  topic: 'operations/live-output',
+  question: z.strictObject({ node_id: z.string().max(64), operation_id: z.string().max(64) }),
+  answer: z.record(z.string(), z.strictObject({ stdout: z.string(), stderr: z.string(), truncated: z.boolean() })),
+};
+
+/** Milliseconds to wait for another replica. */
+const askMs = 2_000;
+/** Maximum size of an answer to another replica as JSON, in bytes. A message of the bus has at most 256 KiB. */
+const maxAnswerBytes = 250 * 1024;
 
 /** Maximum number of programs whose output is kept per operation. One is running, and the others have been reported. */
 const maxPrograms = 4;
@@ -60,6 +77,20 @@ export function createLiveOutput(context: Context, capacity = maxCharacters): Li
     return row !== undefined && row.node_id === nodeId && row.kind !== 'drift' && !hasEnded(row.status);
   };
 
+  const ofOwn = async (nodeId: string, operationId: string): Promise<[string, Shown][]> => {
+    const watched = agents.get(nodeId);
+    if (watched?.operationId !== operationId) return [];
+    const scrub = await scrubOf(operationId);
+    const shown = (tail: OutputTail) => tail.text(scrub === null ? null : (lines) => scrub(lines, true));
+    return [...watched.programs].map(([resource, { stdout, stderr }]) => [
+      resource,
+      { stdout: shown(stdout), stderr: shown(stderr), truncated: stdout.isCut || stderr.isCut },
+    ]);
+  };
+  const stopAnswering = context.bus.answer(askLiveOutput, async ({ node_id, operation_id }) =>
+    newestWithin(await ofOwn(node_id, operation_id), maxAnswerBytes),
+  );
+
   return {
     async printed(nodeId, { operation_id, resource, stdout, stderr }) {
       if (agents.get(nodeId)?.operationId !== operation_id && !(await isWatchable(nodeId, operation_id))) return;
@@ -80,18 +111,37 @@ export function createLiveOutput(context: Context, capacity = maxCharacters): Li
     },
 
     async of(nodeId, operationId) {
-      const watched = agents.get(nodeId);
-      if (watched?.operationId !== operationId) return {};
-      const scrub = await scrubOf(operationId);
-      const shown = (tail: OutputTail) => tail.text(scrub === null ? null : (lines) => scrub(lines, true));
-      return Object.fromEntries(
-        [...watched.programs].map(([resource, { stdout, stderr }]) => [
-          resource,
-          { stdout: shown(stdout), stderr: shown(stderr), truncated: stdout.isCut || stderr.isCut },
-        ]),
-      );
+      const replica = context.presence.replicaOf(nodeId);
+      if (replica === null) return Object.fromEntries(await ofOwn(nodeId, operationId));
+      const question = { node_id: nodeId, operation_id: operationId };
+      try {
+        return await context.bus.ask(replica.incarnation, askLiveOutput, question, { milliseconds: askMs });
+      } catch (error) {
+        if (!(error instanceof AskFailed)) throw error;
+        context.log.debug({ replica: replica.name, reason: error.reason }, 'no live output from another replica');
+        return {};
+      }
     },
 
-    close: unsubscribe,
+    close() {
+      unsubscribe();
+      stopAnswering();
+    },
   };
+}
+
+/**
+ * Returns the output of the last programs, as much as fits.
+ * @param shown in the order in which the programs started
+ * @param bytes maximum size as JSON
+ */
+export function newestWithin(shown: readonly (readonly [string, Shown])[], bytes: number): Record<string, Shown> {
+  const kept: (readonly [string, Shown])[] = [];
+  let size = 2;
+  for (const entry of [...shown].reverse()) {
+    size += Buffer.byteLength(JSON.stringify(entry));
+    if (size > bytes) break;
+    kept.unshift(entry);
+  }
+  return Object.fromEntries(kept);
 }

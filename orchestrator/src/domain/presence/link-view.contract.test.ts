@@ -33,7 +33,7 @@ describePostgres('agents of several replicas', (fixture) => {
       { node_id: agent.id, hint: { type: 'agent_linked', node_id: agent.id } },
     ]);
     expect((await view.read()).changes).toEqual([]);
-    expect([presence.isConnected(agent.id), presence.count, presence.replicaOf(agent.id)]).toEqual([
+    expect([presence.isConnected(agent.id), presence.count, presence.replicaOf(agent.id)?.incarnation]).toEqual([
       true,
       1,
       two.context.incarnation,

@@ -2,7 +2,7 @@ import type { Hint } from '../../bus/bus.ts';
 import { changedLinks, claimedLinks, contactsSince } from '../../store/queries/agents/agent-links.ts';
 import { otherReplicas } from '../../store/replicas.ts';
 import { ReplicaClosed } from '../replicas/replicas.ts';
-import type { Context } from '../shared/context.ts';
+import type { Context, OtherReplica } from '../shared/context.ts';
 import { type Contacts, contactKey, decodeContacts } from './contacts.ts';
 
 /** Seconds between two reads of all claims, which repair the view. */
@@ -11,12 +11,6 @@ const reconcileSecs = 30;
 const pageSize = 5_000;
 /** Seconds for which a process's contacts are read after they were stored, because processes store them every 15. */
 const contactsSecs = 20;
-
-/** Another live process. */
-export interface Peer {
-  readonly incarnation: string;
-  readonly name: string;
-}
 
 /** What other processes changed about an agent. */
 export interface LinkChange {
@@ -39,7 +33,7 @@ export class LinkView {
   #claims = new Map<string, string>();
   /** The number of links of each process. */
   #counts = new Map<string, number>();
-  #peers: ReadonlyMap<string, Peer> = new Map();
+  #peers: ReadonlyMap<string, OtherReplica> = new Map();
   /** Processes that have ended, and whose agents have not been reported yet. */
   #left = new Set<string>();
   #contacts = new Map<string, { readonly at: number; readonly contacts: Contacts }>();
@@ -64,12 +58,12 @@ export class LinkView {
     return this.#counts.get(incarnation) ?? 0;
   }
 
-  get peers(): Iterable<Peer> {
+  get peers(): Iterable<OtherReplica> {
     return this.#peers.values();
   }
 
   /** Returns the other live process that has the agent's newest link; null if there is none. */
-  ownerOf(nodeId: string): Peer | null {
+  ownerOf(nodeId: string): OtherReplica | null {
     const incarnation = this.#claims.get(nodeId);
     return (incarnation !== undefined && this.#peers.get(incarnation)) || null;
   }
@@ -89,7 +83,7 @@ export class LinkView {
     return (owner && this.#contactOf(owner, nodeId)?.ahead) || 0;
   }
 
-  #contactOf({ incarnation }: Peer, nodeId: string) {
+  #contactOf({ incarnation }: OtherReplica, nodeId: string) {
     return this.#contacts.get(incarnation)?.contacts.get(contactKey(nodeId));
   }
 

@@ -1,4 +1,4 @@
-import type { Presence } from '../shared/context.ts';
+import type { OtherReplica, Presence } from '../shared/context.ts';
 import type { LinkView } from './link-view.ts';
 
 /** The agents that are connected to any live process. This process's own links come first. */
@@ -28,7 +28,7 @@ export class SharedPresence implements Presence {
     return this.#own.isConnected(nodeId) ? this.#own.clockAheadSecs(nodeId) : this.#view.clockAheadSecs(nodeId);
   }
 
-  replicaOf(nodeId: string): string | null {
-    return this.#own.isConnected(nodeId) ? null : (this.#view.ownerOf(nodeId)?.name ?? null);
+  replicaOf(nodeId: string): OtherReplica | null {
+    return this.#own.isConnected(nodeId) ? null : this.#view.ownerOf(nodeId);
   }
 }

@@ -43,8 +43,14 @@ export interface Presence {
   lastContactAt(nodeId: string): number | null;
   /** Returns how many seconds a connected agent's clock is ahead; 0 if unknown. */
   clockAheadSecs(nodeId: string): number;
-  /** Returns the name of the other replica that the agent is connected to; null if there is none. */
-  replicaOf(nodeId: string): string | null;
+  /** Returns the other replica that the agent is connected to; null if there is none. */
+  replicaOf(nodeId: string): OtherReplica | null;
+}
+
+/** Another live replica. */
+export interface OtherReplica {
+  readonly incarnation: string;
+  readonly name: string;
 }
 
 export interface Actor {

@@ -117,7 +117,7 @@ async function requireReachable(context: Context, idOrName: string): Promise<End
   if (status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${status}`);
   const replica = context.presence.replicaOf(node_id);
   if (replica !== null)
-    throw new MusterError('terminal_at_other_replica', `${name} is connected to the replica ${replica}`);
+    throw new MusterError('terminal_at_other_replica', `${name} is connected to the replica ${replica.name}`);
   return { node_id, name };
 }
 

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { newestWithin } from './live-output.ts';
+
+test('keeps the output of the last programs that fit into a message', () => {
+  const printed = (text: string) => ({ stdout: text, stderr: '', truncated: false });
+  const shown = [
+    ['m/a', printed('a')],
+    ['m/b', printed('b'.repeat(300))],
+    ['m/c', printed('c')],
+  ] as const;
+  expect(newestWithin(shown, 1_000)).toEqual(Object.fromEntries(shown));
+  expect(Object.keys(newestWithin(shown, 450))).toEqual(['m/b', 'm/c']);
+  expect(Object.keys(newestWithin(shown, 100))).toEqual(['m/c']);
+  expect(newestWithin(shown, 10)).toEqual({});
+});
