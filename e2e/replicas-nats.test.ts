@@ -1,13 +1,29 @@
+import { writeFileSync } from 'node:fs';
 import { get } from 'node:https';
-import { createClient } from '@muster/protocol/client';
-import { applyAgent, getHealth, getStatus, uploadModule } from '@muster/protocol/http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ApiError, createClient } from '@muster/protocol/client';
+import {
+  applyAgent,
+  attachTerminal,
+  getAgent,
+  getHealth,
+  getOperationOutput,
+  getStatus,
+  getTerminal,
+  getTranscript,
+  type OperationOutput,
+  openTerminal,
+  uploadModule,
+} from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
 import { NatsServer, natsMissing } from '../orchestrator/test/nats/nats-server.ts';
 import { signIn } from './client.ts';
 import { eventually } from './eventually.ts';
-import { type Orchestrator, test } from './harness.ts';
+import { type Orchestrator, type Stage, test } from './harness.ts';
 import { followEvents, startReplicas, transportOf } from './replica-set.ts';
+import { TerminalScreen } from './terminal-client.ts';
 
 const module = JSON.stringify({
   name: 'once',
@@ -107,7 +123,92 @@ describe('three replicas with NATS', () => {
     for (const replica of replicas)
       expect(replica.program.lastLines(10_000).join('\n')).toContain('no connection to NATS');
   });
+
+  test('relay terminals and live output, and end or continue terminals when replicas are killed', async ({
+    stage,
+    onTestFinished,
+  }) => {
+    const nats = new NatsServer();
+    onTestFinished(() => nats.stop());
+    await nats.start();
+    const { a, b, c, at, agent } = await startWithTerminals(stage, await server!.createDatabase(), nats);
+    await expectLiveOutput(stage, at(a), agent.nodeId);
+    const { session_id, ws_url } = await at(a)(openTerminal, { params: { node_id: agent.nodeId } });
+    const params = { session_id };
+    const attach = async (replica: Orchestrator, mode: 'control' | 'view') =>
+      TerminalScreen.connect(replica, (await at(replica)(attachTerminal, { params, body: { mode } })).ws_url);
+    const operator = await TerminalScreen.connect(a, ws_url);
+    operator.type('echo "one=$((40 + 2))."\n');
+    await operator.shows(/one=42\./);
+    const viewer = await attach(c, 'view');
+    await viewer.shows(/one=42\./);
+    operator.type('seq 1 100000; echo "two=$((40 + 3))."\n');
+    for (const screen of [operator, viewer]) await screen.shows(/99999\s+100000\s+two=43\./);
+    operator.resize(100, 30);
+    await eventually('the viewer gets the size', async () =>
+      viewer.notices.some(({ cols, rows }) => cols === 100 && rows === 30) ? true : null,
+    );
+
+    await a.kill9();
+    const again = await attach(c, 'control');
+    await again.shows(/two=43\./);
+    again.type('echo "three=$((40 + 4))."\n');
+    for (const screen of [again, viewer]) await screen.shows(/three=44\./);
+    const { attached } = await at(c)(getTerminal, { params });
+    expect(attached.map(({ mode }) => mode).sort()).toEqual(['control', 'view']);
+
+    await sleep(1_000); // The transcript is flushed twice a second.
+    await b.kill9();
+    for (const screen of [again, viewer]) expect(await screen.end()).not.toMatchObject({ type: 'error' });
+    const ended = await eventually('the terminal is interrupted', async () => {
+      const session = await at(c)(getTerminal, { params });
+      return session.status === 'active' ? null : session;
+    });
+    expect(ended).toMatchObject({ status: 'interrupted', end_reason: 'the replica that had the terminal ended' });
+    const refusal = await attach(c, 'control').catch((error: ApiError) => error.problem.code);
+    expect(refusal).toBe('terminal_ended');
+    const pieces: Uint8Array[] = [];
+    const { body } = await at(c)(getTranscript, { params, query: { format: 'raw' } });
+    for await (const piece of body) pieces.push(piece);
+    expect(Buffer.concat(pieces).toString()).toContain('three=44.');
+  });
 });
+
+/** The agent offers terminals, and is connected to replica B. The operator is signed in at all replicas. */
+async function startWithTerminals(stage: Stage, url: string, nats: NatsServer) {
+  const set = await startReplicas(stage, url, { MUSTER_NATS_URL: nats.url });
+  const { a, b, c } = set;
+  const token = await signIn(createClient({ url: a.url, transport: transportOf(a) }), a.operator);
+  const at = (replica: Orchestrator) =>
+    createClient({ url: replica.url, token: async () => token, transport: transportOf(replica) });
+  const config = join(stage.dir, 'agent.yaml');
+  writeFileSync(config, 'remote_terminal: { enabled: true, shell: /bin/sh }\n');
+  const flags = ['--config', config, '--orchestrator-key', a.publicKey, '--token', await a.token('web')];
+  const agent = stage.agentAt('web', [`127.0.0.1:${b.agentPort}`, ...flags]);
+  await agent.start();
+  for (const replica of [a, b, c])
+    await eventually('the agent is connected, and the replicas hear each other', async () => {
+      const { connected } = await at(replica)(getAgent, { params: { node_id: agent.nodeId } });
+      return connected && (await at(replica)(getStatus, {})).reasons.length === 0 ? true : null;
+    });
+  return { ...set, at, agent };
+}
+
+/** Shows the output of a running script of an agent at replica B at replica A. */
+async function expectLiveOutput(stage: Stage, at: ReturnType<typeof createClient>, nodeId: string): Promise<void> {
+  const go = join(stage.dir, 'go');
+  const apply = `echo step 1; until [ -e '${go}' ]; do sleep 0.1; done`;
+  const resources = [{ id: 'slow', resource: { script: { program: 'sh', manages: 'slow', apply } } }];
+  const content = JSON.stringify({ name: 'slow', supports: [{ platform: 'linux' }], resources });
+  await at(uploadModule, { body: { name: 'slow', content } });
+  const params = { node_id: nodeId };
+  const { operation_id } = await at(applyAgent, { params, body: { modules: ['slow'] }, respondAsync: true });
+  await eventually('the output is shown while the script runs', async () => {
+    const { output } = (await at(getOperationOutput, { params: { ...params, operation_id } })) as OperationOutput;
+    return Object.values(output).some(({ stdout, running }) => stdout === 'step 1\n' && running === true) ? true : null;
+  });
+  writeFileSync(go, '');
+}
 
 /** Returns the statuses of an operation in the frames of a stream. */
 function hintsOf(text: string, id: string): string[] {

@@ -174,7 +174,10 @@ async function expectChangesReachAgents(
     () => null,
     (error: ApiError) => error.problem,
   );
-  expect(refusal).toMatchObject({ code: 'terminal_at_other_replica', detail: 'web-1 is connected to the replica b' });
+  expect(refusal).toMatchObject({
+    code: 'terminal_at_other_replica',
+    detail: 'web-1 is connected to the replica b; this replica has no connection to NATS',
+  });
 }
 
 /** Replica B is killed while all agents execute a run that was started at replica A. */

@@ -16,6 +16,7 @@ test.each([
   [404, 'terminal_not_found', true],
   [409, 'terminal_ended', true],
   [409, 'terminal_limit', false],
+  [409, 'terminal_at_other_replica', false],
   [401, 'ticket_invalid', false],
   [429, 'rate_limited', false],
   [503, 'unavailable', false],

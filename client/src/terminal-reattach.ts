@@ -9,12 +9,15 @@ export const reattachDelayMs = (failures: number, maxMs: number): number => Math
 /** Milliseconds after which a connection is considered stable and resets the delay. */
 export const stableConnectionMs = 10_000;
 
+const temporary: ReadonlySet<string> = new Set(['terminal_limit', 'ticket_invalid', 'terminal_at_other_replica']);
+
 /**
  * Reports whether the orchestrator refused to attach for a permanent reason. A rate limit, a limit on open terminals,
- * an expired ticket, and an internal error in the orchestrator are temporary.
+ * an expired ticket, a replica that does not answer or has just ended, and an internal error in the orchestrator are
+ * temporary.
  */
 export function isFinalRefusal(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const { status, code } = error.problem;
-  return status < 500 && status !== 429 && code !== 'terminal_limit' && code !== 'ticket_invalid';
+  return status < 500 && status !== 429 && !temporary.has(code);
 }

@@ -164,6 +164,7 @@ export function terminalsFixture() {
       shells: new MemoryShells(),
       recentScreen: async () => Buffer.from('<screen>'),
       rules: defaultRules,
+      wire: null,
       ...given,
     };
     return { directory, transcripts, terminals: createTerminals(context, parts) };

@@ -363,7 +363,7 @@ export const errorKinds = {
     409,
     false,
     'The agent is connected to another replica',
-    'Send the request to the orchestrator that `detail` names.',
+    'Check the connections of the replicas with NATS, or send the request to the replica that `detail` names.',
   ),
   replica_not_found: kind(404, false, 'The replica does not exist', 'List the replicas with `muster replicas list`.'),
   last_replica: kind(

@@ -41,7 +41,7 @@ export interface NatsSettings {
 export interface NatsParts {
   readonly settings: NatsSettings;
   /** The subjects that this process reads. */
-  readonly subjects: Readonly<Record<Channel, string>>;
+  readonly subjects: Readonly<Partial<Record<Channel, string>>>;
   readonly clock: Clock;
   /** Returns a number in [0, 1). */
   readonly random: () => number;
@@ -152,14 +152,17 @@ export class NatsConnection {
     if (max_payload < maxSealedBytes)
       throw new Error(`its max_payload is ${max_payload} bytes; set it to at least ${maxSealedBytes}`);
     const refused = Promise.withResolvers<Error>();
-    for (const channel of ['all', 'direct'] as const)
-      client.subscribe(subjects[channel], {
+    for (const channel of ['all', 'direct'] as const) {
+      const subject = subjects[channel];
+      if (subject === undefined) continue;
+      client.subscribe(subject, {
         callback: (error, { data }) => {
           if (error) refused.resolve(error);
           else if (client === this.#client)
             received(channel, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
         },
       });
+    }
     void (async () => {
       for await (const status of client.status()) if (status.type === 'error') refused.resolve(status.error);
     })();

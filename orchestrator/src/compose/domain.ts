@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { MusterError } from '@muster/protocol';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
+import type { LiveWire } from '../bus/live-wire.ts';
 import type { Config } from '../config/schema.ts';
 import { createDeliver } from '../deliver/deliver.ts';
 import { createRemoteWrite } from '../deliver/remote-write.ts';
@@ -38,6 +39,8 @@ export interface DomainParts {
   readonly settings: Settings;
   readonly addresses: Addresses;
   readonly shells: Shells;
+  /** Carries relayed connections to terminals; null without NATS. */
+  readonly wire: LiveWire | null;
   readonly identity: Identity;
   readonly dataDir: string;
   /** Milliseconds since the last heartbeat of this replica; null without replicas. */
@@ -116,12 +119,13 @@ export async function createDomain(parts: DomainParts, disposables: Disposables)
   };
 }
 
-function createTerminalSessions({ context, store, settings, shells, clock, log }: DomainParts): Terminals {
+function createTerminalSessions({ context, store, settings, shells, wire, clock, log }: DomainParts): Terminals {
   const { transcripts } = store;
   return createTerminals(context, {
     clock,
     transcripts,
     shells,
+    wire,
     recentScreen: createRecentScreen({ transcripts, clock, log }),
     rules: settings.extend(
       {},

@@ -121,7 +121,7 @@ async function start(
   const own = new OwnState(settings, identity);
   const joining = { config, dataDir, incarnation, identity, generated, clock: serverClock, own, options };
   const replica = await joinDatabase(store, joining, disposables);
-  const { bus, nats } = await openBus({ config, identity, incarnation, clock, log }, disposables);
+  const { bus, nats, wire } = await openBus({ config, identity, incarnation, clock, log }, disposables);
   const connected = createConnectedAgents(clock);
   const { presence, view } = await openPresence(store, joining, connected.registry);
   if (view) nats?.expect(() => view.peers);
@@ -132,7 +132,10 @@ async function start(
   const bootstrapped = await bootstrap(context, config);
   const beatAge = view && replica && (() => options.clock.monotonic() - replica.beatAt);
   const domain = await createDomain(
-    { context, leases, store, settings, addresses, shells: connected.shells, identity, dataDir, beatAge, clock, log },
+    {
+      ...{ context, leases, store, settings, addresses, wire, identity, dataDir, beatAge, clock, log },
+      shells: connected.shells,
+    },
     disposables,
   );
   own.health = domain.health;

@@ -1,5 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import type { Clock } from '../../../../lib/src/clock.ts';
+import type { LiveWire } from '../../bus/live-wire.ts';
 import type { CastHeader } from '../../store/cast.ts';
 import { OutcomeUnknown } from '../../store/database.ts';
 import { approvedAgent } from '../../store/queries/agents/agents.ts';
@@ -22,6 +23,8 @@ export interface TerminalParts {
   readonly shells: Shells;
   readonly recentScreen: RecentScreen;
   readonly rules: TerminalRules;
+  /** Carries relayed connections; null without NATS. */
+  readonly wire: LiveWire | null;
 }
 
 interface Opening extends TerminalParts {
@@ -37,7 +40,7 @@ interface Opener {
   readonly token_hash?: string | undefined;
 }
 
-interface ShellChoice {
+export interface ShellChoice {
   readonly cols: number;
   readonly rows: number;
   /** The shell to run; null for the shell in the agent's configuration. */

@@ -21,9 +21,9 @@ import { listAudit } from '../audit/audit.ts';
 import { addOperator, removeOperator } from '../operators/operators.ts';
 import { hashOfToken } from '../operators/sessions.ts';
 import type { TerminalRules } from './live-terminal.ts';
+import type { TerminalAsker } from './own-terminals.ts';
 import { pruneTerminals } from './terminal-retention.ts';
 import { deleteExpiredTickets, TerminalTickets } from './terminal-tickets.ts';
-import type { TerminalAsker } from './terminals.ts';
 
 describeAnyDatabase('terminals', (fixture) => {
   const openTerminals = terminalsFixture();

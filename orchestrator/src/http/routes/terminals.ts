@@ -1,5 +1,6 @@
 import { actorIn } from '../../domain/operators/sessions.ts';
-import type { TerminalAsker, Terminals } from '../../domain/terminals/terminals.ts';
+import type { TerminalAsker } from '../../domain/terminals/own-terminals.ts';
+import type { Terminals } from '../../domain/terminals/terminals.ts';
 import { type Handlers, Reply, type Session, Stream } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 

@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest';
+import { decodeFrame, encodeFrame, type Frame, maxContent } from './relay-frames.ts';
+import { costOf, RelayStream, window } from './relay-stream.ts';
+
+const connection = 'ab'.repeat(16);
+
+/** Opens an end whose frames the test receives. */
+function openEnd() {
+  const sent: Frame[] = [];
+  const received: string[] = [];
+  const state = { now: 0, lost: null as string | null, isOpen: true };
+  const stream = new RelayStream({
+    connection,
+    monotonic: () => state.now,
+    send: (frame) => {
+      sent.push(frame);
+      return state.isOpen;
+    },
+    received: (kind, content) => void received.push(`${kind} ${content.length}`),
+    drained: () => {},
+    lost: (reason) => {
+      state.lost = reason;
+    },
+  });
+  const frame = (number: number, kind: Frame['kind'] = 'data', content = Buffer.alloc(10)): Frame => ({
+    ...{ connection, number, kind, content },
+  });
+  return { sent, received, state, stream, frame };
+}
+
+test('encodes frames, and refuses unknown and large ones', () => {
+  const frame: Frame = { connection, number: 2 ** 40, kind: 'text', content: Buffer.from('{}') };
+  const bytes = encodeFrame(frame);
+  expect(decodeFrame(bytes)).toEqual(frame);
+  expect(decodeFrame(bytes.subarray(0, 22))).toBeNull();
+  expect(decodeFrame(encodeFrame({ ...frame, content: Buffer.alloc(maxContent) }))).not.toBeNull();
+  expect(decodeFrame(encodeFrame({ ...frame, content: Buffer.alloc(maxContent + 1) }))).toBeNull();
+  bytes.writeUInt8(99, 22);
+  expect(decodeFrame(bytes)).toBeNull();
+});
+
+test('sends at most the window before the other end returns credit', async () => {
+  const { sent, stream, frame } = openEnd();
+  let accepted = false;
+  stream.push('data', Buffer.alloc(2 * window), () => {
+    accepted = true;
+  });
+  const size = () => sent.reduce((sum, { content }) => sum + costOf(content), 0);
+  expect(size()).toBeLessThanOrEqual(window);
+  expect(size()).toBeGreaterThan(window - costOf(Buffer.alloc(maxContent)));
+  expect(stream.isWaiting).toBe(true);
+  const credit = Buffer.alloc(4);
+  for (let number = 1; number <= 3; number++) {
+    credit.writeUInt32BE(window);
+    stream.accept(frame(number, 'credit', credit));
+  }
+  await Promise.resolve();
+  expect([stream.isWaiting, accepted]).toEqual([false, true]);
+  expect(sent.map(({ number }) => number)).toEqual(sent.map((_, index) => index + 1));
+});
+
+test('returns credit for 64 KiB that were consumed', () => {
+  const { sent, stream } = openEnd();
+  stream.consumed(64 * 1024 - 1);
+  expect(sent).toEqual([]);
+  stream.consumed(1);
+  expect(sent).toMatchObject([{ kind: 'credit', content: Buffer.from([0, 1, 0, 0]) }]);
+});
+
+test('ignores repeated frames, and ends at a gap', () => {
+  const { received, state, stream, frame } = openEnd();
+  stream.accept(frame(1));
+  stream.accept(frame(1));
+  stream.accept(frame(2, 'text'));
+  expect(received).toEqual(['data 10', 'text 10']);
+  stream.accept(frame(4));
+  expect(state.lost).toBe('gap');
+  stream.accept(frame(3));
+  expect(received).toHaveLength(2);
+});
+
+test('ends if the other end exceeds the window', () => {
+  const { state, stream, frame } = openEnd();
+  for (let number = 1; state.lost === null && number < 100; number++)
+    stream.accept(frame(number, 'data', Buffer.alloc(maxContent)));
+  expect(state.lost).toBe('excess');
+});
+
+test('ends ten seconds after the last frame, and sends one itself every two', () => {
+  const { sent, state, stream, frame } = openEnd();
+  state.now = 2_000;
+  stream.sweep();
+  expect(sent).toMatchObject([{ kind: 'alive' }]);
+  stream.accept(frame(1, 'alive', Buffer.alloc(0)));
+  state.now = 11_999;
+  stream.sweep();
+  expect(state.lost).toBeNull();
+  state.now = 12_000;
+  stream.sweep();
+  expect(state.lost).toBe('silent');
+});
+
+test('sends the last frame and waiting texts without credit, and drops waiting data', async () => {
+  const { sent, stream } = openEnd();
+  let accepted = false;
+  stream.push('data', Buffer.alloc(2 * window), () => {
+    accepted = true;
+  });
+  stream.push('text', Buffer.from('{}'));
+  const before = sent.length;
+  stream.pushLast('cut');
+  await Promise.resolve();
+  expect(sent.slice(before).map(({ kind }) => kind)).toEqual(['text', 'cut']);
+  expect(accepted).toBe(true);
+});
+
+test('ends if a frame cannot be sent', () => {
+  const { state, stream } = openEnd();
+  state.isOpen = false;
+  stream.push('data', Buffer.alloc(1));
+  expect(state.lost).toBe('unsent');
+});

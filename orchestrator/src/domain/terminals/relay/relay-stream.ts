@@ -1,0 +1,176 @@
+import { type Frame, type FrameKind, maxContent } from './relay-frames.ts';
+
+/**
+ * An end of a relayed connection. Frames are numbered in each direction, so that a missing one is noticed. The other
+ * end has at most {@link window} bytes that it has not consumed; further ones wait at the sender.
+ */
+
+/** Maximum bytes that the receiver has not consumed. */
+export const window = 256 * 1024;
+/** Number of consumed bytes at which the receiver returns credit. */
+const creditBytes = 64 * 1024;
+/** Bytes that a frame counts in addition to its content, which limits the number of small frames. */
+const frameCost = 32;
+/** Milliseconds after which a silent end sends a frame. */
+const aliveMs = 2_000;
+/** Milliseconds after which an end counts as lost if it is silent. */
+const silentMs = 10_000;
+
+/**
+ * - `gap`: a frame is missing.
+ * - `excess`: the other end sent more than its credit, or an invalid frame.
+ * - `silent`: the other end sent nothing for ten seconds.
+ * - `unsent`: a frame could not be sent, or the connection with NATS was lost.
+ */
+export type RelayLoss = 'gap' | 'excess' | 'silent' | 'unsent';
+
+export interface RelayStreamParts {
+  readonly connection: string;
+  /** @returns whether the frame was handed over */
+  send(frame: Frame): boolean;
+  readonly monotonic: () => number;
+  /** Handles a frame, in order. Its content must be released with {@link RelayStream.consumed}. */
+  received(kind: Exclude<FrameKind, 'credit' | 'alive'>, content: Buffer): void;
+  /** Called when no frame waits any longer. */
+  drained(): void;
+  /** Called once, if the connection is lost. */
+  lost(reason: RelayLoss): void;
+}
+
+interface Waiting {
+  readonly kind: FrameKind;
+  readonly content: Buffer;
+  readonly sent: () => void;
+}
+
+export const costOf = ({ length }: Buffer): number => length + frameCost;
+
+export class RelayStream {
+  readonly #parts: RelayStreamParts;
+  #waiting: Waiting[] = [];
+  #credit = window;
+  #sent = 0;
+  #received = 0;
+  /** Bytes that were received and are not returned as credit yet. */
+  #unreturned = 0;
+  /** Bytes that were consumed and are not returned as credit yet. */
+  #consumed = 0;
+  #sentAt: number;
+  #heardAt: number;
+  #over = false;
+
+  constructor(parts: RelayStreamParts) {
+    this.#parts = parts;
+    this.#sentAt = parts.monotonic();
+    this.#heardAt = this.#sentAt;
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Sends content in order, as soon as there is credit. @param sent called once, also if it is never sent */
+  push(kind: FrameKind, content: Uint8Array = Buffer.alloc(0), sent = () => {}): void {
+    if (this.#over) {
+      queueMicrotask(sent);
+      return;
+    }
+    const all = Buffer.from(content);
+    let from = 0;
+    for (; all.length - from > maxContent; from += maxContent)
+      this.#waiting.push({ kind, content: all.subarray(from, from + maxContent), sent: () => {} });
+    this.#waiting.push({ kind, content: all.subarray(from), sent });
+    this.#pump();
+  }
+
+  /** Sends the last frame without waiting for credit. Drops waiting data, but not waiting texts. */
+  pushLast(kind: FrameKind): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const one of waiting) {
+      if (one.kind === 'text') this.#send(one.kind, one.content);
+      queueMicrotask(one.sent);
+    }
+    this.#send(kind, Buffer.alloc(0));
+  }
+
+  /** Releases received content. @param cost its {@link costOf} */
+  consumed(cost: number): void {
+    this.#consumed += cost;
+    if (this.#over || this.#consumed < creditBytes) return;
+    const content = Buffer.alloc(4);
+    content.writeUInt32BE(this.#consumed);
+    this.#unreturned -= this.#consumed;
+    this.#consumed = 0;
+    this.#send('credit', content);
+  }
+
+  accept({ number, kind, content }: Frame): void {
+    if (this.#over || number <= this.#received) return;
+    if (number !== this.#received + 1) this.#lose('gap');
+    else {
+      this.#received = number;
+      this.#heardAt = this.#parts.monotonic();
+      if (kind === 'credit') this.#addCredit(content);
+      else if (kind !== 'alive') this.#receive(kind, content);
+    }
+  }
+
+  /** Must be called about once a second. */
+  sweep(): void {
+    const now = this.#parts.monotonic();
+    if (now - this.#heardAt >= silentMs) this.#lose('silent');
+    else if (now - this.#sentAt >= aliveMs) this.#send('alive', Buffer.alloc(0));
+  }
+
+  /** Ends the connection because the wire was lost, or because the other end is not valid. */
+  fail(reason: RelayLoss): void {
+    this.#lose(reason);
+  }
+
+  /** Ends this end without notice. */
+  end(): void {
+    this.#over = true;
+    for (const { sent } of this.#waiting.splice(0)) queueMicrotask(sent);
+  }
+
+  #addCredit(content: Buffer): void {
+    if (content.length !== 4) this.#lose('excess');
+    // The last frames are sent without credit, and return more than was taken.
+    else this.#credit = Math.min(window, this.#credit + content.readUInt32BE());
+    this.#pump();
+  }
+
+  #receive(kind: Exclude<FrameKind, 'credit' | 'alive'>, content: Buffer): void {
+    this.#unreturned += costOf(content);
+    // The last frames need no credit.
+    if (this.#unreturned > window + maxContent) this.#lose('excess');
+    else this.#parts.received(kind, content);
+  }
+
+  #pump(): void {
+    const waited = this.isWaiting;
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      const cost = costOf(next.content);
+      if (this.#over || cost > this.#credit) return;
+      this.#waiting.shift();
+      this.#credit -= cost;
+      this.#send(next.kind, next.content);
+      queueMicrotask(next.sent);
+    }
+    if (waited) this.#parts.drained();
+  }
+
+  #send(kind: FrameKind, content: Buffer): void {
+    if (this.#over) return;
+    this.#sentAt = this.#parts.monotonic();
+    const frame = { connection: this.#parts.connection, number: ++this.#sent, kind, content };
+    if (!this.#parts.send(frame)) this.#lose('unsent');
+  }
+
+  #lose(reason: RelayLoss): void {
+    if (this.#over) return;
+    this.end();
+    this.#parts.lost(reason);
+  }
+}

@@ -1,0 +1,232 @@
+import { type ErrorCode, errorKinds } from '@muster/protocol';
+import { z } from 'zod';
+import type { LiveWire } from '../../../bus/live-wire.ts';
+import type { Context } from '../../shared/context.ts';
+import type { TerminalClient, TerminalConnectionEvents, TerminalNotice } from '../terminal-client.ts';
+import type { TerminalMode } from '../terminal-tickets.ts';
+import { decodeFrame, encodeFrame, type FrameKind } from './relay-frames.ts';
+import { costOf, type RelayLoss, RelayStream } from './relay-stream.ts';
+
+/**
+ * Relays connections of operators to the replicas that have their sessions. When a relayed connection is lost, the
+ * operator's connection is closed without a notice. Clients then attach again, and get the current screen.
+ */
+
+const sweepMs = 1_000;
+
+const side = z.number().int().min(1).max(1_000);
+const resize = z.strictObject({ type: z.literal('resize'), cols: side, rows: side });
+const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorKinds, code);
+const notice: z.ZodType<TerminalNotice> = z.discriminatedUnion('type', [
+  resize,
+  z.strictObject({ type: z.literal('exit'), code: z.number().nullable(), signal: z.string().nullable() }),
+  z.strictObject({ type: z.literal('error'), code: z.string().refine(isErrorCode), message: z.string() }),
+]);
+
+/** The end of a relayed connection at the replica that has the session. */
+export interface RelayedClient {
+  readonly client: TerminalClient;
+  /** Passes input to the session. @param events null if the session refused the client */
+  bind(events: TerminalConnectionEvents | null): void;
+}
+
+interface Open {
+  readonly peer: string;
+  readonly stream: RelayStream;
+}
+
+export class TerminalRelay {
+  readonly #context: Pick<Context, 'randomBytes' | 'steadyNow' | 'log'>;
+  readonly #wire: LiveWire;
+  readonly #after: (ms: number, act: () => void) => () => void;
+  readonly #open = new Map<string, Open>();
+  #cancelTimer: (() => void) | null = null;
+
+  constructor(
+    context: Pick<Context, 'randomBytes' | 'steadyNow' | 'log'>,
+    wire: LiveWire,
+    after: (ms: number, act: () => void) => () => void,
+  ) {
+    this.#context = context;
+    this.#wire = wire;
+    this.#after = after;
+    wire.listen({
+      received: (from, bytes) => {
+        const frame = decodeFrame(bytes);
+        const open = frame && this.#open.get(frame.connection);
+        if (frame && open?.peer === from) open.stream.accept(frame);
+      },
+      lost: () => {
+        for (const { stream } of [...this.#open.values()]) stream.fail('unsent');
+      },
+    });
+  }
+
+  get isConnected(): boolean {
+    return this.#wire.isConnected;
+  }
+
+  /**
+   * Connects a client to a session at another replica.
+   * @param peer incarnation of that replica
+   * @param connect asks that replica to connect, and returns the mode; null if it refuses
+   */
+  async dial(
+    peer: string,
+    client: TerminalClient,
+    connect: (connection: string) => Promise<TerminalMode | null>,
+  ): Promise<TerminalConnectionEvents | null> {
+    const connection = this.#context.randomBytes(16).toString('hex');
+    let isFull = false;
+    let isPaused = false;
+    const readOrNot = () => (isFull || isPaused ? client.pause() : client.resume());
+    const stream = this.#add(peer, connection, {
+      received: (kind, content) => {
+        const consumed = () => stream.consumed(costOf(content));
+        if (kind === 'data') return client.show(content, consumed);
+        consumed();
+        if (kind === 'text') {
+          const said = parsed(notice, content);
+          if (said === null) stream.fail('excess');
+          else client.notify(said);
+        } else if (kind === 'close') client.close();
+        else if (kind === 'cut') client.cut();
+        else {
+          isPaused = kind === 'pause';
+          readOrNot();
+        }
+      },
+      drained: () => {
+        if (!isFull) return;
+        isFull = false;
+        readOrNot();
+      },
+      lost: () => client.cut(),
+    });
+    const leave = () => {
+      stream.pushLast('close');
+      this.#remove(connection);
+    };
+    const mode = await connect(connection).catch((error: unknown) => {
+      leave();
+      throw error;
+    });
+    if (mode === null) {
+      this.#remove(connection);
+      return null;
+    }
+    const push = (kind: FrameKind, content: Uint8Array) => {
+      stream.push(kind, content);
+      isFull = stream.isWaiting;
+      if (isFull) readOrNot();
+    };
+    return {
+      mode,
+      typed: (bytes) => push('data', bytes),
+      resized: (cols, rows) => push('text', Buffer.from(JSON.stringify({ type: 'resize', cols, rows }))),
+      left: leave,
+    };
+  }
+
+  /** Accepts a client that is connected to another replica. @param connection ID that the other replica drew */
+  accept(peer: string, connection: string): RelayedClient {
+    let events: TerminalConnectionEvents | null = null;
+    let isPaused = false;
+    /** Cost of input that arrived while reading was paused. */
+    let owed = 0;
+    const leave = () => {
+      this.#remove(connection);
+      events?.left();
+    };
+    const stream = this.#add(peer, connection, {
+      received: (kind, content) => {
+        owed += costOf(content);
+        if (!isPaused) release();
+        if (kind === 'data') events?.typed(content);
+        else if (kind === 'close') leave();
+        else {
+          const size = kind === 'text' ? parsed(resize, content) : null;
+          if (size === null) stream.fail('excess');
+          else events?.resized(size.cols, size.rows);
+        }
+      },
+      drained: () => {},
+      lost: leave,
+    });
+    const release = () => {
+      const cost = owed;
+      owed = 0;
+      stream.consumed(cost);
+    };
+    const client: TerminalClient = {
+      show: (bytes, sent) => stream.push('data', bytes, sent),
+      notify: (one) => stream.push('text', Buffer.from(JSON.stringify(one))),
+      pause() {
+        isPaused = true;
+        stream.push('pause');
+      },
+      resume() {
+        isPaused = false;
+        stream.push('resume');
+        release();
+      },
+      close: () => stream.push('close'),
+      cut: () => stream.pushLast('cut'),
+    };
+    return {
+      client,
+      bind: (bound) => {
+        events = bound;
+        if (bound === null) this.#remove(connection);
+        // The connection was lost while the session accepted it.
+        else if (!this.#open.has(connection)) bound.left();
+      },
+    };
+  }
+
+  #add(
+    peer: string,
+    connection: string,
+    handlers: {
+      received(kind: Exclude<FrameKind, 'credit' | 'alive'>, content: Buffer): void;
+      drained(): void;
+      lost(): void;
+    },
+  ): RelayStream {
+    if (this.#open.has(connection)) throw new Error('the connection exists already');
+    const { log, steadyNow } = this.#context;
+    const stream = new RelayStream({
+      ...handlers,
+      connection,
+      send: (frame) => this.#wire.send(peer, encodeFrame(frame)),
+      monotonic: steadyNow,
+      lost: (reason: RelayLoss) => {
+        log.info({ connection, replica: peer, reason }, 'relayed connection to terminal lost');
+        this.#open.delete(connection);
+        handlers.lost();
+      },
+    });
+    this.#open.set(connection, { peer, stream });
+    this.#cancelTimer ??= this.#after(sweepMs, () => this.#sweep());
+    return stream;
+  }
+
+  #remove(connection: string): void {
+    this.#open.get(connection)?.stream.end();
+    this.#open.delete(connection);
+  }
+
+  #sweep(): void {
+    this.#cancelTimer = null;
+    for (const { stream } of [...this.#open.values()]) stream.sweep();
+    if (this.#open.size > 0) this.#cancelTimer = this.#after(sweepMs, () => this.#sweep());
+  }
+}
+
+function parsed<T>(schema: z.ZodType<T>, content: Buffer): T | null {
+  try {
+    return schema.safeParse(JSON.parse(content.toString())).data ?? null;
+  } catch {
+    return null;
+  }
+}
