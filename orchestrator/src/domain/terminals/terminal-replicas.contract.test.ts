@@ -95,7 +95,7 @@ describePostgres('terminals at another replica', (fixture) => {
     expect(await first.connect('wrong', opened.session_id, new MemoryClient())).toBeNull();
     const client = new MemoryClient();
     const events = (await first.connect(ticketOf(opened), opened.session_id, client))!;
-    expect(events.mode).toBe('control');
+    expect([events.mode, events.isRelayed]).toEqual(['control', true]);
     await expect.poll(() => client.seen).toEqual([{ type: 'resize', cols: 100, rows: 30 }]);
     events.typed(Buffer.from('ls\r'));
     events.resized(90, 20);

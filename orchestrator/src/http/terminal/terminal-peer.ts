@@ -132,13 +132,17 @@ export class TerminalPeer implements TerminalClient {
     this.safely(() => events?.left());
   }
 
-  /** Closes the socket because the orchestrator is shutting down. */
+  /**
+   * Closes the socket because the orchestrator is shutting down. Without a notice if the session continues at another
+   * replica, so that the client attaches again.
+   */
   interrupt(): void {
-    this.notify({
-      type: 'error',
-      code: 'terminal_interrupted',
-      message: 'The orchestrator is stopping.',
-    });
+    if (!this.events?.isRelayed)
+      this.notify({
+        type: 'error',
+        code: 'terminal_interrupted',
+        message: 'The orchestrator is stopping.',
+      });
     this.cut(closeCodes.goingAway);
   }
 

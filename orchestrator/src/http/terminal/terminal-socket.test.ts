@@ -27,6 +27,7 @@ const path = (ticket = 'good', session = sessionId) => `/api/v1/terminal/session
 /** Simulates the domain: records a connection's events, and exposes its client. */
 class Joined implements TerminalConnectionEvents {
   readonly mode: 'control' | 'view';
+  isRelayed = false;
   readonly client: TerminalClient;
   private readonly pieces: Uint8Array[] = [];
   readonly events: string[] = [];
@@ -580,11 +581,16 @@ describe('a connection that closes', () => {
     const [one, other, silent] = [await join(), await join('look'), await join()];
     one.joined.client.close();
     silent.operator.socket.pause();
+    const relayed = await join('look');
+    relayed.joined.isRelayed = true;
     const closed = app.close();
     const interrupted = { type: 'error', code: 'terminal_interrupted', message: 'The orchestrator is stopping.' };
     expect(await one.operator.closed).toBe(1000);
     expect(await other.operator.closed).toBe(1001);
     expect([one.operator.notices, other.operator.notices]).toEqual([[], [interrupted]]);
+    // The session continues at another replica.
+    expect(await relayed.operator.closed).toBe(1001);
+    expect(relayed.operator.notices).toEqual([]);
     clock.advance(500);
     await closed;
     expect([one, other, silent].map(({ joined }) => joined.events)).toEqual([['left'], ['left'], ['left']]);

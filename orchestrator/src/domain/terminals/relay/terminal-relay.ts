@@ -122,6 +122,7 @@ export class TerminalRelay {
     };
     return {
       mode,
+      isRelayed: true,
       typed: (bytes) => push('data', bytes),
       resized: (cols, rows) => push('text', Buffer.from(JSON.stringify({ type: 'resize', cols, rows }))),
       left: leave,
