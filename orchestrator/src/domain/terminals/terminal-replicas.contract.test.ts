@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../../../lib/src/clock.ts';
 import type { NatsBus } from '../../../src/bus/nats-bus.ts';
@@ -146,6 +146,29 @@ describePostgres('terminals at another replica', (fixture) => {
       code: 'terminal_at_other_replica',
     });
     expect(one.context.isReplica).toBe(true);
+  });
+
+  test('closes a relayed connection without a notice if a frame is lost, and continues with a new one', async () => {
+    const { first, second, admin, shells } = await open();
+    const opened = await first.open(admin, 'web-1', {});
+    const client = new MemoryClient();
+    await first.connect(ticketOf(opened), opened.session_id, client);
+    await expect.poll(() => client.seen.length).toBe(1);
+    const send = vi.spyOn(wires[1]!, 'send').mockReturnValueOnce(true);
+    shells.last.says('lost');
+    await expect.poll(() => send.mock.calls.length).toBe(1);
+    shells.last.says('seen');
+    await expect.poll(() => client.over).toBe('cut');
+    expect([client.shown, client.code]).toEqual(['', null]);
+    const again = new MemoryClient();
+    const events = await first.connect(
+      ticketOf(await first.attach(admin, opened.session_id, 'control')),
+      opened.session_id,
+      again,
+    );
+    await expect.poll(() => again.shown).toContain('<screen>');
+    expect(events?.mode).toBe('control');
+    expect((await second.get(opened.session_id)).attached).toMatchObject([{ mode: 'control' }]);
   });
 
   test('names the replica to ask while NATS is away', async () => {
