@@ -126,6 +126,13 @@ describe('three replicas on one PostgreSQL database', () => {
     await b.start();
     const token = await signIn(createClient({ url: a.url, transport: transportOf(a) }), a.operator);
     const atB = createClient({ url: b.url, token: async () => token, transport: transportOf(b) });
+    const atA = createClient({ url: a.url, token: async () => token, transport: transportOf(a) });
+    // Without knowing B, A would keep its agents. The age of a heartbeat is 0 until it has been read.
+    await eventually('A knows B', async () =>
+      (await atA(listReplicas, {})).some(({ name, heartbeat_age_secs }) => name === 'b' && heartbeat_age_secs > 0)
+        ? true
+        : null,
+    );
     const balancer = new TcpBalancer([a.agentPort, b.agentPort]);
     onTestFinished(() => balancer.end());
     const connect = [`127.0.0.1:${await balancer.listen()}`, '--orchestrator-key', a.publicKey];

@@ -32,7 +32,7 @@ describeDatabases('sign-in sessions at two replicas', (fixture) => {
     expect(await two.signIn.find(hash)).toBeNull();
   });
 
-  test('announces sessions that ended or were renewed at the other replica', async () => {
+  test('announces sessions that ended or were renewed on the other replica', async () => {
     const { one, two, token } = await open();
     const hash = hashOfToken(token);
     await two.signIn.find(hash);

@@ -528,7 +528,7 @@ export class Sessions {
     return count;
   }
 
-  /** Removes a session from the cache, because it has ended, perhaps at another replica. */
+  /** Removes a session from the cache, because it has ended, perhaps on another replica. */
   forget(tokenHash: string): void {
     this.#removals++;
     this.#cache.delete(tokenHash);

@@ -12,7 +12,7 @@ import { MemoryClient, MemoryShells, terminalsFixture, ticketOf } from '../../..
 import { addOperator } from '../operators/operators.ts';
 import type { TerminalAsker } from './own-terminals.ts';
 
-describePostgres('terminals at another replica', (fixture) => {
+describePostgres('terminals on another replica', (fixture) => {
   const openTerminals = terminalsFixture();
   let fleet: NatsFleet;
   const wires: NatsLiveWire[] = [];
@@ -60,7 +60,7 @@ describePostgres('terminals at another replica', (fixture) => {
   };
   const page = { limit: 10, offset: 0, status: 'active' } as const;
 
-  test('shows who is connected, and ends sessions, at each replica', async () => {
+  test('shows who is connected, and ends sessions, on each replica', async () => {
     const { first, second, admin, shells, two, askSecond } = await open();
     const opened = await second.open(admin, 'web-1', {});
     const client = new MemoryClient();
@@ -177,7 +177,7 @@ describePostgres('terminals at another replica', (fixture) => {
     await fleet.server.kill();
     await expect(first.close(admin, session_id)).rejects.toMatchObject({
       code: 'terminal_at_other_replica',
-      message: expect.stringMatching(/^the replica [0-9a-f]+ has the terminal session; the other replica /),
+      message: expect.stringMatching(/^the replica [0-9a-f]+ holds the terminal session; the other replica /),
     });
     expect(await first.get(session_id)).toMatchObject({ status: 'active', attached: [] });
   });

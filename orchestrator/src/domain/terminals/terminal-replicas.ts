@@ -124,7 +124,7 @@ export class TerminalReplicas {
   }
 
   /**
-   * Ends a session at another replica.
+   * Ends a session on another replica.
    * @throws MusterError terminal_at_other_replica without an answer, and the refusals of that replica
    */
   async close(home: OtherReplica, asker: Asker, session_id: string): Promise<void> {
@@ -144,7 +144,7 @@ export class TerminalReplicas {
   }
 
   /**
-   * Gets a ticket for a session at another replica.
+   * Gets a ticket for a session on another replica.
    * @throws MusterError terminal_at_other_replica without an answer, and the refusals of that replica
    */
   attach(home: OtherReplica, asker: Asker, session_id: string, mode: TerminalMode): Promise<Connection> {
@@ -153,7 +153,7 @@ export class TerminalReplicas {
   }
 
   /**
-   * Connects a client to a session at another replica.
+   * Connects a client to a session on another replica.
    * @returns null if the ticket is invalid
    * @throws MusterError terminal_at_other_replica without an answer, and the refusals of that replica
    */
@@ -207,7 +207,7 @@ export class TerminalReplicas {
   }
 
   /**
-   * Returns who is connected to sessions at other replicas, by session ID. Omits those of replicas that do not answer.
+   * Returns who is connected to sessions on other replicas, by session ID. Omits those of replicas that do not answer.
    * @param sessions open sessions, with the incarnation of the process that has them
    */
   async attached(
@@ -234,7 +234,7 @@ export class TerminalReplicas {
   }
 }
 
-const hasSession = ({ name }: OtherReplica): string => `the replica ${name} has the terminal session`;
+const hasSession = ({ name }: OtherReplica): string => `the replica ${name} holds the terminal session`;
 
 /** @param error a refusal is returned as it is */
 const atOther = (where: string, error: unknown): unknown =>

@@ -46,7 +46,7 @@ export interface Terminals extends TerminalConnections {
    */
   get(sessionId: string): Promise<TerminalSessionDetail>;
   /**
-   * Ends a session, also at another replica. Has no effect if it has already ended.
+   * Ends a session, also on another replica. Has no effect if it has already ended.
    * @throws MusterError terminal_not_found, terminal_of_another, terminal_at_other_replica
    */
   close(asker: TerminalAsker, sessionId: string): Promise<void>;

@@ -133,7 +133,7 @@ export class TerminalPeer implements TerminalClient {
   }
 
   /**
-   * Closes the socket because the orchestrator is shutting down. Without a notice if the session continues at another
+   * Closes the socket because the orchestrator is shutting down. Without a notice if the session continues on another
    * replica, so that the client attaches again.
    */
   interrupt(): void {

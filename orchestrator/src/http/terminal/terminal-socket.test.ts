@@ -588,7 +588,7 @@ describe('a connection that closes', () => {
     expect(await one.operator.closed).toBe(1000);
     expect(await other.operator.closed).toBe(1001);
     expect([one.operator.notices, other.operator.notices]).toEqual([[], [interrupted]]);
-    // The session continues at another replica.
+    // The session continues on another replica.
     expect(await relayed.operator.closed).toBe(1001);
     expect(relayed.operator.notices).toEqual([]);
     clock.advance(500);

@@ -67,7 +67,7 @@ export class TerminalRelay {
   }
 
   /**
-   * Connects a client to a session at another replica.
+   * Connects a client to a session on another replica.
    * @param peer incarnation of that replica
    * @param connect asks that replica to connect, and returns the mode; null if it refuses
    */
