@@ -372,7 +372,7 @@ describe('the connection with NATS', () => {
     await expect.poll(() => reasons(entries[1]!)[0]).toMatch("does not support 'tls'");
   });
 
-  test('backs off if NATS refuses each message, and reports the reason once', async ({ onTestFinished }) => {
+  test('tries again if NATS refuses each message, and reports the reason once', async ({ onTestFinished }) => {
     const fleet = new NatsFleet(
       new NatsServer(
         'authorization { users: [ { user: u, password: p, permissions: { publish: "none", subscribe: ">" } } ] }',

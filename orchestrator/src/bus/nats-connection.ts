@@ -3,7 +3,6 @@ import { isIP } from 'node:net';
 import {
   AuthorizationError,
   type ConnectionOptions,
-  connect,
   credsAuthenticator,
   type NatsConnection as NatsClient,
   nkeyAuthenticator,
@@ -11,6 +10,7 @@ import {
 } from '@nats-io/transport-node';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
+import { createClient, type DisposableClient } from './nats-client.ts';
 import { credentialsIn } from './nats-credentials.ts';
 import type { Channel } from './peer-numbers.ts';
 import { maxSealedBytes } from './sealing.ts';
@@ -20,6 +20,7 @@ import { maxSealedBytes } from './sealing.ts';
  * waiting in the former client is sent later.
  */
 
+/** Maximum number of milliseconds to wait for NATS, when connecting and again when subscribing. */
 const connectTimeoutMs = 5_000;
 /** Milliseconds between pings. After two without an answer, the connection counts as lost. */
 const pingMs = 3_000;
@@ -116,10 +117,11 @@ export class NatsConnection {
   async #run(): Promise<void> {
     const { clock, random, log } = this.#parts;
     for (let failures = 0; !this.#closed; failures++) {
-      let client: NatsClient | null = null;
+      let opened: DisposableClient | null = null;
       try {
-        client = await connect(optionsOf(this.#parts.settings));
-        await this.#serve(client);
+        opened = createClient(optionsOf(this.#parts.settings));
+        await opened.connect();
+        await this.#serve(opened.client);
       } catch (error) {
         if (clock.monotonic() - this.#connectedAt >= stableMs) {
           failures = 0;
@@ -131,7 +133,7 @@ export class NatsConnection {
           log.warn({ reason: fault }, 'no connection to NATS; replicas find changes by polling; will reconnect');
         this.#fault = fault;
       } finally {
-        await client?.close();
+        await opened?.destroy();
       }
       if (this.#closed) return;
       const delay = Math.min(maxDelayMs, firstDelayMs * 2 ** Math.min(failures, 10)) * (0.5 + random() / 2);
@@ -148,25 +150,40 @@ export class NatsConnection {
   /** Uses a client until its connection ends. @throws Error with the reason */
   async #serve(client: NatsClient): Promise<void> {
     const { subjects, clock, log, connected, lost, received } = this.#parts;
-    const { max_payload = 0 } = client.info ?? {};
-    if (max_payload < maxSealedBytes)
-      throw new Error(`its max_payload is ${max_payload} bytes; set it to at least ${maxSealedBytes}`);
     const refused = Promise.withResolvers<Error>();
+    const ended = Promise.race([
+      client.closed().then((reason) => reason || new Error('NATS closed the connection')),
+      refused.promise,
+    ]);
+    const { info } = client;
+    if (info === undefined) throw await ended;
+    if (info.max_payload < maxSealedBytes)
+      throw new Error(`its max_payload is ${info.max_payload} bytes; set it to at least ${maxSealedBytes}`);
     for (const channel of ['all', 'direct'] as const) {
       const subject = subjects[channel];
       if (subject === undefined) continue;
       client.subscribe(subject, {
         callback: (error, { data }) => {
-          if (error) refused.resolve(error);
-          else if (client === this.#client)
+          if (error) return refused.resolve(error);
+          if (client !== this.#client) return;
+          try {
             received(channel, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
+          } catch (error) {
+            // The message counts as received, so its hints would be lost without a gap.
+            refused.resolve(new Error(`failed to handle a message: ${explain(error)}`));
+          }
         },
       });
     }
     void (async () => {
-      for await (const status of client.status()) if (status.type === 'error') refused.resolve(status.error);
+      for await (const status of client.status()) {
+        if (status.type === 'error') refused.resolve(status.error);
+        else if (status.type === 'staleConnection') refused.resolve(new Error('NATS does not answer'));
+      }
     })();
-    await Promise.race([client.flush(), refused.promise.then((error) => Promise.reject(error))]);
+    // The library does not end this wait when the connection is lost.
+    const cancelTimer = clock.after(connectTimeoutMs, () => refused.resolve(new Error('NATS does not answer')));
+    await Promise.race([client.flush(), ended.then((error) => Promise.reject(error))]).finally(cancelTimer);
     if (this.#closed) return;
     this.#connectedAt = clock.monotonic();
     this.#unconfirmed = 0;
@@ -174,10 +191,10 @@ export class NatsConnection {
     this.#client = client;
     log.info({ server: client.getServer() }, 'connected to NATS');
     connected();
-    const reason = await Promise.race([client.closed(), refused.promise]);
+    const reason = await ended;
     this.#client = null;
     lost();
-    throw reason ?? new Error('NATS closed the connection');
+    throw reason;
   }
 
   /** Finds out which messages have arrived at NATS. */

@@ -1,0 +1,52 @@
+import {
+  type ConnectionOptions,
+  NatsConnectionImpl,
+  ProtocolHandler,
+  setTransportFactory,
+} from '@nats-io/transport-node';
+import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
+
+/**
+ * A client of the NATS library whose socket can be destroyed at any time. The library itself leaves a socket open if
+ * NATS accepts the connection and then says nothing, and ends a lost connection only after the operating system has
+ * accepted all waiting data.
+ */
+export interface DisposableClient {
+  readonly client: NatsConnectionImpl;
+  /** @throws Error if there is no connection within the time limit of the options */
+  connect(): Promise<void>;
+  /** Destroys the socket, also while the connection is being opened. Does not send waiting messages. */
+  destroy(): Promise<void>;
+}
+
+class Transport extends NodeTransport {
+  /** The library stops reading after a malformed message, and keeps the connection. */
+  override async *iterate() {
+    try {
+      yield* super.iterate();
+    } finally {
+      this.socket?.destroy(new Error('NATS sent a malformed message'));
+    }
+  }
+}
+
+// The constructor is private in the types only. `connect` of the library does the same, but returns nothing if it fails.
+const Client = NatsConnectionImpl as unknown as new (options: ConnectionOptions) => NatsConnectionImpl;
+
+export function createClient(options: ConnectionOptions): DisposableClient {
+  const client = new Client(options);
+  const protocol = new ProtocolHandler(client.options, client);
+  client.protocol = protocol;
+  return {
+    client,
+    connect() {
+      setTransportFactory({ factory: () => new Transport() });
+      return protocol.dialLoop();
+    },
+    async destroy() {
+      // There is none before the first attempt.
+      (protocol.transport as NodeTransport | undefined)?.discard();
+      await client.close();
+    },
+  };
+}
