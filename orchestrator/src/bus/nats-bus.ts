@@ -5,6 +5,7 @@ import { AskDesk } from './ask-desk.ts';
 import { type Ask, type Asked, AskFailed, type AskOptions } from './asks.ts';
 import type { Bus, Hint, HintListener } from './bus.ts';
 import { HintDelivery } from './in-process.ts';
+import { LossNotices } from './loss-notices.ts';
 import { decode, encode, hintsIn, type Message, toWire } from './messages.ts';
 import { NatsConnection, type NatsSettings } from './nats-connection.ts';
 import { type Channel, PeerNumbers } from './peer-numbers.ts';
@@ -68,6 +69,7 @@ export class NatsBus implements Bus {
   readonly #delivery: HintDelivery;
   readonly #seal: Seal;
   readonly #peers = new PeerNumbers();
+  readonly #losses: LossNotices;
   readonly #asks: AskDesk;
   readonly #connection: NatsConnection;
   readonly #subject: (to: string) => string;
@@ -76,8 +78,8 @@ export class NatsBus implements Bus {
   #batchLength = 0;
   #cancelBatch = () => {};
   #cancelBeat = () => {};
-  /** Number of messages to all at the last beat. */
-  #beatenAt = 0;
+  /** Monotonic milliseconds of the last message to all that was handed to NATS. */
+  #spokeAt = Number.NEGATIVE_INFINITY;
   #closed = false;
   #expected: () => Iterable<Expected> = () => [];
   /** The live replicas that are not heard, with the monotonic time since when. */
@@ -92,6 +94,7 @@ export class NatsBus implements Bus {
     const { secret, own, fleet, clock, log, settings, random, newNonce } = parts;
     this.#parts = parts;
     this.#delivery = new HintDelivery(parts.onListenerError);
+    this.#losses = new LossNotices(clock, () => this.#delivery.add({ type: 'hints_lost' }, 'other'));
     this.#seal = new Seal(secret, own);
     this.#subject = (to) => `muster.${fleet}.${to === everyone ? 'all' : to}`;
     this.#asks = new AskDesk({ clock, log, newId: newNonce, send: (to, message) => this.#sendTo(to, message) });
@@ -170,6 +173,7 @@ export class NatsBus implements Bus {
     this.#sendBatch();
     this.#closed = true;
     this.#cancelBeat();
+    this.#losses.close();
     this.#delivery.close();
     this.#asks.close();
     await this.#connection.close();
@@ -197,8 +201,10 @@ export class NatsBus implements Bus {
 
   #sendPlain(to: string, plain: Buffer): boolean {
     const isSent = this.#connection.isConnected && this.#connection.send(this.#subject(to), this.#seal.seal(to, plain));
-    if (isSent) this.#counts.sent++;
-    else {
+    if (isSent) {
+      this.#counts.sent++;
+      if (to === everyone) this.#spokeAt = this.#parts.clock.monotonic();
+    } else {
       // A message that was sealed has a number already.
       this.#seal.skip(to);
       this.#counts.dropped++;
@@ -207,12 +213,12 @@ export class NatsBus implements Bus {
   }
 
   #scheduleBeat(): void {
-    this.#cancelBeat = this.#parts.clock.after(beatMs, () => {
-      if (this.#seal.sentTo(everyone) === this.#beatenAt && this.#connection.isConnected)
-        this.#send(everyone, { type: 'beat' });
-      this.#beatenAt = this.#seal.sentTo(everyone);
-      const now = this.#parts.clock.monotonic();
-      this.#peers.forgetSilent(now);
+    const { clock } = this.#parts;
+    const silentFor = clock.monotonic() - this.#spokeAt;
+    this.#cancelBeat = clock.after(silentFor < beatMs ? beatMs - silentFor : beatMs, () => {
+      const now = clock.monotonic();
+      if (now - this.#spokeAt >= beatMs && this.#connection.isConnected) this.#send(everyone, { type: 'beat' });
+      if (this.#peers.forgetSilent(now)) this.#losses.lost();
       this.#findUnheard(now);
       this.#scheduleBeat();
     });
@@ -247,6 +253,7 @@ export class NatsBus implements Bus {
     const message = decode(plain);
     if (order === 'unknown' && message?.type !== 'numbers') {
       this.#greet(sender);
+      if (channel === 'all') this.#peers.ignored(sender, number, message?.type === 'beat');
       if (message?.type !== 'greeting') return 'unknown_sender';
     }
     if (order === 'gap' && channel === 'all') this.#missed();
@@ -269,8 +276,9 @@ export class NatsBus implements Bus {
         const { nonce, all } = message;
         const numbers = { all, direct: number };
         // Until now, the sender's hints were ignored.
-        if (channel === 'direct' && this.#peers.answered(sender, nonce, numbers, this.#parts.clock.monotonic()))
-          this.#delivery.add({ type: 'hints_lost' }, 'other');
+        const at = this.#parts.clock.monotonic();
+        if (channel === 'direct' && this.#peers.answered(sender, nonce, numbers, at) === 'incomplete')
+          this.#losses.lost();
         return;
       }
       case 'ask':
@@ -290,7 +298,7 @@ export class NatsBus implements Bus {
 
   #missed(): void {
     this.#counts.gaps++;
-    this.#delivery.add({ type: 'hints_lost' }, 'other');
+    this.#losses.lost();
   }
 }
 

@@ -1,5 +1,6 @@
 import {
   type ConnectionOptions,
+  type NatsConnection,
   NatsConnectionImpl,
   ProtocolHandler,
   setTransportFactory,
@@ -12,7 +13,7 @@ import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
  * accepted all waiting data.
  */
 export interface DisposableClient {
-  readonly client: NatsConnectionImpl;
+  readonly client: NatsConnection;
   /** @throws Error if there is no connection within the time limit of the options */
   connect(): Promise<void>;
   /** Destroys the socket, also while the connection is being opened. Does not send waiting messages. */
@@ -38,7 +39,7 @@ export function createClient(options: ConnectionOptions): DisposableClient {
   const protocol = new ProtocolHandler(client.options, client);
   client.protocol = protocol;
   return {
-    client,
+    client: client as unknown as NatsConnection,
     connect() {
       setTransportFactory({ factory: () => new Transport() });
       return protocol.dialLoop();

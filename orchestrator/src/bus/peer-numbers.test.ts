@@ -41,25 +41,47 @@ describe('numbers of messages', () => {
   test('accepts the last numbers of another process only with the nonce of the last greeting, once, and within ten seconds', () => {
     const numbers = new PeerNumbers();
     const last = { all: 5, direct: 5 };
-    expect(numbers.answered('a', 'nonce', last, 0)).toBe(false);
+    expect(numbers.answered('a', 'nonce', last, 0)).toBeNull();
     expect(numbers.greet('a', 'one', 0)).toBe(true);
     expect(numbers.greet('a', 'hasty', 999)).toBe(false);
     expect(numbers.greet('a', 'two', 1_000)).toBe(true);
-    expect(numbers.answered('a', 'one', last, 1_000)).toBe(false);
-    expect(numbers.answered('b', 'two', last, 1_000)).toBe(false);
-    expect(numbers.answered('a', 'two', last, 11_000)).toBe(false);
-    expect(numbers.answered('a', 'two', last, 10_999)).toBe(true);
-    expect(numbers.answered('a', 'two', { all: 1, direct: 1 }, 10_999)).toBe(false);
+    expect(numbers.answered('a', 'one', last, 1_000)).toBeNull();
+    expect(numbers.answered('b', 'two', last, 1_000)).toBeNull();
+    expect(numbers.answered('a', 'two', last, 11_000)).toBeNull();
+    expect(numbers.answered('a', 'two', last, 10_999)).toBe('incomplete');
+    expect(numbers.answered('a', 'two', { all: 1, direct: 1 }, 10_999)).toBeNull();
     expect(numbers.judge('a', 'all', 5, 10_999)).toBe('repeated');
   });
 
   test('forgets a process after ten seconds of silence', () => {
     const numbers = known();
     numbers.judge('a', 'all', 11, 5_000);
-    numbers.forgetSilent(14_999);
+    expect(numbers.forgetSilent(14_999)).toBe(false);
     expect(numbers.knows('a')).toBe(true);
-    numbers.forgetSilent(15_000);
+    expect(numbers.forgetSilent(15_000)).toBe(true);
     expect(numbers.knows('a')).toBe(false);
+    expect(numbers.forgetSilent(30_000)).toBe(false);
+  });
+
+  test.each([
+    ['each former message was a beat', [1, 2], 2, 'complete'],
+    ['no message was sent', [], 0, 'complete'],
+    ['a message is missing', [1, 3], 3, 'incomplete'],
+    ['the first messages are missing', [2], 2, 'incomplete'],
+    ['old beats are repeated', [1, 2, 1, 2], 3, 'incomplete'],
+  ])('finds out whether hints were missed if %s', (_, beats, all, expected) => {
+    const numbers = new PeerNumbers();
+    numbers.greet('a', 'nonce', 0);
+    for (const number of beats) numbers.ignored('a', number, true);
+    numbers.greet('a', 'nonce', 1_000);
+    expect(numbers.answered('a', 'nonce', { all, direct: 1 }, 1_000)).toBe(expected);
+  });
+
+  test('finds hints that it ignored', () => {
+    const numbers = new PeerNumbers();
+    numbers.greet('a', 'nonce', 0);
+    numbers.ignored('a', 1, false);
+    expect(numbers.answered('a', 'nonce', { all: 1, direct: 1 }, 0)).toBe('incomplete');
   });
 
   test('greets a bounded number of processes', () => {

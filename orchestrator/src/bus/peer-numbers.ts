@@ -33,7 +33,7 @@ interface Peer {
 
 export class PeerNumbers {
   readonly #peers = new Map<string, Peer>();
-  readonly #greeted = new Map<string, { readonly nonce: string; readonly at: number }>();
+  readonly #greeted = new Map<string, { readonly nonce: string; readonly at: number; beats: number }>();
 
   /** Whether this process accepts messages of another one. */
   knows(sender: string): boolean {
@@ -59,27 +59,43 @@ export class PeerNumbers {
     const former = this.#greeted.get(sender);
     if (former !== undefined && at - former.at < greetMs) return false;
     if (former === undefined && this.#greeted.size >= maxGreeted) return false;
-    this.#greeted.set(sender, { nonce, at });
+    this.#greeted.set(sender, { nonce, at, beats: former?.beats ?? 0 });
     return true;
+  }
+
+  /** Records a message to all that is ignored because its sender was greeted, but has not answered yet. */
+  ignored(sender: string, number: number, isBeat: boolean): void {
+    const greeted = this.#greeted.get(sender);
+    if (greeted !== undefined && isBeat && number === greeted.beats + 1) greeted.beats = number;
   }
 
   /**
    * Records the last numbers of a process that answered a greeting.
    * @param numbers `all`: of its last message to all; `direct`: of the answer itself
-   * @returns whether it is the answer to the last greeting
+   * @returns null if it is not the answer to the last greeting; `complete` if all former messages to all were beats
    */
-  answered(sender: string, nonce: string, numbers: { readonly all: number; readonly direct: number }, at: number) {
+  answered(
+    sender: string,
+    nonce: string,
+    numbers: { readonly all: number; readonly direct: number },
+    at: number,
+  ): 'complete' | 'incomplete' | null {
     const greeted = this.#greeted.get(sender);
-    if (greeted === undefined || greeted.nonce !== nonce || at - greeted.at >= answerMs) return false;
+    if (greeted === undefined || greeted.nonce !== nonce || at - greeted.at >= answerMs) return null;
     this.#greeted.delete(sender);
     this.#peers.set(sender, { ...numbers, heardAt: at });
-    return true;
+    return numbers.all === greeted.beats ? 'complete' : 'incomplete';
   }
 
-  /** Forgets processes that have been silent for ten seconds, and greetings without an answer. */
-  forgetSilent(at: number): void {
-    for (const [sender, { heardAt }] of this.#peers) if (at - heardAt >= silentMs) this.#peers.delete(sender);
+  /**
+   * Forgets processes that have been silent for ten seconds, and greetings without an answer.
+   * @returns whether a process was forgotten, whose last messages may be lost
+   */
+  forgetSilent(at: number): boolean {
+    const silent = [...this.#peers].filter(([, { heardAt }]) => at - heardAt >= silentMs);
+    for (const [sender] of silent) this.#peers.delete(sender);
     for (const [sender, greeted] of this.#greeted) if (at - greeted.at >= answerMs) this.#greeted.delete(sender);
+    return silent.length > 0;
   }
 
   /** Forgets all processes, because messages may have been lost while this process had no connection. */
