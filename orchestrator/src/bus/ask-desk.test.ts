@@ -49,9 +49,38 @@ test('limits open questions, of this process and to it', async () => {
   desk.answer(echo, () => new Promise(() => {}));
   sent.length = 0;
   const until = new ManualClock().now() + 1_000;
-  for (let id = 0; id <= 1_000; id++)
-    void desk.asked('b', { type: 'ask', id: `${id}`, topic: 'echo', until, question: '' });
-  expect(sent).toMatchObject([{ to: 'b', message: { type: 'refusal', id: '1000', code: null } }]);
+  const asks = (from: string, count: number) => {
+    for (let id = 0; id < count; id++)
+      void desk.asked(from, { type: 'ask', id: `${from}${id}`, topic: 'echo', until, question: '' });
+  };
+  asks('b', 251);
+  for (const from of ['c', 'd', 'e', 'f']) asks(from, 250);
+  expect(sent.map(({ to }) => to)).toEqual(['b', ...Array(250).fill('f')]);
+  expect(sent[0]).toMatchObject({ message: { type: 'refusal', id: 'b250', code: null } });
   desk.close();
   expect((await Promise.allSettled(asked)).every(({ status }) => status === 'rejected')).toBe(true);
+});
+
+test('neither answers nor occupies a place after the deadline, whatever the handler does', async () => {
+  const { desk, clock, sent } = open();
+  const answers: ((text: string) => void)[] = [];
+  desk.answer(echo, () => new Promise((resolve) => answers.push(resolve)));
+  const ask = (id: number) =>
+    desk.asked('b', { type: 'ask', id: `${id}`, topic: 'echo', until: clock.now() + 1_000, question: '' });
+  const asked = Array.from({ length: 250 }, (_, id) => ask(id));
+  clock.advance(1_000);
+  for (const answer of answers.splice(0)) answer('late');
+  await Promise.all(asked);
+  expect(sent).toEqual([]);
+  const next = ask(250);
+  answers[0]?.('in time');
+  await next;
+  expect(sent).toEqual([{ to: 'b', message: { type: 'answer', id: '250', answer: 'in time' } }]);
+});
+
+test('cannot reach a process that does not know this one yet', async () => {
+  const { desk } = open();
+  const asked = desk.ask('a', echo, 'hello', { milliseconds: 1_000 });
+  desk.answered('a', { type: 'refusal', id: '1', code: 'unknown_sender', detail: '' });
+  await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
 });

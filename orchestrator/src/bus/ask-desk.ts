@@ -8,6 +8,10 @@ import type { Message } from './messages.ts';
 
 /** Maximum number of open questions, of this process and to it. */
 const maxOpen = 1_000;
+/** Maximum number of open questions of one other process. */
+const maxOpenOfSender = 250;
+/** The code with which a process refuses a question, without acting on it, because it does not know the sender yet. */
+export const unknownSender = 'unknown_sender';
 
 export interface AskDeskParts {
   /** Sends a message to a process. @returns false if it cannot be sent */
@@ -33,7 +37,7 @@ export class AskDesk implements Asks {
   readonly #open = new Map<string, Open>();
   readonly #handlers = new Map<string, Handler>();
   /** The questions of other processes that are being answered. */
-  readonly #answering = new Set<AbortController>();
+  readonly #answering = new Map<AbortController, string>();
 
   constructor(parts: AskDeskParts) {
     this.#parts = parts;
@@ -95,18 +99,24 @@ export class AskDesk implements Asks {
     const left = until - clock.now();
     if (left <= 0) return;
     const handler = this.#handlers.get(topic);
-    if (handler === undefined || this.#answering.size >= maxOpen) {
+    if (handler === undefined || this.#isBusy(from)) {
       const detail = handler === undefined ? 'unknown kind of question' : 'too many open questions';
       send(from, { type: 'refusal', id, code: null, detail });
       return;
     }
     const aborting = new AbortController();
+    const { signal } = aborting;
     const cancelTimer = clock.after(left, () => aborting.abort());
-    this.#answering.add(aborting);
+    this.#answering.set(aborting, from);
+    const aborted = new Promise<never>((_, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+    );
     try {
-      const answer = await handler(question, { from, signal: aborting.signal });
+      // A handler may ignore the signal.
+      const answer = await Promise.race([handler(question, { from, signal }), aborted]);
       send(from, { type: 'answer', id, answer });
     } catch (error) {
+      if (signal.aborted) return;
       if (!(error instanceof MusterError)) log.warn({ err: error, topic }, 'failed to answer another replica');
       const code = error instanceof MusterError ? error.code : null;
       send(from, { type: 'refusal', id, code, detail: code === null ? '' : (error as Error).message.slice(0, 10_000) });
@@ -123,11 +133,19 @@ export class AskDesk implements Asks {
 
   close(): void {
     this.disconnected();
-    for (const aborting of this.#answering) aborting.abort();
+    for (const aborting of this.#answering.keys()) aborting.abort();
+  }
+
+  #isBusy(from: string): boolean {
+    if (this.#answering.size >= maxOpen) return true;
+    let count = 0;
+    for (const sender of this.#answering.values()) if (sender === from) count++;
+    return count >= maxOpenOfSender;
   }
 }
 
 function errorOf({ code, detail }: Extract<Message, { type: 'refusal' }>): Error {
+  if (code === unknownSender) return new AskFailed('unreachable');
   return code !== null && Object.hasOwn(errorKinds, code)
     ? new MusterError(code as ErrorCode, detail)
     : new AskFailed('failed');

@@ -123,11 +123,13 @@ describe('replicas with NATS', () => {
         `muster.test.${to === everyone ? 'all' : to}`,
         seal.seal(to, Buffer.from(JSON.stringify(message))),
       );
+    const refused: string[] = [];
     client.subscribe(`muster.test.${own}`, {
       callback: (_, { data }) => {
         const opened = seal.open(own, Buffer.from(data));
         if (typeof opened === 'string') throw new Error(opened);
-        const { type, nonce } = JSON.parse(opened.plain.toString());
+        const { type, nonce, id, code } = JSON.parse(opened.plain.toString());
+        if (type === 'refusal') refused.push(`${id} ${code}`);
         if (type === 'greeting') send(fleet.idOf(two), { type: 'numbers', nonce, all: seal.sentTo(everyone) });
       },
     });
@@ -135,8 +137,11 @@ describe('replicas with NATS', () => {
     await client.flush();
     // The hints of a process whose numbers are not known may be old.
     send(everyone, { type: 'hints', hints: [work('early')] });
+    const until = systemClock.now() + 60_000;
+    send(fleet.idOf(two), { type: 'ask', id: 'early', topic: double.topic, until, question: { number: 1 } });
+    await expect.poll(() => refused).toEqual(['early unknown_sender']);
     await expect.poll(() => seen).toEqual(['other hints_lost']);
-    expect(two.state.ignored.unknown_sender).toBe(1);
+    expect(two.state.ignored.unknown_sender).toBe(2);
     send(everyone, { type: 'hints', hints: [work('a'), { type: 'of a later release' }] });
     seal.skip(everyone);
     send(everyone, { type: 'hints', hints: [work('b')] });
@@ -270,7 +275,8 @@ describe('replicas with NATS', () => {
     const time = { ...systemClock, monotonic: () => stopped ?? systemClock.monotonic() };
     const [one, two] = [fleet.join({ clock: time }), fleet.join()];
     await fleet.isComplete();
-    const since = systemClock.monotonic();
+    // A whole number: differences of fractions are not exact.
+    const since = Math.round(systemClock.monotonic());
     stopped = since;
     let looks = 0;
     one.expect(() => {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
-import { AskDesk } from './ask-desk.ts';
+import { AskDesk, unknownSender } from './ask-desk.ts';
 import { type Ask, type Asked, AskFailed, type AskOptions } from './asks.ts';
 import type { Bus, Hint, HintListener } from './bus.ts';
 import { HintDelivery } from './in-process.ts';
@@ -254,6 +254,9 @@ export class NatsBus implements Bus {
     if (order === 'unknown' && message?.type !== 'numbers') {
       this.#greet(sender);
       if (channel === 'all') this.#peers.ignored(sender, number, message?.type === 'beat');
+      // Otherwise, the sender waits until its deadline.
+      if (message?.type === 'ask' && channel === 'direct')
+        this.#send(sender, { type: 'refusal', id: message.id, code: unknownSender, detail: '' });
       if (message?.type !== 'greeting') return 'unknown_sender';
     }
     if (order === 'gap' && channel === 'all') this.#missed();
