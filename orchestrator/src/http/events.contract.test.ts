@@ -432,11 +432,12 @@ describeAnyDatabase('live events', (fixture) => {
     opened.domain.clock.advance(500);
     const named = (client: (typeof clients)[number]) =>
       client.frames.flatMap(({ event, data }) => (event ? [{ event, data }] : []));
-    await clients[0]!.until((client) => named(client).length === 4);
+    await clients[0]!.until((client) => named(client).length === 5);
     await clients[1]!.until((client) => named(client).length === 1);
     expect(named(clients[0]!)).toEqual([
       { event: 'agents', data: { agents: null } },
       { event: 'operations', data: { operations: null } },
+      { event: 'run', data: { run_id: null } },
       { event: 'window', data: {} },
       { event: 'notification', data: {} },
     ]);

@@ -15,7 +15,7 @@ export const followEvents = route({
     'sends the last received id as `Last-Event-ID`, and receives all later events. If some of them were pruned or never existed, ' +
     'an `event: gap` with `{after, next, reason}` comes first. The stream also announces changes, without an id, and does not repeat them: ' +
     '`event: operation` with `{operation_id, node_id, run_id, status}` when an operation ends, and with the status `running` when it ' +
-    'starts and when it has further results (for a drift check, the id is that of its record); `event: run` with `{run_id}`; `event: agent` with `{node_id, change}`, where ' +
+    'starts and when it has further results (for a drift check, the id is that of its record); `event: run` with `{run_id}`, which is null if any run may have changed; `event: agent` with `{node_id, change}`, where ' +
     '`change` is `connected`, `disconnected`, `attributes`, `changed` (status, name, or tags), or `removed`; `event: window` with `{}`; ' +
     'and `event: notification` with `{}` when the operator of the stream has read notifications. A client should read the changed object again. ' +
     'After 20 changes of one kind within half a second, `event: agents` with `{agents: [{node_id, change}]}` and `event: operations` with `{operations: [..]}` ' +

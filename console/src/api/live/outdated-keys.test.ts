@@ -75,3 +75,7 @@ test('ignores unknown frames', () => {
   expect(messageOf('notification', '{}')).toEqual({ kind: 'notification' });
   expect(messageOf('gap', '{"after":1}')).toMatchObject({ kind: 'gap' });
 });
+
+test('marks all runs if any may have changed', () => {
+  expect(outdatedKeysAfter({ kind: 'run', run_id: null })).toContainEqual(['run']);
+});

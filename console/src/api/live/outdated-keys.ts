@@ -12,7 +12,8 @@ export type LiveMessage =
   | ({ readonly kind: 'operation' } & OperationChange)
   /** Several operations changed; null if any operation may have changed. */
   | { readonly kind: 'operations'; readonly operations: readonly OperationChange[] | null }
-  | { readonly kind: 'run'; readonly run_id: string }
+  /** `run_id`: null if any run may have changed. */
+  | { readonly kind: 'run'; readonly run_id: string | null }
   | ({ readonly kind: 'agent' } & AgentChange)
   | { readonly kind: 'agents'; readonly agents: readonly AgentChange[] | null }
   | { readonly kind: 'window' }
@@ -74,7 +75,7 @@ export function outdatedKeysAfter(message: LiveMessage): readonly Key[] {
     case 'output':
       return [keys.output(message.operation_id)];
     case 'run':
-      return [keys.run(message.run_id), keys.runs, keys.overview];
+      return [message.run_id === null ? ['run'] : keys.run(message.run_id), keys.runs, keys.overview];
     case 'agent':
     case 'agents':
       // The agent records are updated in live-agents.ts.

@@ -32,7 +32,8 @@ const maxPerSession = 32;
 
 /** The changes that a follower gets instead of those that were dropped. */
 const everything = [
-  ...[allAgents, allOperations, passing('window', 'window', undefined, {})],
+  ...[allAgents, allOperations, passing('run', 'run', undefined, { run_id: null })],
+  passing('window', 'window', undefined, {}),
   passing('notification', 'notification', undefined, {}),
 ];
 
