@@ -50,6 +50,11 @@ export interface ConductorOptions {
 const absentSecs = 60;
 /** Milliseconds for which a small wave waits for more free slots. Each wave is a transaction with fixed costs. */
 const gatherMs = 50;
+/**
+ * Milliseconds in which outcomes that other processes announce are combined. With other processes, each pass reads all
+ * results of the run.
+ */
+const gatherOthersMs = 200;
 
 export function createRunConductor(context: Context, options: ConductorOptions): RunConductor {
   const { db, presence, log } = context;
@@ -102,10 +107,11 @@ export function createRunConductor(context: Context, options: ConductorOptions):
     }
   }
 
-  const unsubscribe = context.bus.subscribe((hint) => {
+  const unsubscribe = context.bus.subscribe((hint, source) => {
     if (hint.type === 'operation_ended' && hint.run_id !== null) {
       states.operationEnded(hint.run_id, hint);
-      queue.advanceLater(hint.run_id);
+      if (source === 'own') queue.advanceLater(hint.run_id);
+      else queue.advanceAfter(gatherOthersMs, hint.run_id);
     } else if (hint.type === 'run_changed') {
       states.changed(hint.run_id);
       void queue.advance(hint.run_id);

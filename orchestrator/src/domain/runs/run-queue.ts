@@ -8,6 +8,8 @@ export class RunQueue {
   /** Runs to advance again after the current pass. */
   readonly #again = new Set<string>();
   readonly #due = new Set<string>();
+  /** Runs to advance when their time is over. */
+  readonly #gathering = new Set<string>();
   #stopped = false;
 
   constructor(advance: (runId: string) => Promise<void>, log: Context['log']) {
@@ -36,6 +38,16 @@ export class RunQueue {
         for (const run of runs) void this.advance(run);
       });
     this.#due.add(runId);
+  }
+
+  /** Continues the run once for all requests in the next `ms` milliseconds. */
+  advanceAfter(ms: number, runId: string): void {
+    if (this.#gathering.has(runId)) return;
+    this.#gathering.add(runId);
+    setTimeout(() => {
+      this.#gathering.delete(runId);
+      void this.advance(runId);
+    }, ms).unref();
   }
 
   /** Waits until no other work on the run is in progress, then calls `work`. Never rejects. */

@@ -80,7 +80,7 @@ export class RunStates {
 
   /**
    * Returns the in-memory state; null if it must be loaded. It must be loaded each time while other processes record
-   * outcomes, whose hints do not reach this process, and once after they ended.
+   * outcomes, whose hints may not reach this process, and once after they ended.
    */
   current(runId: string, shard: HeldShard): RunState | null {
     const known = this.#states.get(runId);
