@@ -61,7 +61,7 @@ test('limits open questions, of this process and to it', async () => {
   expect((await Promise.allSettled(asked)).every(({ status }) => status === 'rejected')).toBe(true);
 });
 
-test('neither answers nor occupies a place after the deadline, whatever the handler does', async () => {
+test('neither answers nor occupies a place after the deadline, even if the handler ignores its signal', async () => {
   const { desk, clock, sent } = open();
   const answers: ((text: string) => void)[] = [];
   desk.answer(echo, () => new Promise((resolve) => answers.push(resolve)));
@@ -78,7 +78,7 @@ test('neither answers nor occupies a place after the deadline, whatever the hand
   expect(sent).toEqual([{ to: 'b', message: { type: 'answer', id: '250', answer: 'in time' } }]);
 });
 
-test('cannot reach a process that does not know this one yet', async () => {
+test('reports a process that does not know this one yet as unreachable', async () => {
   const { desk } = open();
   const asked = desk.ask('a', echo, 'hello', { milliseconds: 1_000 });
   desk.answered('a', { type: 'refusal', id: '1', code: 'unknown_sender', detail: '' });

@@ -78,7 +78,7 @@ describe('a connection with a NATS server that fails', () => {
     expect(events).toEqual(['connected']);
   });
 
-  test('notices within twelve seconds that NATS does not answer, whatever waits to be sent', async () => {
+  test('notices within twelve seconds that NATS does not answer, even with much data to send', async () => {
     open();
     await until(() => events.length === 1);
     expect(events).toEqual(['connected']);
@@ -149,7 +149,7 @@ describe('a connection with a NATS server that fails', () => {
   });
 
   test('doubles the delay between attempts up to five seconds, and reports each reason once', async () => {
-    // It ends each connection at the first message.
+    // The server refuses each message.
     server.behavior = {
       line: (line, socket) => {
         if (line.startsWith('PUB')) socket.write('-ERR \'Permissions Violation for Publish to "test.all"\'\r\n');

@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 
 const info = { server_id: 'fake', version: '2.9.10', proto: 1, max_payload: 1_048_576, headers: true };
 
-/** What a fake server does on a connection. By default, it accepts all clients and answers pings. */
+/** The behavior of a fake server on a connection. By default, it accepts all clients and answers pings. */
 export interface FakeBehavior {
-  /** What it says about itself; null to say nothing. */
+  /** Fields of its INFO message; null to send none. */
   readonly info?: object | null;
   /** Handles a line of the client. @returns whether the server also handles it as usual */
   line?(line: string, socket: Socket): boolean;

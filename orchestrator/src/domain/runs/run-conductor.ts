@@ -110,8 +110,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
   const unsubscribe = context.bus.subscribe((hint, source) => {
     if (hint.type === 'operation_ended' && hint.run_id !== null) {
       states.operationEnded(hint.run_id, hint);
-      if (source === 'own') queue.advanceLater(hint.run_id);
-      else queue.advanceAfter(gatherOthersMs, hint.run_id);
+      queue.advanceLater(hint.run_id, source === 'own' ? 0 : gatherOthersMs);
     } else if (hint.type === 'run_changed') {
       states.changed(hint.run_id);
       void queue.advance(hint.run_id);

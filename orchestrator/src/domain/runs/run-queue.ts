@@ -29,8 +29,15 @@ export class RunQueue {
     return running ?? Promise.resolve();
   }
 
-  /** Continues the run once for all outcomes in an event-loop turn, because a thousand may be committed together. */
-  advanceLater(runId: string): void {
+  /**
+   * Continues the run once for all outcomes in an event-loop turn, because a thousand may be committed together, or in
+   * the next `ms` milliseconds.
+   */
+  advanceLater(runId: string, ms: number): void {
+    if (ms > 0) {
+      this.#advanceAfter(runId, ms);
+      return;
+    }
     if (this.#due.size === 0)
       setImmediate(() => {
         const runs = [...this.#due];
@@ -40,8 +47,7 @@ export class RunQueue {
     this.#due.add(runId);
   }
 
-  /** Continues the run once for all requests in the next `ms` milliseconds. */
-  advanceAfter(ms: number, runId: string): void {
+  #advanceAfter(runId: string, ms: number): void {
     if (this.#gathering.has(runId)) return;
     this.#gathering.add(runId);
     setTimeout(() => {
