@@ -45,7 +45,7 @@ export type Hint =
   /** A script in an operation has printed output. At most one hint per agent per second. */
   | { type: 'output'; node_id: string; operation_id: string; resource: string }
   | { type: 'run_ended'; run_id: string }
-  /** A run was halted or cancelled. */
+  /** A run was halted or canceled. */
   | { type: 'run_changed'; run_id: string }
   /** A maintenance window was created, changed, or removed. No hint is sent when it opens or closes. */
   | { type: 'windows_changed' }

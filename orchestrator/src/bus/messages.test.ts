@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { decode, encode, hintsIn, type Message, toWire } from './messages.ts';
 
-test('sends no output, no names of changed links, and no queued operations', () => {
+test('sends where output is to be read, but no names of changed links and no queued operations', () => {
   const operation = { operation_id: 'o' } as never;
   expect(toWire({ type: 'work', node_id: 'a', operation })).toEqual({ type: 'work', node_id: 'a' });
   expect(toWire({ type: 'agent_departed', node_id: 'a', heard_at: 1 })).toEqual({ type: 'links_changed' });
-  expect(toWire({ type: 'output', node_id: 'a', operation_id: 'o', resource: 'r' })).toBeNull();
+  const output = { type: 'output', node_id: 'a', operation_id: 'o', resource: 'r' } as const;
+  expect(toWire(output)).toEqual(output);
   expect(toWire({ type: 'hints_lost' })).toBeNull();
   const removed = { type: 'agent_removed', node_id: 'a' } as const;
   expect(hintsIn([toWire(removed)])).toEqual([removed]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { PeerNumbers } from './peer-numbers.ts';
 
-/** Numbers of a process that has learned those of `a`. */
+/** Message numbers of a process that has learned those of `a`. */
 const known = (all = 10, direct = 1) => {
   const numbers = new PeerNumbers();
   numbers.greet('a', 'nonce', 0);
