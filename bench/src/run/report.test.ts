@@ -24,7 +24,7 @@ describe('report', () => {
   });
 
   test('prints both figures and their ratio in one line', () => {
-    expect(ratioLine('units', 50, 100, 'a second')).toBe('units: 50.0 against 100 a second = 0.50 ×');
-    expect(ratioLine('stall', 0.9, 200, 'ms')).toBe('stall: 0.90 against 200 ms = 0.0045 ×');
+    expect(ratioLine('units', 50, 100, 'a second')).toBe('units: 50.0 vs. 100 a second = 0.50 ×');
+    expect(ratioLine('stall', 0.9, 200, 'ms')).toBe('stall: 0.90 vs. 200 ms = 0.0045 ×');
   });
 });
