@@ -146,6 +146,7 @@ describeAnyDatabase('the API', (fixture) => {
       getModuleFile: 404, // the module is a single text without files
       acceptDrift: 409, // the machine is in sync
       cancelOperation: 409,
+      drainReplica: 404,
       removeAgent: 409,
       removeModule: 409, // the assignment `other` uses it
       removeOperator: 409, // the last admin
