@@ -7,14 +7,14 @@ import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
 import { ApproveDialog } from '../agents/approve-dialog.tsx';
 
-/** Approves all pending agents, without opening their list. */
+/** Offers to approve or reject each pending agent, without opening their list. */
 export function ApprovePending({ onClose }: { readonly onClose: () => void }) {
   const { data: all, error } = useQuery(agentsQuery);
   // The agents when the dialog opened. The list changes while they are approved.
   const [pending, setPending] = useState<readonly Agent[] | null>(null);
   if (pending === null && all !== undefined) setPending(all.filter(({ status }) => status === 'pending'));
   if (all !== undefined && pending !== null && pending.length > 0)
-    return <ApproveDialog agents={pending} all={all} onClose={onClose} />;
+    return <ApproveDialog agents={pending} all={all} areSelected={false} onClose={onClose} />;
   return (
     <Dialog
       open

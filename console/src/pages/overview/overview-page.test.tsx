@@ -91,18 +91,46 @@ test('says that an apply does not fix the drift of an audit assignment', async (
   expect(await screen.findByText(/An apply fixes none of these agents/)).toBeTruthy();
 });
 
-test('approves pending agents without a visit to the list', async () => {
+async function openPending(count: number) {
   const api = fakeApi();
   api.answerExamples(listOperators, listAssignments, listModules, setAgentStatus);
   api.answer(listRuns, []);
   api.answer(listAudit, { events: [], next_cursor: null, has_more: false } as never);
   const overview = getOverview.example.answer as never as Overview;
-  api.answer(getOverview, { ...overview, agents: { ...overview.agents, pending: 1 } });
-  const [agent] = listAgents.example.answer as never as [Agent];
-  api.answer(listAgents, [{ ...agent, name: null, status: 'pending' }] as never);
+  api.answer(getOverview, { ...overview, agents: { ...overview.agents, pending: count } });
+  const [example] = listAgents.example.answer as never as [Agent];
+  const agents = Array.from({ length: count }, (_, index): Agent => {
+    const own = { node_id: `${index + 1}`.repeat(32), initial_hostname: `new-${index + 1}` };
+    return { ...example, ...own, name: null, status: 'pending' };
+  });
+  api.answer(listAgents, agents as never);
   const { user } = await renderPage(OverviewPage);
-  await user.click(await screen.findByRole('button', { name: 'Approve… 1 agent pending approval' }));
-  const dialog = within(await screen.findByRole('dialog', { name: 'Approve this agent' }));
+  await user.click(await screen.findByRole('button', { name: /^Approve…/ }));
+  // The dialog waits for the list of agents.
+  await screen.findByText('1'.repeat(32));
+  return { api, user, dialog: within(screen.getByRole('dialog')) };
+}
+
+test('approves a pending agent without a visit to the list', async () => {
+  const { api, user, dialog } = await openPending(1);
   await user.click(dialog.getByRole('button', { name: 'Approve' }));
-  await waitFor(() => expect(api.received(setAgentStatus)).toMatchObject([{ params: { node_id: agent.node_id } }]));
+  await waitFor(() => expect(api.received(setAgentStatus)).toMatchObject([{ params: { node_id: '1'.repeat(32) } }]));
+});
+
+test('approves only the pending agents that the operator ticks, and rejects one of them', async () => {
+  const { api, user, dialog } = await openPending(3);
+  expect((dialog.getByRole('button', { name: 'Approve' }) as HTMLButtonElement).disabled).toBe(true);
+  await user.click(dialog.getByRole('checkbox', { name: 'Select all' }));
+  expect(dialog.getByRole('button', { name: 'Approve 3' })).toBeTruthy();
+  await user.click(dialog.getByRole('checkbox', { name: 'Select new-1' }));
+  await user.click(dialog.getByRole('button', { name: 'Reject new-2' }));
+  await user.click(await screen.findByRole('button', { name: 'Reject agent' }));
+  expect(await dialog.findByText('rejected')).toBeTruthy();
+  await user.click(dialog.getByRole('button', { name: 'Approve 1' }));
+  await waitFor(() =>
+    expect(api.received(setAgentStatus)).toMatchObject([
+      { params: { node_id: '2'.repeat(32) }, body: { status: 'rejected' } },
+      { params: { node_id: '3'.repeat(32) }, body: { status: 'approved', name: 'new-3' } },
+    ]),
+  );
 });
