@@ -7,15 +7,18 @@ export function CopyButton({
   text,
   label = 'Copy',
   className,
+  onCopy,
 }: {
   readonly text: string;
   readonly label?: string;
   readonly className?: string;
+  readonly onCopy?: (() => void) | undefined;
 }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
     setCopied(true);
+    onCopy?.();
     window.setTimeout(() => setCopied(false), 1_500);
   };
   return (
@@ -43,13 +46,13 @@ export function Id({ id, length = 8 }: { readonly id: string; readonly length?: 
 }
 
 /** A command or a line of code with a copy button. */
-export function Code({ text }: { readonly text: string }) {
+export function Code({ text, onCopy }: { readonly text: string; readonly onCopy?: () => void }) {
   return (
     <div className="flex items-start gap-2 rounded-md border bg-raised py-1.5 pr-1.5 pl-3">
       <code className="min-w-0 flex-1 self-center overflow-x-auto whitespace-pre-wrap font-mono [overflow-wrap:anywhere] text-xs">
         {visibleText(text)}
       </code>
-      <CopyButton text={text} />
+      <CopyButton text={text} onCopy={onCopy} />
     </div>
   );
 }

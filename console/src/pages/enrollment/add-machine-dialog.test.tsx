@@ -10,7 +10,7 @@ import {
   revokeEnrolmentToken,
   setAgentStatus,
 } from '@muster/protocol/http';
-import { screen, waitFor, within } from '@testing-library/react';
+import { cleanup, screen, waitFor, within } from '@testing-library/react';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPart } from '../../../test/render.tsx';
@@ -41,6 +41,8 @@ async function open({
   if (arriving !== undefined) api.answer(getAgent, arriving);
   api.answerExamples(createEnrolmentToken, listAgents, listAssignments, listTags, setAgentStatus);
   api.answer(listAudit, { events: [...events], has_more: false, next_cursor: null } as never);
+  // The dialog revokes an unused token when the test ends.
+  api.answer(revokeEnrolmentToken, undefined as never);
   const onClose = vi.fn();
   return { api, onClose, ...(await renderPart(<AddMachineDialog asks={asks} onClose={onClose} />)) };
 }
@@ -129,10 +131,59 @@ test('approves a machine that arrives pending', async () => {
 
 test('revokes the first token when another one is created with options', async () => {
   const { api, user } = await open({ asks: false });
-  api.answer(revokeEnrolmentToken, undefined as never);
   await screen.findByText('Waiting for the machine to connect…');
   await user.click(screen.getByRole('button', { name: 'Options…' }));
   await user.click(screen.getByRole('button', { name: 'Create token' }));
   await waitFor(() => expect(api.received(revokeEnrolmentToken)).toMatchObject([{ params: { id: token.id } }]));
   expect(api.received(createEnrolmentToken)).toHaveLength(2);
+});
+
+test('states what the token permits', async () => {
+  await open({ asks: false });
+  const text = (await screen.findByText(/It enrolls 1 machine until/)).textContent;
+  expect(text).toContain('The agent is approved automatically.');
+  expect(text).toContain('If you close this dialog before you copy the command, the token is revoked.');
+});
+
+test('revokes the token that it created at once if the dialog closes and it was not used', async () => {
+  const { api } = await open({ asks: false });
+  await screen.findByText('Waiting for the machine to connect…');
+  cleanup();
+  await waitFor(() => expect(api.received(revokeEnrolmentToken)).toMatchObject([{ params: { id: token.id } }]));
+});
+
+test('revokes the token if the dialog closes before the response arrives', async () => {
+  const { promise, resolve } = Promise.withResolvers<typeof token>();
+  const api = fakeApi();
+  api.answer(createEnrolmentToken, (() => promise) as never);
+  api.answer(revokeEnrolmentToken, undefined as never);
+  await renderPart(<AddMachineDialog onClose={() => {}} />);
+  await waitFor(() => expect(api.received(createEnrolmentToken)).toHaveLength(1));
+  cleanup();
+  resolve(token);
+  await waitFor(() => expect(api.received(revokeEnrolmentToken)).toHaveLength(1));
+});
+
+test('keeps the token if its command was copied', async () => {
+  const { api, user } = await open({ asks: false });
+  const [copy] = await screen.findAllByRole('button', { name: 'Copy' });
+  await user.click(copy as HTMLElement);
+  await screen.findByRole('button', { name: 'Copied' });
+  cleanup();
+  expect(api.received(revokeEnrolmentToken)).toEqual([]);
+});
+
+test('keeps the token if a machine enrolled with it', async () => {
+  const { api } = await open({ asks: false, events: [arrived('agent.approved')], arriving: agent });
+  await screen.findByText('connected');
+  cleanup();
+  expect(api.received(revokeEnrolmentToken)).toEqual([]);
+});
+
+test('keeps a token that the operator requested', async () => {
+  const { api, user } = await open();
+  await user.click(screen.getByRole('button', { name: 'Create token' }));
+  await screen.findByText('Waiting for the machine to connect…');
+  cleanup();
+  expect(api.received(revokeEnrolmentToken)).toEqual([]);
 });

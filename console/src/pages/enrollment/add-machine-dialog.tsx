@@ -9,7 +9,7 @@ import { lifetimes, type TokenFormState, useTokenForm } from './use-token-form.t
 
 /**
  * Adds machines: creates an enrollment token, shows the command that uses it, and waits for the machines. The token is
- * shown only once.
+ * shown only once. Revokes a token that the operator did not ask for if the dialog closes and it was not used.
  */
 export function AddMachineDialog({
   asks = false,
@@ -30,6 +30,7 @@ export function AddMachineDialog({
     createDefault();
   }, [createDefault]);
   const token = create.data;
+  const [isAsked, setAsked] = useState(asks);
   const asksNow = isAsking || create.isError;
   return (
     <Dialog
@@ -59,7 +60,12 @@ export function AddMachineDialog({
           className="space-y-4"
           onSubmit={(event) => {
             event.preventDefault();
-            create.mutate(undefined, { onSuccess: () => setAsking(false) });
+            create.mutate(undefined, {
+              onSuccess: () => {
+                setAsking(false);
+                setAsked(true);
+              },
+            });
           }}
         >
           <Problem error={create.error} />
@@ -69,7 +75,7 @@ export function AddMachineDialog({
         <Skeleton className="h-16 w-full rounded-md" />
       ) : (
         <div className="space-y-4">
-          <TokenCommands token={token} />
+          <TokenCommands token={token} isKept={isAsked} onCopy={form.keep} />
           <Arrivals key={token.id} token={token} />
         </div>
       )}
