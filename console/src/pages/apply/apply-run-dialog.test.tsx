@@ -1,4 +1,4 @@
-import { cancelRun, getRun, type Run, startRun } from '@muster/protocol/http';
+import { cancelRun, getOperation, getRun, planAgent, type Run, startRun } from '@muster/protocol/http';
 import { screen, waitFor } from '@testing-library/react';
 import { useState } from 'react';
 import { expect, test, vi } from 'vitest';
@@ -34,6 +34,7 @@ async function open(...plans: readonly [Run, ...Run[]]) {
     body.kind === 'plan' ? planOf(body.node_ids) : { ...example, run_id: 'APPLY' }) as never);
   api.answer(getRun, (({ params }: { params: { run_id: string } }) =>
     plans.find(({ run_id }) => run_id === params.run_id)) as never);
+  api.answer(getOperation, planAgent.example.answer as never);
   const onClose = vi.fn();
   const rendered = await renderPart(
     <ApplyRunDialog
@@ -59,6 +60,14 @@ test('plans immediately and starts a careful run that applies exactly the plan',
   expect(applied(api)).toMatchObject([
     { body: { plan_run_id: 'PLAN', canary: 1, batch: '25%', max_failures: 0, offline: 'report' } },
   ]);
+});
+
+test('shows the changes by module at once, with collapsed diffs', async () => {
+  await open(planRun([{ changed: 1 }, { changed: 1 }]));
+  const row = await screen.findByRole('button', { name: /\/etc\/motd would update/ });
+  expect(row.getAttribute('aria-expanded')).toBe('false');
+  expect(screen.getByRole('heading', { name: /^2 agents/ })).toBeTruthy();
+  expect(screen.getByRole('heading', { name: /^motd/ })).toBeTruthy();
 });
 
 /** A plan for one agent, which changes one resource. */
@@ -90,7 +99,7 @@ test('does not start earlier runs again if a later one is refused', async () => 
     }),
   );
   expect(await screen.findByText('Only 1 run started')).toBeTruthy();
-  expect(screen.getByRole('link').getAttribute('href')).toBe('/runs/APPLY');
+  expect(screen.getAllByRole('link')[0]?.getAttribute('href')).toBe('/runs/APPLY');
   api.answer(startRun, { ...example, run_id: 'APPLY2' } as never);
   await user.click(button('Apply 1 change'));
   await waitFor(() => expect(address()).toBe('/runs'));
@@ -126,6 +135,7 @@ test('asks to confirm removals again if agents with removals are added', async (
   const api = fakeApi();
   api.answer(startRun, plan as never);
   api.answer(getRun, plan as never);
+  api.answer(getOperation, planAgent.example.answer as never);
   const node_ids = plan.results.map(({ node_id }) => node_id);
   function Retry() {
     const [isAll, setAll] = useState(false);

@@ -10,8 +10,8 @@ import { planText } from './plan-words.ts';
 import type { PlannedTotals } from './planned-totals.ts';
 
 /**
- * The changes that a plan makes on several agents: the progress, the totals, and the changes, which are loaded when
- * expanded.
+ * The changes that a plan makes on several agents: the progress, the totals, and the changes by agents with the same
+ * changes. Their diffs are collapsed.
  */
 export function PlannedAgents({
   results,
@@ -22,7 +22,7 @@ export function PlannedAgents({
   readonly totals: PlannedTotals;
   readonly isPlanned: boolean;
 }) {
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen] = useState(true);
   if (!isPlanned)
     return (
       <div role="status" className="space-y-1.5 text-sm">
@@ -71,7 +71,7 @@ export function PlannedAgents({
           </Button>
         )}
       </div>
-      {isOpen && <RunChanges results={results} kind="plan" />}
+      {isOpen && totals.ended > 0 && <RunChanges folded results={results} kind="plan" />}
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { type AssignmentWithMatches, removeAssignment } from '../../api/assignments.ts';
 import { runAssignment } from '../../api/runs.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
+import { countedText } from '../../parts/count.ts';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notifyError } from '../../parts/dialog/toast.tsx';
@@ -61,8 +62,8 @@ export function AssignmentActions({ assignment }: { readonly assignment: Assignm
       </Menu>
       {applying && (
         <ApplyRunDialog
-          title={`Apply ${visibleText(name)}`}
-          description="Applies all assignments of each agent, including this one."
+          title={`Apply all assignments of ${countedText(matches.length, 'agent')}`}
+          description={`The agents are those that ${visibleText(name)} matches. Modules of their other assignments are applied too.`}
           loadSubjects={async () => [{ kind: 'assignment', name }]}
           onClose={() => setApplying(false)}
         />

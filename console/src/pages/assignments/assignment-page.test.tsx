@@ -3,6 +3,7 @@ import {
   createAssignment,
   getAssignment,
   getModule,
+  getOperation,
   getRun,
   listAgents,
   listAssignments,
@@ -60,11 +61,11 @@ test('offers no apply for an audit assignment', async () => {
 
 test('plans when the apply dialog opens', async () => {
   const api = orchestrator();
-  api.answerExamples(getRun);
+  api.answerExamples(getOperation, getRun);
   const { user } = await renderPage(AssignmentPage, page);
   await screen.findByText('Matches 1 agent');
   await user.click(button('Apply…'));
-  const dialog = within(await screen.findByRole('dialog', { name: 'Apply base' }));
+  const dialog = within(await screen.findByRole('dialog', { name: 'Apply all assignments of 1 agent' }));
   expect(await dialog.findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
   expect(api.received(planAssignment)).toHaveLength(1);
 });

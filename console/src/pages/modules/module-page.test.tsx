@@ -199,10 +199,10 @@ test('plans the assignment of a saved module to apply it', async () => {
   const api = orchestrator();
   api.answer(listAssignments, [{ ...assigning, selector: 'role=web', modules: ['motd'], mode: 'enforce' }] as never);
   api.answer(listAgents, [{ ...example, status: 'approved', tags: { role: 'web' } }] as never);
-  api.answerExamples(planAssignment, getRun);
+  api.answerExamples(planAssignment, getOperation, getRun);
   const { user } = await renderPage(ModulePage, page);
   await user.click(await screen.findByRole('button', { name: 'Apply…' }));
-  expect(await screen.findByRole('dialog', { name: 'Apply motd to 1 agent' })).toBeTruthy();
+  expect(await screen.findByRole('dialog', { name: 'Apply all assignments of 1 agent' })).toBeTruthy();
   await waitFor(() => expect(api.received(planAssignment)).toMatchObject([{ params: { name: assigning.name } }]));
 });
 

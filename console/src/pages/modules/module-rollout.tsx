@@ -36,8 +36,8 @@ export function ModuleRollout({ module: { name, required_by } }: { readonly modu
       </Button>
       {isApplying && (
         <ApplyRunDialog
-          title={`Apply ${visibleText(name)} to ${countedText(count, 'agent')}`}
-          description={`Applies all assignments of each agent that ${names} ${assignments.length === 1 ? 'matches' : 'match'}.`}
+          title={`Apply all assignments of ${countedText(count, 'agent')}`}
+          description={`The agents are those that ${names} ${assignments.length === 1 ? 'matches' : 'match'}. Their other modules are applied too.`}
           loadSubjects={async () => [rolloutOf(assignments, agents)]}
           onClose={() => setApplying(false)}
         />

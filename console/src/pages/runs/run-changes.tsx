@@ -39,8 +39,17 @@ const tones: Record<Outcome, Tone> = {
 /**
  * Shows the changes in a run, grouped by agents with the same changes.
  * @param results results of the run, whose agents must not change
+ * @param folded whether the diffs of all resources are collapsed at first
  */
-export function RunChanges({ results, kind }: { readonly results: readonly RunResult[]; readonly kind: Run['kind'] }) {
+export function RunChanges({
+  results,
+  kind,
+  folded = false,
+}: {
+  readonly results: readonly RunResult[];
+  readonly kind: Run['kind'];
+  readonly folded?: boolean;
+}) {
   const [maxCompared, setMaxCompared] = useState(initiallyCompared);
   const compared = useStableList(useMemo(() => firstToCompare(results, maxCompared), [results, maxCompared]));
   const names = useStableNames(results);
@@ -90,7 +99,7 @@ export function RunChanges({ results, kind }: { readonly results: readonly RunRe
         </p>
       )}
       {groups.map((group, index) => (
-        <Group key={group.key} group={group} kind={kind} comparing={left > 0} openAtFirst={index < initiallyOpen} />
+        <Group key={group.key} {...{ group, kind, folded }} comparing={left > 0} openAtFirst={index < initiallyOpen} />
       ))}
     </div>
   );
@@ -115,11 +124,13 @@ const countText = (results: readonly RunResult[]): string =>
 function Group({
   group,
   kind,
+  folded,
   comparing,
   openAtFirst,
 }: {
   readonly group: RunGroup;
   readonly kind: Run['kind'];
+  readonly folded: boolean;
   readonly comparing: boolean;
   readonly openAtFirst: boolean;
 }) {
@@ -171,6 +182,7 @@ function Group({
           )}
           {example !== null ? (
             <ResultList
+              folded={folded}
               results={example.resources.filter(({ status, message }) => status !== 'unchanged' || message !== null)}
               resultKind={kind}
               onAnchor={(anchor) =>
