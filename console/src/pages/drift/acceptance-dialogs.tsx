@@ -1,35 +1,52 @@
-import type { ResourceResult } from '@muster/protocol';
-import { useMutation } from '@tanstack/react-query';
+import type { DriftRecord } from '@muster/protocol/http';
+import { useMutation, useQueries } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { accept, withdrawAcceptance } from '../../api/drift.ts';
+import { useAgentName } from '../../api/agents.ts';
+import { accept, driftRecordQuery, withdrawAcceptance } from '../../api/drift.ts';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { TextArea } from '../../parts/form/field.tsx';
+import { anchorText } from '../../parts/resource/anchor.ts';
+import { ResultList } from '../../parts/resource/resource-results.tsx';
+import { Skeleton } from '../../parts/states.tsx';
+import { AgentLink, agentWords } from '../links.tsx';
 
+/** Maximum number of drift records whose differences the dialog shows. */
+const maxShown = 10;
+
+/** Accepts drift with a reason. Shows what is accepted: the agents, the resources, and their differences. */
 export function AcceptDialog({
   driftIds,
-  resources,
   onClose,
 }: {
   readonly driftIds: readonly string[];
-  /**
-   * Drifted resources, or undefined if not loaded. The dialog shows a warning if any is sensitive, or if they are not
-   * loaded.
-   */
-  readonly resources?: readonly ResourceResult[];
   readonly onClose: () => void;
 }) {
   const [reason, setReason] = useState('');
+  const queries = useQueries({ queries: driftIds.slice(0, maxShown).map((id) => driftRecordQuery(id)) });
+  const records = queries.flatMap(({ data }) => data ?? []);
+  const isLoading = queries.some(({ isPending }) => isPending);
+  const [first] = records;
+  const name = useAgentName(first?.node_id ?? '');
   const save = useMutation({
     mutationFn: async () => {
       for (const id of driftIds) await accept(id, reason.trim());
     },
     onSuccess: () => onClose(),
   });
-  const hides = resources === undefined || resources.some(({ sensitive }) => sensitive);
+  // Records that are not loaded may contain sensitive resources.
+  const hides =
+    records.length < driftIds.length || records.some(({ resources }) => resources.some(({ sensitive }) => sensitive));
+  const isOne = driftIds.length === 1;
   return (
     <FormDialog
-      title={driftIds.length === 1 ? 'Accept this drift' : `Accept ${driftIds.length} drift records`}
+      wide
+      title={
+        isOne
+          ? `Accept the drift${first === undefined ? '' : ` on ${agentWords(name)}`}`
+          : `Accept ${driftIds.length} drift records`
+      }
       description="Accepted drift no longer counts as out of sync while checks find the same differences or fewer. An apply still repairs it."
       action="Accept"
       request={save}
@@ -37,6 +54,13 @@ export function AcceptDialog({
       onSubmit={() => save.mutate()}
       onClose={onClose}
     >
+      {isLoading && <Skeleton className="h-24 w-full rounded-md" />}
+      {records.map((record) => (
+        <AcceptedDrift key={record.drift_id} record={record} isNamed={!isOne} />
+      ))}
+      {driftIds.length > maxShown && (
+        <p className="text-muted text-sm">And {driftIds.length - maxShown} more drift records.</p>
+      )}
       <TextArea
         autoFocus
         label="Reason"
@@ -46,7 +70,7 @@ export function AcceptDialog({
         value={reason}
         onChange={(event) => setReason(event.target.value)}
       />
-      {driftIds.length > 1 && (
+      {!isOne && (
         <p className="text-muted text-xs">
           The drift of different machines was not compared. Each machine accepts its own. Review some of them first.
         </p>
@@ -57,6 +81,30 @@ export function AcceptDialog({
         </p>
       )}
     </FormDialog>
+  );
+}
+
+/** The drifted resources of a record. The differences of a single record are expanded. */
+function AcceptedDrift({
+  record: { drift_id, node_id, resources },
+  isNamed,
+}: {
+  readonly record: DriftRecord;
+  readonly isNamed: boolean;
+}) {
+  const navigate = useNavigate();
+  return (
+    <section aria-label="Drifted resources" className="space-y-1.5 text-sm">
+      {isNamed && <AgentLink id={node_id} />}
+      <ResultList
+        folded={isNamed}
+        results={resources}
+        resultKind="drift"
+        onAnchor={(anchor) =>
+          void navigate({ to: '/drift/$record', params: { record: drift_id }, hash: anchorText(anchor) })
+        }
+      />
+    </section>
   );
 }
 

@@ -46,9 +46,7 @@ export function DriftActions({ record }: { readonly record: DriftRecord }) {
           <Problem error={check.error} />
         </div>
       )}
-      {dialog === 'accept' && (
-        <AcceptDialog driftIds={[drift_id]} resources={record.resources} onClose={() => setDialog(null)} />
-      )}
+      {dialog === 'accept' && <AcceptDialog driftIds={[drift_id]} onClose={() => setDialog(null)} />}
       {dialog === 'withdraw' && <WithdrawDialog driftId={drift_id} onClose={() => setDialog(null)} />}
       {dialog === 'repair' && agent !== undefined && (
         <ApplyAgentDialog

@@ -47,7 +47,8 @@ test('accepts drift with a reason', async () => {
   const { api, user } = await open();
   api.answerExamples(acceptDrift);
   await user.click(await screen.findByRole('button', { name: 'Accept…' }));
-  const dialog = within(screen.getByRole('dialog', { name: 'Accept this drift' }));
+  const dialog = within(await screen.findByRole('dialog', { name: 'Accept the drift on web-1' }));
+  expect(dialog.getByText('/etc/motd')).toBeTruthy();
   expect((dialog.getByRole('button', { name: 'Accept' }) as HTMLButtonElement).disabled).toBe(true);
   await user.type(dialog.getByLabelText('Reason'), ' wanted{Enter}');
   await user.click(dialog.getByRole('button', { name: 'Accept' }));

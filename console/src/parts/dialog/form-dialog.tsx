@@ -16,6 +16,7 @@ export function FormDialog({
 }: {
   readonly title: string;
   readonly description?: ReactNode;
+  readonly wide?: boolean;
   /** Whether Escape and clicks outside the dialog are ignored. */
   readonly persistent?: boolean;
   /** The submit button's label: a verb, not “OK”. */
