@@ -1,18 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Picker } from '../../parts/form/picker.tsx';
-import { agentParam, displayName, hasTerminalsDisabled } from '../agents/agent-state.ts';
 import { opensTerminal } from './opens-terminal.ts';
+import { terminalOptions } from './terminal-options.ts';
 
-/** Chooses a connected agent and opens a terminal on it. */
+/** Chooses an agent and opens a terminal on it. */
 export function OpenTerminalDialog({ onClose }: { readonly onClose: () => void }) {
   const { data: agents } = useQuery(agentsQuery);
   const navigate = useNavigate();
-  const connected =
-    agents?.filter((agent) => agent.connected && agent.status === 'approved' && !hasTerminalsDisabled(agent)) ?? [];
+  const options = useMemo(() => terminalOptions(agents ?? []), [agents]);
   return (
     <Dialog
       open
@@ -26,8 +26,8 @@ export function OpenTerminalDialog({ onClose }: { readonly onClose: () => void }
           isOpenAtFirst
           label="Agent"
           placeholder="Type part of a name"
-          none={agents === undefined ? 'Loading agents…' : 'No matching connected agent with terminals'}
-          options={connected.map((agent) => ({ value: agentParam(agent), label: displayName(agent).slice(0, 64) }))}
+          none={agents === undefined ? 'Loading agents…' : 'No matching agent'}
+          options={options}
           value=""
           onPick={(agent) => void navigate({ to: '/terminals/new/$agent', params: { agent }, state: opensTerminal })}
         />

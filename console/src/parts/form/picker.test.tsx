@@ -1,6 +1,6 @@
 import { screen } from '@testing-library/react';
 import { useState } from 'react';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPart } from '../../../test/render.tsx';
 import { Dialog } from '../dialog/dialog.tsx';
@@ -77,4 +77,16 @@ test('closes its list on Escape before the dialog around it closes', async () =>
   await user.keyboard('{Escape}');
   expect(shownOptions()).toEqual([]);
   expect(screen.getByRole('dialog', { name: 'Try a module' })).toBeTruthy();
+});
+
+test('does not choose a disabled option', async () => {
+  fakeApi();
+  const onPick = vi.fn();
+  const options = [{ value: 'a', label: 'web-1', detail: 'offline', disabled: true }];
+  const { user } = await renderPart(<Picker isOpenAtFirst {...{ options, onPick }} label="Agent" value="" />);
+  const option = screen.getByRole('option', { name: /web-1/ });
+  expect(option.getAttribute('aria-disabled')).toBe('true');
+  await user.click(option);
+  await user.keyboard('{Enter}');
+  expect(onPick).not.toHaveBeenCalled();
 });

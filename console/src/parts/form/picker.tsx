@@ -8,6 +8,8 @@ export interface PickerOption {
   readonly label: string;
   /** Text in a smaller font after the label. */
   readonly detail?: string;
+  /** Whether the option cannot be chosen. `detail` says why. */
+  readonly disabled?: boolean;
 }
 
 /** Maximum number of options to show. Typing narrows down the rest. */
@@ -44,7 +46,7 @@ function usePicker(options: readonly PickerOption[], onPick: (value: string) => 
   const found = useMemo(() => (text === null ? [] : pickerMatches(options, text)), [options, text]);
   const shown = found.slice(0, maxShown);
   const pick = (option: PickerOption | undefined) => {
-    if (option === undefined) return;
+    if (option === undefined || option.disabled) return;
     onPick(option.value);
     setText(null);
   };
@@ -171,9 +173,11 @@ function PickerList({
             id={`${id}-${index}`}
             role="option"
             aria-selected={index === at}
+            aria-disabled={option.disabled}
             className={classNames(
               'flex h-8 cursor-default items-center gap-3 rounded-md px-2 text-sm',
               index === at && 'bg-hover',
+              option.disabled && 'text-muted',
             )}
             onMouseMove={() => onHover(index)}
             onMouseDown={(event) => event.preventDefault()}
