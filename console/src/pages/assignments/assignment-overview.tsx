@@ -72,10 +72,6 @@ function MatchesPanel({ ids, selector }: { readonly ids: readonly string[]; read
   const matched = useMatchedAgents(ids);
   const sync = useFleetSync();
   const listed = useMemo(() => withStates(matched ?? [], sync), [matched, sync]);
-  const states = useMemo(
-    () => new Map(listed.flatMap(({ agent, state }) => (state === null ? [] : [[agent.node_id, state] as const]))),
-    [listed],
-  );
   return (
     <Panel title={matched === undefined ? 'Matches' : `Matches ${matchText(matched)}`} className="self-start">
       {matched === undefined ? (
@@ -85,7 +81,7 @@ function MatchesPanel({ ids, selector }: { readonly ids: readonly string[]; read
       ) : (
         <div className="space-y-3">
           <SyncCounts counts={countedStates(listed)} selector={selector} />
-          <MatchedAgents agents={listed.map(({ agent }) => agent)} states={states} />
+          <MatchedAgents agents={listed.map(({ agent }) => agent)} />
         </div>
       )}
     </Panel>

@@ -169,3 +169,10 @@ test('starts a new assignment with the module of the link', async () => {
   expect(((await screen.findByRole('textbox', { name: /^Name/ })) as HTMLInputElement).value).toBe('motd');
   expect(screen.getByRole('button', { name: /Remove motd/ })).toBeTruthy();
 });
+
+test('shows the sync state of each matching agent while the selector is edited', async () => {
+  orchestrator();
+  await renderPage(AssignmentPage, { ...page, at: '/assignments/base?tab=edit' });
+  const agents = within(await screen.findByRole('list', { name: 'Matching agents' }));
+  expect(await agents.findByText('out of sync')).toBeTruthy();
+});

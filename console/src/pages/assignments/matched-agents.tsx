@@ -4,31 +4,27 @@ import { useState } from 'react';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { AgentLink } from '../links.tsx';
+import { agentSync } from '../reconcile/agent-sync.ts';
 import { syncTones, syncWords } from '../reconcile/sync-tones.ts';
+import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
 
 const initialCount = 24;
 
-/**
- * Lists the first matching agents, with a button that shows more. Their dots show the sync states, if they are given, and
- * otherwise which agents are connected.
- */
-export function MatchedAgents({
-  agents,
-  states,
-}: {
-  readonly agents: readonly Agent[];
-  /** Sync states by node id. */
-  readonly states?: ReadonlyMap<string, SyncState>;
-}) {
+/** Lists the first matching agents with their sync states, and a button that shows more. */
+export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] }) {
   const [shown, setShown] = useState(initialCount);
+  const sync = useFleetSync();
   return (
     <div>
       <ul className="flex flex-wrap gap-1.5" aria-label="Matching agents">
-        {agents.slice(0, shown).map(({ node_id, name, connected }) => (
-          <li key={node_id} className="inline-flex max-w-60 items-center gap-1.5 rounded border px-1.5 py-0.5 text-xs">
-            <AgentDot state={states?.get(node_id)} isConnected={connected} />
-            <AgentLink id={node_id} name={name} />
-            {!connected && <span className={states === undefined ? 'sr-only' : 'text-muted'}>offline</span>}
+        {agents.slice(0, shown).map((agent) => (
+          <li
+            key={agent.node_id}
+            className="inline-flex max-w-60 items-center gap-1.5 rounded border px-1.5 py-0.5 text-xs"
+          >
+            <SyncDot state={agentSync(agent, sync)} />
+            <AgentLink id={agent.node_id} name={agent.name} />
+            {!agent.connected && <span className="text-muted">offline</span>}
           </li>
         ))}
       </ul>
@@ -41,8 +37,9 @@ export function MatchedAgents({
   );
 }
 
-function AgentDot({ state, isConnected }: { readonly state: SyncState | undefined; readonly isConnected: boolean }) {
-  if (state === undefined) return <Dot tone={isConnected ? 'good' : 'neutral'} />;
+/** @param state null while loading */
+function SyncDot({ state }: { readonly state: SyncState | null }) {
+  if (state === null) return <Dot tone="neutral" />;
   return (
     <span className="inline-flex" title={syncWords[state]}>
       <Dot tone={syncTones[state]} />
