@@ -1,7 +1,9 @@
 import { eventSentence } from '@muster/protocol/event-sentence';
-import type { Agent } from '@muster/protocol/http';
+import type { Agent, AuditEvent } from '@muster/protocol/http';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { ChevronRight } from 'lucide-react';
+import { useState } from 'react';
 import { auditQuery } from '../../api/audit.ts';
 import { agentDriftQuery } from '../../api/drift.ts';
 import { operationsQuery } from '../../api/operations.ts';
@@ -15,6 +17,7 @@ import { PagedList } from '../../parts/table/paged-list.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
+import { foldPlanEvents } from '../audit/plan-events.ts';
 import { CheckNow } from '../drift/check-now.tsx';
 import { DriftFindings } from '../drift/drift-findings.tsx';
 import { DriftStatus, triggerWords } from '../drift/drift-status.tsx';
@@ -28,6 +31,10 @@ const rowClasses =
   'flex min-h-10 max-sm:min-h-11 items-center gap-3 px-4 py-1 text-sm hover:bg-hover [content-visibility:auto] focus-visible:outline-offset-[-2px]';
 const age = 'w-18 shrink-0 text-right text-muted text-xs';
 
+/**
+ * Lists an agent's operations.
+ * @param maxItems shows only this many operations, without plans, which change nothing
+ */
 export function OperationsList({
   agent,
   title,
@@ -38,14 +45,20 @@ export function OperationsList({
   readonly maxItems?: number;
 }) {
   const query = useInfiniteQuery(operationsQuery({ agent: agent.node_id }));
-  const operations = query.data?.pages.flatMap((page) => page.operations);
+  const operations = query.data?.pages
+    .flatMap((page) => page.operations)
+    .filter(({ kind }) => maxItems === undefined || kind !== 'plan');
   return (
     <PagedList
       label="Operations"
       {...(title !== undefined && { title })}
       query={maxItems === undefined ? query : { error: query.error, refetch: query.refetch }}
       items={operations?.slice(0, maxItems)}
-      empty={<Empty title="No operations yet">A plan shows what an apply would change.</Empty>}
+      empty={
+        <Empty title={maxItems === undefined ? 'No operations yet' : 'No apply yet'}>
+          A plan shows what an apply would change.
+        </Empty>
+      }
     >
       {({ operation_id, kind, status, summary, error, created_at, requested_by }) => (
         <li key={operation_id}>
@@ -194,32 +207,80 @@ const severities: Record<string, Tone> = { info: 'neutral', warning: 'warn', cri
 
 export function HistoryList({ agent }: { readonly agent: Agent }) {
   const query = useInfiniteQuery(auditQuery({ agent: agent.node_id }));
+  const events = query.data?.pages.flatMap((page) => page.events);
   return (
     <PagedList
       label="History"
       query={query}
-      items={query.data?.pages.flatMap(({ events }) => events)}
+      items={events && foldPlanEvents(events)}
       empty={<Empty title="No audit events">Old events are removed when their retention ends.</Empty>}
     >
-      {(event) => (
-        <li key={event.id}>
-          <Link to="/audit" search={{ agent: agent.node_id, event: event.id } as never} className={rowClasses}>
-            <Dot tone={severities[event.severity] ?? 'neutral'} />
-            <span className="w-40 shrink-0 truncate text-muted max-lg:hidden" title={event.event_type}>
-              {eventLabel(event.event_type)}
-            </span>
-            <span className="wraps-names flex min-w-0 flex-1">
-              <Line text={withLocalTimes(eventSentence(event))} maxLength={300} />
-            </span>
-            <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
-              <Line text={event.actor.name || event.actor.type} maxLength={40} />
-            </span>
-            <span className={age}>
-              <Time at={event.timestamp} />
-            </span>
-          </Link>
-        </li>
-      )}
+      {(folded) =>
+        'event' in folded ? (
+          <HistoryRow key={folded.event.id} agent={agent} event={folded.event} />
+        ) : (
+          <PlanRows key={folded.plans[0].id} agent={agent} events={folded.plans} />
+        )
+      }
     </PagedList>
+  );
+}
+
+function HistoryRow({ agent, event }: { readonly agent: Agent; readonly event: AuditEvent }) {
+  return (
+    <li>
+      <Link to="/audit" search={{ agent: agent.node_id, event: event.id } as never} className={rowClasses}>
+        <Dot tone={severities[event.severity] ?? 'neutral'} />
+        <span className="w-40 shrink-0 truncate text-muted max-lg:hidden" title={event.event_type}>
+          {eventLabel(event.event_type)}
+        </span>
+        <span className="wraps-names flex min-w-0 flex-1">
+          <Line text={withLocalTimes(eventSentence(event))} maxLength={300} />
+        </span>
+        <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
+          <Line text={event.actor.name || event.actor.type} maxLength={40} />
+        </span>
+        <span className={age}>
+          <Time at={event.timestamp} />
+        </span>
+      </Link>
+    </li>
+  );
+}
+
+/** Consecutive plan events as one line, which expands to the events. */
+function PlanRows({
+  agent,
+  events,
+}: {
+  readonly agent: Agent;
+  readonly events: readonly [AuditEvent, ...AuditEvent[]];
+}) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <li>
+      <button
+        type="button"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        className={classNames(rowClasses, 'w-full text-left text-muted')}
+      >
+        <ChevronRight
+          aria-hidden="true"
+          className={classNames('-mx-1 size-4 transition-transform duration-100', isOpen && 'rotate-90')}
+        />
+        <span className="min-w-0 flex-1">{events.length} events of plans, which changed nothing</span>
+        <span className={age}>
+          <Time at={events[0].timestamp} />
+        </span>
+      </button>
+      {isOpen && (
+        <ul aria-label="Events of plans" className="divide-y border-t">
+          {events.map((event) => (
+            <HistoryRow key={event.id} agent={agent} event={event} />
+          ))}
+        </ul>
+      )}
+    </li>
   );
 }

@@ -1,4 +1,14 @@
-import { type DriftRecord, getAgent, listAgents, listDrift, planAgent } from '@muster/protocol/http';
+import {
+  type AuditEvent,
+  type DriftRecord,
+  getAgent,
+  listAgentOperations,
+  listAgents,
+  listAudit,
+  listDrift,
+  listOperators,
+  planAgent,
+} from '@muster/protocol/http';
 import { useNavigate } from '@tanstack/react-router';
 import { screen, waitFor } from '@testing-library/react';
 import { expect, test } from 'vitest';
@@ -7,7 +17,7 @@ import { renderPage, renderPart } from '../../../test/render.tsx';
 import { opensApply, useOpensApply } from '../apply/opens-apply.ts';
 import { NewTerminalPage } from '../terminals/terminal-page.tsx';
 import { AgentActions } from './agent-actions.tsx';
-import { DriftList } from './agent-lists.tsx';
+import { DriftList, HistoryList, OperationsList } from './agent-lists.tsx';
 import { terminalsDisabledText } from './agent-state.ts';
 
 const agent = getAgent.example.answer;
@@ -77,4 +87,34 @@ test('names the drifted resources and the trigger of each check', async () => {
   expect((await screen.findByRole('link')).textContent).toMatch(
     /^drifted\/etc\/motd: mode 0666, expected 0644change detected/,
   );
+});
+
+test('leaves plans out of the latest operations', async () => {
+  const api = fakeApi();
+  api.answerExamples(listOperators, listAgents);
+  const { operations, ...rest } = listAgentOperations.example.answer as never as { operations: [object] };
+  const [example] = operations;
+  const of = (kind: string) => ({ ...example, kind, operation_id: kind.padEnd(26, '0').toUpperCase() });
+  api.answer(listAgentOperations, { ...rest, operations: [of('plan'), of('apply')] } as never);
+  await renderPart(<OperationsList agent={agent} maxItems={5} />);
+  expect((await screen.findAllByRole('link')).map((link) => link.getAttribute('href'))).toEqual([
+    '/operations/APPLY000000000000000000000',
+  ]);
+});
+
+test('folds the plans in the history of an agent', async () => {
+  const api = fakeApi();
+  const [event] = (listAudit.example.answer as never as { events: [AuditEvent] }).events;
+  const of = (id: string, event_type: string, summary: string) => ({ ...event, id, event_type, summary });
+  const events = [
+    of('1', 'state.planned', 'plan on web-1 succeeded'),
+    of('2', 'state.requested', 'plan on web-1 requested'),
+    of('3', 'state.applied', 'apply on web-1 succeeded'),
+  ];
+  api.answer(listAudit, { events, next_cursor: null, has_more: false } as never);
+  const { user } = await renderPart(<HistoryList agent={agent} />);
+  expect(await screen.findByText('Apply on web-1 succeeded')).toBeTruthy();
+  expect(screen.queryByText('Plan on web-1 requested')).toBeNull();
+  await user.click(screen.getByRole('button', { name: /^2 events of plans/ }));
+  expect(screen.getByText('Plan on web-1 requested')).toBeTruthy();
 });

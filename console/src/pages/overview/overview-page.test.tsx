@@ -1,5 +1,6 @@
 import {
   type Agent,
+  type AuditEvent,
   getAssignment,
   getOperation,
   getOverview,
@@ -89,6 +90,21 @@ test('names the number of agents while they are loading', async () => {
 test('says that an apply does not fix the drift of an audit assignment', async () => {
   await openDrifted({ ...drifted, drift: drifted.drift.map((each) => ({ ...each, assignment: 'audit' })) });
   expect(await screen.findByText(/An apply fixes none of these agents/)).toBeTruthy();
+});
+
+test('leaves plans out of the recent events', async () => {
+  const api = fakeApi();
+  api.answerExamples(listOperators, listAssignments, listModules, getOverview);
+  api.answer(listRuns, []);
+  const [event] = (listAudit.example.answer as never as { events: [AuditEvent] }).events;
+  const events = [
+    { ...event, id: '1', event_type: 'state.planned', summary: 'plan on web-1 succeeded' },
+    { ...event, id: '2', event_type: 'state.applied', summary: 'apply on web-1 succeeded' },
+  ];
+  api.answer(listAudit, { events, next_cursor: null, has_more: false } as never);
+  await renderPage(OverviewPage);
+  expect(await screen.findByText('Apply on web-1 succeeded')).toBeTruthy();
+  expect(screen.queryByText('Plan on web-1 succeeded')).toBeNull();
 });
 
 async function openPending(count: number) {

@@ -7,6 +7,7 @@ import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line, lineText } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
+import { isPlanEvent } from '../audit/plan-events.ts';
 import { pathOf } from '../audit/target-link.tsx';
 import { eventAddress } from './event-address.ts';
 import { type EventGroup, groupEvents } from './event-groups.ts';
@@ -14,8 +15,10 @@ import { type EventGroup, groupEvents } from './event-groups.ts';
 const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 const words: Record<AuditEvent['severity'], string> = { info: '', warning: 'warning: ', critical: 'critical: ' };
 
+/** The newest events, without those of plans, which change nothing. */
 export function RecentEvents() {
   const query = useRecentEvents();
+  const shown = query.data?.filter((event) => !isPlanEvent(event)) ?? [];
   return (
     <Panel
       title="Recent events"
@@ -32,10 +35,12 @@ export function RecentEvents() {
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : query.data.length === 0 ? (
         <Empty title="No events yet">Changes, sign-ins, and the results of operations appear here.</Empty>
+      ) : shown.length === 0 ? (
+        <Empty title="No recent changes">The newest events are plans. The audit log lists them.</Empty>
       ) : (
         <section className="max-h-128 overflow-y-auto" aria-label="Recent events" tabIndex={0}>
           <ol className="divide-y">
-            {groupEvents(query.data).map((group) => (
+            {groupEvents(shown).map((group) => (
               <GroupLine key={group.event.id} group={group} />
             ))}
           </ol>

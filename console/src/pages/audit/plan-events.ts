@@ -1,0 +1,35 @@
+import type { AuditEvent } from '@muster/protocol/http';
+
+/** Events of operations of any kind. Their summaries begin with the kind, such as `plan on web-1 requested`. */
+const ofAnyKind: ReadonlySet<string> = new Set(['state.requested', 'state.cancel_requested', 'state.cancelled']);
+
+/**
+ * Reports whether the event records that a plan was requested, succeeded, or was canceled. Each dialog that applies
+ * requests a plan, so lists fold or omit these events.
+ */
+export const isPlanEvent = ({ event_type, summary }: Pick<AuditEvent, 'event_type' | 'summary'>): boolean =>
+  event_type === 'state.planned' ||
+  (ofAnyKind.has(event_type) && /^(cancellation of )?plan on /.test(summary));
+
+/** An event, or consecutive plan events, newest first. */
+export type FoldedEvent = { readonly event: AuditEvent } | { readonly plans: readonly [AuditEvent, ...AuditEvent[]] };
+
+/** Folds each series of at least two consecutive plan events. */
+export function foldPlanEvents(events: readonly AuditEvent[]): FoldedEvent[] {
+  const folded: FoldedEvent[] = [];
+  let series: AuditEvent[] = [];
+  const endSeries = () => {
+    const [first, ...others] = series;
+    if (first !== undefined) folded.push(others.length === 0 ? { event: first } : { plans: [first, ...others] });
+    series = [];
+  };
+  for (const event of events) {
+    if (isPlanEvent(event)) series.push(event);
+    else {
+      endSeries();
+      folded.push({ event });
+    }
+  }
+  endSeries();
+  return folded;
+}
