@@ -500,13 +500,15 @@ describe('the fleet', () => {
     const [off] = listReconcile.example.answer;
     const listed = (name: string) => agent({ name, node_id: name.padEnd(32, '0') });
     const entry = (name: string, reasons: string[]) => ({ ...off, name, node_id: name.padEnd(32, '0'), reasons });
-    answers.listAgents = () => ({ body: [listed('web-1'), listed('web-2'), listed('web-3')] });
+    answers.listAgents = () => ({ body: [listed('web-1'), listed('web-2'), listed('web-3'), listed('web-4')] });
     answers.listReconcile = () => ({ body: [entry('web-1', ['drifted']), entry('web-2', [])] });
+    answers.matchSelector = () => ({ body: { matches: ['web-4'.padEnd(32, '0')] } });
     const rows = (await person(120, true).types('agents', 'list')).stdout.trim().split('\n');
-    expect(rows[0]).toMatch(/NAME +STATUS +CONNECTION +SYNC/);
-    expect(rows.slice(1, 4).map((row) => row.match(/connected +(-|out of sync|outdated)/)?.[1])).toEqual([
-      ...['out of sync', 'outdated', '-'],
-    ]);
+    expect(rows[0]).toMatch(/NAME +CONNECTION +SYNC/);
+    expect(
+      rows.slice(1, 5).map((row) => row.match(/connected +(in sync|out of sync|outdated|never applied)/)?.[1]),
+    ).toEqual([...['out of sync', 'outdated', 'in sync', 'never applied']]);
+    expect(sent('matchSelector')?.body).toEqual({ selector: '', never_applied: true });
     expect(sent('listReconcile')?.query).toEqual({ include_outdated: 'true', limit: '500' });
     const ofEarlierRelease = { code: 'invalid_input', detail: 'include_outdated is unknown' } as const;
     for (const answer of [{ body: [] }, ofEarlierRelease]) {
@@ -515,6 +517,20 @@ describe('the fleet', () => {
       expect(stdout).toContain('web-1');
       expect(stdout).not.toContain('SYNC');
     }
+  });
+
+  test('omits columns that repeat others, so that tags are not cut at 100 columns', async () => {
+    const tags = { env: 'production', role: 'web', site: 'paris' };
+    const listed = (name: string, attributes = {}) =>
+      agent({ name, tags, attributes: { hostname: `${name}.example`, ...attributes } });
+    answers.listAgents = () => ({ body: [listed('web-paris-1'), listed('web-paris-2')] });
+    const { stdout } = await person(100, true).types('agents', 'list');
+    expect(stdout).not.toMatch(/STATUS|HOSTNAME/);
+    expect(stdout).toContain('env=production role=web site=paris');
+    answers.listAgents = () => ({
+      body: [listed('web-paris-1'), { ...listed('db', { hostname: 'other' }), status: 'pending' }],
+    });
+    expect((await person(120, true).types('agents', 'list')).stdout).toMatch(/STATUS.*HOSTNAME/);
   });
 
   test('shows the module revisions of an outdated agent', async () => {

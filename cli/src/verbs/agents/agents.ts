@@ -6,6 +6,7 @@ import {
   getAttributes,
   listAgents,
   listReconcile,
+  matchSelector,
   type OffAgent,
 } from '@muster/protocol/http';
 import { type Command, Option } from 'commander';
@@ -94,7 +95,30 @@ async function readOff(call: Client, only: { agent?: string; filter?: string }):
   }
 }
 
-const columns = (style: Style, off: OffByNode | null): Column<Agent>[] => [
+/** Returns the node IDs of the agents without a successful apply; null if the orchestrator is an earlier release. */
+async function readNeverApplied(call: Client, selector = ''): Promise<ReadonlySet<string> | null> {
+  try {
+    const { matches } = await call(matchSelector, { body: { selector, never_applied: true } });
+    return new Set(matches);
+  } catch (error) {
+    if (error instanceof ApiError && error.problem.code === 'invalid_input') return null;
+    throw error;
+  }
+}
+
+/** The column shows whether all agents are approved, so that it says nothing. Programs that read the output keep it. */
+const hidesStatus = (style: Style, agents: readonly Agent[]): boolean =>
+  style.width !== null && !style.verbose && agents.every(({ status }) => status === 'approved');
+
+const hostnameOf = ({ attributes, initial_hostname }: Agent): string => attributes.hostname ?? initial_hostname;
+
+/** Whether each hostname begins with the name of its agent, so that the column repeats the names. */
+const hidesHostname = (style: Style, agents: readonly Agent[]): boolean =>
+  style.width !== null &&
+  !style.verbose &&
+  agents.every((agent) => agent.name !== null && hostnameOf(agent).startsWith(agent.name));
+
+const columns = (style: Style, agents: readonly Agent[], sync: SyncOfAgents | null): Column<Agent>[] => [
   {
     heading: 'NAME',
     // A pending agent has no name yet and can be approved by its ID.
@@ -104,20 +128,12 @@ const columns = (style: Style, off: OffByNode | null): Column<Agent>[] => [
     wants: 32,
     paint: (text, _, { color }) => color.bold(text),
   },
-  {
-    heading: 'STATUS',
-    text: ({ status }) => status,
-    paint: (text, { status }, { color }) =>
-      status === 'pending' ? color.yellow(text) : status === 'rejected' ? color.red(text) : text,
-  },
+  ...(hidesStatus(style, agents) ? [] : [statusColumn]),
   connectionColumn(style),
-  ...(off === null ? [] : [syncColumn(off)]),
-  {
-    heading: 'HOSTNAME',
-    extra: true,
-    text: ({ attributes, initial_hostname }) => attributes.hostname ?? initial_hostname,
-    flexible: true,
-  },
+  ...(sync === null ? [] : [syncColumn(sync)]),
+  ...(hidesHostname(style, agents)
+    ? []
+    : [{ heading: 'HOSTNAME', extra: true, text: hostnameOf, flexible: true } satisfies Column<Agent>]),
   {
     heading: 'SYSTEM',
     extra: true,
@@ -133,9 +149,24 @@ const columns = (style: Style, off: OffByNode | null): Column<Agent>[] => [
   },
 ];
 
-const syncColumn = (off: OffByNode): Column<Agent> => ({
+const statusColumn: Column<Agent> = {
+  heading: 'STATUS',
+  text: ({ status }) => status,
+  paint: (text, { status }, { color }) =>
+    status === 'pending' ? color.yellow(text) : status === 'rejected' ? color.red(text) : text,
+};
+
+interface SyncOfAgents {
+  readonly off: OffByNode;
+  /** Null if the orchestrator is an earlier release. */
+  readonly neverApplied: ReadonlySet<string> | null;
+}
+
+const syncColumn = ({ off, neverApplied }: SyncOfAgents): Column<Agent> => ({
   heading: 'SYNC',
-  text: ({ node_id }) => syncWord(off.get(node_id)),
+  text: ({ node_id, status }) =>
+    syncWord(off.get(node_id)) ??
+    (status !== 'approved' || neverApplied === null ? null : neverApplied.has(node_id) ? 'never applied' : 'in sync'),
   paint: (text, { node_id }, { color }) => (syncWord(off.get(node_id)) === null ? text : color.yellow(text)),
 });
 
@@ -181,7 +212,8 @@ async function list(
     return undefined;
   }
   const isListed = agents.some(({ node_id }) => syncWord(off?.get(node_id)) !== null);
-  out.table(columns(style, isListed ? off : null), limit === undefined ? agents.toSorted(byLabel) : agents);
+  const sync = off === null || !isListed ? null : { off, neverApplied: await readNeverApplied(call, filter) };
+  out.table(columns(style, agents, sync), limit === undefined ? agents.toSorted(byLabel) : agents);
   if (found.length > agents.length) out.note('\nThere are more agents: raise --limit, or omit it to list all');
   const pending = agents.filter((agent) => agent.status === 'pending');
   const [first] = pending;
