@@ -8,7 +8,7 @@ import { auditQuery } from '../../api/audit.ts';
 import { agentDriftQuery } from '../../api/drift.ts';
 import { operationsQuery } from '../../api/operations.ts';
 import { terminalsQuery } from '../../api/terminals/terminals.ts';
-import { Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot } from '../../parts/badge.tsx';
 import { buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Empty } from '../../parts/states.tsx';
@@ -23,6 +23,7 @@ import { DriftFindings } from '../drift/drift-findings.tsx';
 import { DriftStatus, triggerWords } from '../drift/drift-status.tsx';
 import { OperatorName } from '../links.tsx';
 import { eventLabel } from '../notifications/event-labels.ts';
+import { eventTone } from '../notifications/event-tones.ts';
 import { opensTerminal } from '../terminals/opens-terminal.ts';
 import { ViewersLine } from '../terminals/viewers.tsx';
 import { agentParam, displayName, hasTerminalsDisabled } from './agent-state.ts';
@@ -203,8 +204,6 @@ function OpenTerminal({ agent }: { readonly agent: Agent }) {
   );
 }
 
-const severities: Record<string, Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
-
 export function HistoryList({ agent }: { readonly agent: Agent }) {
   const query = useInfiniteQuery(auditQuery({ agent: agent.node_id }));
   const events = query.data?.pages.flatMap((page) => page.events);
@@ -230,7 +229,7 @@ function HistoryRow({ agent, event }: { readonly agent: Agent; readonly event: A
   return (
     <li>
       <Link to="/audit" search={{ agent: agent.node_id, event: event.id } as never} className={rowClasses}>
-        <Dot tone={severities[event.severity] ?? 'neutral'} />
+        <Dot tone={eventTone(event)} />
         <span className="w-40 shrink-0 truncate text-muted max-lg:hidden" title={event.event_type}>
           {eventLabel(event.event_type)}
         </span>

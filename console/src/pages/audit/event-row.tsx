@@ -1,14 +1,13 @@
 import { eventSentence } from '@muster/protocol/event-sentence';
 import type { AuditEvent } from '@muster/protocol/http';
 import { ChevronRight } from 'lucide-react';
-import { Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Line, Text } from '../../parts/text.tsx';
 import { absoluteTime, Time, withLocalTimes } from '../../parts/time.tsx';
 import { eventLabel } from '../notifications/event-labels.ts';
+import { eventTone } from '../notifications/event-tones.ts';
 import { TargetLink } from './target-link.tsx';
-
-const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 
 export function EventRow({
   event,
@@ -32,7 +31,7 @@ export function EventRow({
         >
           <ChevronRight aria-hidden="true" className={classNames('size-4 transition-transform', open && 'rotate-90')} />
         </button>
-        <Dot tone={tones[event.severity]} />
+        <Dot tone={eventTone(event)} />
         <span className="w-44 shrink-0 truncate text-muted max-lg:hidden" title={event.event_type}>
           {eventLabel(event.event_type)}
         </span>

@@ -8,8 +8,7 @@ const ofAnyKind: ReadonlySet<string> = new Set(['state.requested', 'state.cancel
  * requests a plan, so lists fold or omit these events.
  */
 export const isPlanEvent = ({ event_type, summary }: Pick<AuditEvent, 'event_type' | 'summary'>): boolean =>
-  event_type === 'state.planned' ||
-  (ofAnyKind.has(event_type) && /^(cancellation of )?plan on /.test(summary));
+  event_type === 'state.planned' || (ofAnyKind.has(event_type) && /^(cancellation of )?plan on /.test(summary));
 
 /** An event, or consecutive plan events, newest first. */
 export type FoldedEvent = { readonly event: AuditEvent } | { readonly plans: readonly [AuditEvent, ...AuditEvent[]] };

@@ -6,7 +6,7 @@ import { Check, ChevronRight } from 'lucide-react';
 import { useState } from 'react';
 import { findEvent } from '../../api/audit.ts';
 import { markRead } from '../../api/notifications.ts';
-import { Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot } from '../../parts/badge.tsx';
 import { IconButton } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { notifyError } from '../../parts/dialog/toast.tsx';
@@ -14,9 +14,8 @@ import { cutText, visibleText } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { pathOf } from '../audit/target-link.tsx';
 import { eventLabel, eventsLabel } from './event-labels.ts';
+import { eventTone } from './event-tones.ts';
 import type { NotificationGroup } from './notification-groups.ts';
-
-const tones: Record<Notification['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 
 /** Pages by event category, for events without a page of their own. */
 const categoryPaths: Readonly<Record<string, string>> = {
@@ -42,9 +41,9 @@ const rowClasses = (isUnread: boolean, isNested = false) =>
   );
 
 /** The severity as a dot, with its name for screen readers. */
-const Severity = ({ severity }: Pick<Notification, 'severity'>) => (
+const Severity = ({ event_type, severity }: Pick<Notification, 'event_type' | 'severity'>) => (
   <span className="pt-1.5">
-    <Dot tone={tones[severity]} />
+    <Dot tone={eventTone({ event_type, severity })} />
     {severity !== 'info' && <span className="sr-only">{severity}: </span>}
   </span>
 );
@@ -72,7 +71,7 @@ export function NotificationGroupRow({ group }: { readonly group: NotificationGr
   return (
     <li>
       <div className={classNames(rowClasses(!newest.read), 'hover:bg-hover')}>
-        <Severity severity={newest.severity} />
+        <Severity {...newest} />
         <div className="min-w-0 flex-1">
           <button
             type="button"
@@ -125,7 +124,7 @@ function NotificationRow({
   });
   return (
     <li className={classNames(rowClasses(!notification.read, isNested), 'hover:bg-hover')}>
-      <Severity severity={notification.severity} />
+      <Severity {...notification} />
       <div className="min-w-0 flex-1">
         <p className={classNames('text-sm', !notification.read && 'font-medium')}>
           <Link

@@ -59,7 +59,7 @@ test('counts all agents in the total', () => {
 
 test('lists agents that are offline, even before they are lost', () => {
   const agents = { ...quiet.agents, approved: 10_000, connected: 0, lost: 0 };
-  expect(needsOf({ ...quiet, agents }, now)).toMatchObject([{ tone: 'warn', title: '10,000 agents are offline' }]);
+  expect(needsOf({ ...quiet, agents }, now)).toMatchObject([{ tone: 'bad', title: '10,000 agents are offline' }]);
 });
 
 test('gives each sync state its own tone', () => {

@@ -51,7 +51,7 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
       title: counted(agents.pending, 'agent pending approval', 'agents pending approval'),
       ...{ to: '/agents', search: { status: 'pending' }, isApproval: true },
     },
-    { ...offlineNeed, tone: 'warn', count: agents.lost > 0 ? 0 : offline },
+    { ...offlineNeed, tone: 'bad', count: agents.lost > 0 ? 0 : offline },
     {
       ...{ id: 'drifted', tone: findingTones.drifted, count: off.drifted, action: 'See which', fixes: 'drifted' },
       title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),

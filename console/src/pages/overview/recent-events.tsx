@@ -2,17 +2,17 @@ import { eventSentence } from '@muster/protocol/event-sentence';
 import type { AuditEvent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
 import { useRecentEvents } from '../../api/live/recent-events.ts';
-import { Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot } from '../../parts/badge.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line, lineText } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { isPlanEvent } from '../audit/plan-events.ts';
 import { pathOf } from '../audit/target-link.tsx';
+import { eventTone } from '../notifications/event-tones.ts';
 import { eventAddress } from './event-address.ts';
 import { type EventGroup, groupEvents } from './event-groups.ts';
 
-const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 const words: Record<AuditEvent['severity'], string> = { info: '', warning: 'warning: ', critical: 'critical: ' };
 
 /** The newest events, without those of plans, which change nothing. */
@@ -54,7 +54,7 @@ function GroupLine({ group: { event, count } }: { readonly group: EventGroup }) 
   const actor = event.actor.name || event.actor.type;
   return (
     <li className="flex items-center gap-2.5 px-4 py-1.5 text-sm">
-      <Dot tone={tones[event.severity]} />
+      <Dot tone={eventTone(event)} />
       <span className="line-clamp-2 min-w-0 flex-1 [overflow-wrap:anywhere]">
         <EventText event={event} />
         {count > 1 && (

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest';
+import { eventTone } from './event-tones.ts';
+
+test('gives failures and lost agents the tone of a failure, and other events the tone of their severity', () => {
+  const tone = (event_type: string, severity: 'info' | 'warning' | 'critical') => eventTone({ event_type, severity });
+  expect(tone('state.failed', 'warning')).toBe('bad');
+  expect(tone('agent.lost', 'warning')).toBe('bad');
+  expect(tone('drift.detected', 'warning')).toBe('warn');
+  expect(tone('agent.cloned', 'critical')).toBe('bad');
+  expect(tone('state.applied', 'info')).toBe('neutral');
+});
