@@ -15,7 +15,7 @@ import { AgentLink, agentWords } from '../links.tsx';
 /** Maximum number of drift records whose differences the dialog shows. */
 const maxShown = 10;
 
-/** Accepts drift with a reason. Shows what is accepted: the agents, the resources, and their differences. */
+/** Accepts drift with a reason. Shows the agents, the drifted resources, and their differences. */
 export function AcceptDialog({
   driftIds,
   onClose,

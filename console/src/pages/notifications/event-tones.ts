@@ -3,7 +3,7 @@ import type { Tone } from '../../parts/badge.tsx';
 
 const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 
-/** Types of events that report a failure or a lost agent, which are `bad` on all pages, whatever their severity. */
+/** Types of events that report a failure or a lost agent, which are `bad` on all pages, at each severity. */
 const failures: ReadonlySet<string> = new Set([
   ...['agent.lost', 'channel.dropped', 'channel.failing', 'run.halted', 'state.failed'],
 ]);
