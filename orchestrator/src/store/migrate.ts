@@ -95,6 +95,10 @@ export function pendingMigrations(
   return migrations.slice(versionOf(applied));
 }
 
+/** Returns the oldest schema version whose releases can use the database after these migrations; 0 without any. */
+export const oldestUsing = (pending: readonly Migration[]): number =>
+  pending.reduce((most, { version, compatibleFrom }) => Math.max(most, compatibleFrom ?? version), 0);
+
 /**
  * Decides whether a replica may migrate the database while others run.
  * @param pending the migrations that are due
@@ -105,7 +109,7 @@ export function refuseBesideOlder(
   pending: readonly Migration[],
   others: readonly { readonly name: string; readonly schema: number }[],
 ): void {
-  const oldest = pending.reduce((most, { version, compatibleFrom }) => Math.max(most, compatibleFrom ?? version), 0);
+  const oldest = oldestUsing(pending);
   const names = others.filter(({ schema }) => schema < oldest).map(({ name }) => name);
   if (names.length === 0) return;
   const [replicas, them] = names.length === 1 ? ['the replica', 'it'] : ['the replicas', 'them'];

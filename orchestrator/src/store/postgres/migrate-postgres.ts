@@ -6,20 +6,43 @@ import {
   type MigrationOptions,
   type MigrationReport,
   migrationSql,
+  oldestUsing,
   pendingMigrations,
   refuseBesideOlder,
   versionOf,
   versionTableSql,
 } from '../migrate.ts';
 import type { Migration } from '../migrations/migration.ts';
+import { closeUnlocked, unlockedReplicas } from './unlocked-replicas.ts';
+
+/** Another replica that uses the database. */
+export interface OtherReplica {
+  readonly name: string;
+  /** Newest schema version that it can use. */
+  readonly schema: number;
+}
+
+/** Newest schema version of the releases whose replicas do not state it. */
+export const unstatedSchema = 34;
 
 export interface PostgresMigrationOptions extends MigrationOptions {
-  /** Returns the other replicas that run, with the newest schema version that each can use. */
-  readonly others?: (client: ClientBase) => Promise<readonly { readonly name: string; readonly schema: number }[]>;
+  /** Null if only this process uses the database. */
+  readonly fleet?: MigratingFleet | null;
+}
+
+/** The replicas beside the one that migrates the database. */
+export interface MigratingFleet {
+  /** Returns the other replicas that hold the lock, with the newest schema version that each can use. */
+  readonly others: (client: ClientBase) => Promise<readonly OtherReplica[]>;
+  /** Milliseconds without a heartbeat after which a replica that holds no lock is closed; 10 seconds by default. */
+  readonly closeAfterMs?: number | undefined;
 }
 
 /** Key of the advisory lock that allows only one process to migrate at a time. */
 export const lockKey = 0x6d757374;
+
+/** The name of the database in error messages. */
+const where = 'The PostgreSQL database';
 
 /**
  * Migrates a database to the newest schema, each migration in one transaction. Processes that start together take
@@ -33,9 +56,12 @@ export async function migratePostgres(
 ): Promise<MigrationReport> {
   const before = await appliedBefore(client);
   const from = versionOf(before);
-  const where = 'The PostgreSQL database';
   let to = from;
-  for (const migration of pendingMigrations(before, options.migrations, where)) {
+  const { fleet } = options;
+  const due = pendingMigrations(before, options.migrations, where);
+  if (fleet && oldestUsing(due) > unstatedSchema)
+    await closeUnlocked(client, () => lockedNames(client, fleet), fleet.closeAfterMs);
+  for (const migration of due) {
     await client.query('begin');
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
@@ -43,7 +69,7 @@ export async function migratePostgres(
       // Reads the version again, because another process, perhaps from a newer release, may have migrated the database
       // while this process waited for the lock.
       const pending = pendingMigrations(applied, options.migrations, where);
-      if (options.others) refuseBesideOlder(pending, await options.others(client));
+      if (fleet) refuseBesideOlder(pending, await othersOf(client, fleet));
       const current = versionOf(applied);
       if (current < migration.version) {
         await applyMigration(client, migration, current === 0, options);
@@ -57,6 +83,25 @@ export async function migratePostgres(
     }
   }
   return { from, to, backup: null };
+}
+
+/**
+ * Waits for the migration that another process may run now.
+ * @throws SchemaRefused if the database is newer than these migrations and not compatible with them
+ */
+export async function requireUsable(client: Client | ClientBase, migrations: readonly Migration[]): Promise<void> {
+  pendingMigrations(await appliedBefore(client), migrations, where);
+}
+
+const lockedNames = async (client: ClientBase, { others }: MigratingFleet): Promise<string[]> =>
+  (await others(client)).map(({ name }) => name);
+
+/** Returns the other replicas that hold the lock or have a row. */
+async function othersOf(client: ClientBase, { others }: MigratingFleet): Promise<OtherReplica[]> {
+  const locked = await others(client);
+  const names = locked.map(({ name }) => name);
+  const unlocked = await unlockedReplicas(client, names);
+  return [...locked, ...unlocked.map(({ name }) => ({ name, schema: unstatedSchema }))];
 }
 
 /**

@@ -1,7 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ClientBase } from 'pg';
-import { lockKey } from './migrate-postgres.ts';
+import { SchemaRefused } from '../migrate.ts';
+import { lockKey, type OtherReplica, unstatedSchema } from './migrate-postgres.ts';
 import { connect, connectionSettings, lockPrefix, sharedWorkPrefix, workPrefix } from './postgres-settings.ts';
 
 /**
@@ -53,13 +54,12 @@ export interface LockMode {
   readonly replica: string | null;
   /** Newest schema version that this process can use, for the replicas that migrate the database. */
   readonly schema?: number;
-}
-
-/** Another replica that holds the lock. */
-export interface OtherReplica {
-  readonly name: string;
-  /** Newest schema version that it can use. */
-  readonly schema: number;
+  /**
+   * Called on a connection that has acquired the lost lock again, before this process uses the database. Another replica
+   * may have migrated it in the meantime.
+   * @throws SchemaRefused if this process cannot use the database any more
+   */
+  readonly checkSchema?: (client: ClientBase) => Promise<unknown>;
 }
 
 export interface LockEvents {
@@ -69,8 +69,8 @@ export interface LockEvents {
    */
   readonly onLost?: ((reason: Error) => void) | undefined;
   readonly onRegained?: (() => void) | undefined;
-  /** Called when another process has taken over the database. This process must exit. */
-  readonly onTaken: (reason: DatabaseInUse) => void;
+  /** Called when another process has taken over or migrated the database. This process must exit. */
+  readonly onTaken: (reason: DatabaseInUse | SchemaRefused) => void;
 }
 
 export interface PostgresLock {
@@ -109,7 +109,7 @@ const nameLockOf = (name: string): number => Number.parseInt(hash('sha256', name
  */
 export async function takePostgresLock(
   url: string,
-  { replica, schema }: LockMode,
+  { replica, schema, checkSchema }: LockMode,
   events: LockEvents,
 ): Promise<PostgresLock> {
   const process = randomBytes(6).toString('hex');
@@ -129,9 +129,17 @@ export async function takePostgresLock(
   };
 
   const regain = async () => {
+    let former = holder;
     for (let pause = 50; !released; pause = Math.min(pause * 2, maxPauseMs)) {
       try {
-        const [next, as] = await acquire(wish, holder);
+        const [next, as] = await acquire(wish, former);
+        former = as;
+        try {
+          await checkSchema?.(next);
+        } catch (error) {
+          await next.end().catch(() => undefined);
+          throw error;
+        }
         if (released) {
           await next.end();
           return;
@@ -144,7 +152,7 @@ export async function takePostgresLock(
         events.onRegained?.();
         return;
       } catch (error) {
-        if (error instanceof DatabaseInUse) {
+        if (error instanceof DatabaseInUse || error instanceof SchemaRefused) {
           released = true;
           events.onTaken(error);
           return;
@@ -198,7 +206,7 @@ export async function takePostgresLock(
 }
 
 /** Options for a lock to acquire. */
-interface Wish extends LockMode {
+interface Wish extends Omit<LockMode, 'checkSchema'> {
   readonly url: string;
   /** Random text that identifies the process. */
   readonly process: string;
@@ -270,9 +278,6 @@ const namedLock = (name: string): Taking => ({
 
 const connectionOf = ({ from, since }: OtherHolder): string =>
   `connected${from === null ? '' : ` from ${from}`} since ${since}`;
-
-/** Newest schema version of the releases whose replicas do not state it. */
-const unstatedSchema = 34;
 
 /** Returns the replica that holds the lock; null if another process holds it. */
 function replicaOf({ application }: Pick<OtherHolder, 'application'>): OtherReplica | null {

@@ -9,7 +9,7 @@ import type { Database } from '../database.ts';
 import { migrations } from '../migrations/index.ts';
 import { putSetting } from '../queries/settings.ts';
 import { defineQuery } from '../query.ts';
-import { claimReplicaKey, raiseBeat } from '../replicas.ts';
+import { claimReplicaKey, insertReplica, otherReplicas, raiseBeat } from '../replicas.ts';
 import { openPostgresSamples } from '../samples/samples-postgres.ts';
 import { statement } from '../transaction.ts';
 import { openPostgres, type PostgresOptions } from './postgres.ts';
@@ -225,6 +225,51 @@ describe('an orchestrator on PostgreSQL', () => {
         await query('commit');
         await expect(older).rejects.toThrow('A newer release wrote it');
       });
+    });
+
+    test('ends a replica that lost its lock while the database was migrated', async () => {
+      const { db, events } = await openAlone({ replica: 'a' });
+      await put(db, 'before');
+      await beside(async (query) => {
+        await query('begin');
+        // Holds up the replica that takes its lock again, as a migration does.
+        await query('select pg_advisory_xact_lock(1836413812)');
+        await query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'muster-lock:%'",
+        );
+        await until('the lock is missed', () => events.lost === 1);
+        await query(`insert into schema_version values (${oneMore.version}, 'newer', 0, ${oneMore.version})`);
+        await query('commit');
+      });
+      await until('it ends', () => events.taken.length === 1);
+      expect(events.taken[0]).toMatchObject({ message: expect.stringContaining('A newer release wrote it') });
+      expect(events.regained).toBe(0);
+      await expect(put(db, 'after')).rejects.toMatchObject({ code: 'storage_unavailable' });
+    });
+
+    test('closes replicas without lock and heartbeat before it migrates, and refuses beside live ones', async () => {
+      const { db: first } = await openAlone({ replica: 'a' });
+      const register = (name: string) =>
+        first.alone(insertReplica, { incarnation: `of ${name}`, name, version: '1', started_at: testTime });
+      for (const name of ['a', 'former', 'live']) await register(name);
+      const start = () => openAlone({ replica: 'b', migrations: [...compatible, oneMoreStill], closeAfterMs: 1_000 });
+      await first.close();
+      await beside(async (query) => {
+        let beats = true;
+        const beating = (async () => {
+          while (beats) {
+            await query("update replicas set beat = beat + 1 where incarnation = 'of live'");
+            await sleep(20);
+          }
+        })();
+        await expect(start()).rejects.toThrow('the replica live could not use it; nothing was changed');
+        expect(Number(await versionIn())).toBe(migrations.length);
+        beats = false;
+        await beating;
+        const { db } = await start();
+        expect(await db.all(otherReplicas, { incarnation: '' })).toEqual([]);
+      });
+      expect(Number(await versionIn())).toBe(oneMoreStill.version);
     });
 
     test('compares its keys before it migrates', async () => {

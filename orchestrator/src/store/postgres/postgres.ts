@@ -10,7 +10,7 @@ import { type AnyQuery, bind, type Query } from '../query.ts';
 import type { StoredKey } from '../replicas.ts';
 import { type StatementResult, type Unit, UnitResult } from '../transaction.ts';
 import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimits } from '../write-queue-limits.ts';
-import { migratePostgres } from './migrate-postgres.ts';
+import { type MigratingFleet, migratePostgres, requireUsable } from './migrate-postgres.ts';
 import { postgresFailure } from './postgres-failure.ts';
 import { type LockEvents, type LockMode, type PostgresLock, takePostgresLock } from './postgres-lock.ts';
 import { rowTypes } from './postgres-row-types.ts';
@@ -40,6 +40,8 @@ export interface PostgresOptions {
   readonly lock?: LockMode & LockEvents;
   /** Milliseconds for which rows may be cached while the lock is held. For tests. */
   readonly cacheMs?: number;
+  /** Milliseconds without a heartbeat after which a replica without a lock is closed before a migration. For tests. */
+  readonly closeAfterMs?: number;
   /** Called with a warning about the server's configuration, for the log. */
   readonly onNotice?: (notice: string) => void;
   /** Returns a random number in [0, 1) that randomizes the delays of retries. */
@@ -72,7 +74,11 @@ const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const migrations = options.migrations ?? allMigrations;
-  const mode = options.lock && { replica: options.lock.replica, schema: migrations.length };
+  const mode = options.lock && {
+    replica: options.lock.replica,
+    schema: migrations.length,
+    checkSchema: (of: ClientBase) => requireUsable(of, migrations),
+  };
   const lock = options.lock && mode ? await takePostgresLock(options.url, mode, options.lock) : null;
   try {
     const client = await connect(connectionSettings({ url: options.url }));
@@ -80,8 +86,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       const { now, onProgress } = options;
       const durable = await judgeServer(client, options.onNotice);
       options.checkKeys?.(await storedKeys(client));
-      const others = lock && ((of: ClientBase) => lock.others(of));
-      const report = await migratePostgres(client, { migrations, now, onProgress, ...(others ? { others } : {}) });
+      const report = await migratePostgres(client, { migrations, now, onProgress, fleet: fleetOf(options, lock) });
       options.onMigrated?.(report);
       return new PostgresDatabase(options, lock, durable);
     } finally {
@@ -91,6 +96,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     await lock?.release();
     throw error;
   }
+}
+
+function fleetOf({ lock: mode, closeAfterMs }: PostgresOptions, lock: PostgresLock | null): MigratingFleet | null {
+  return lock === null || mode?.replica == null ? null : { others: (of) => lock.others(of), closeAfterMs };
 }
 
 /** Returns the fingerprints of the replicas' keys; none if the database is from a release without replicas. */
