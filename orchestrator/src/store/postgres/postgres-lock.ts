@@ -193,7 +193,8 @@ export async function takePostgresLock(
         `select a.application_name as application ${holders} and a.pid <> $1 order by 1`,
         [holder.pid],
       );
-      return rows.flatMap((row) => replicaOf(row) ?? []);
+      // A proxy may change application names. Only replicas hold the lock together with this one.
+      return rows.map((row) => replicaOf(row) ?? { name: JSON.stringify(row.application), schema: unstatedSchema });
     },
     async release() {
       if (released) return;

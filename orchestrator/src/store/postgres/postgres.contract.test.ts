@@ -272,6 +272,16 @@ describe('an orchestrator on PostgreSQL', () => {
       expect(Number(await versionIn())).toBe(oneMoreStill.version);
     });
 
+    test('refuses to migrate beside a holder of the lock whose name a proxy has changed', async () => {
+      await openAlone({ replica: 'a' });
+      await beside(async (query) => {
+        await query("set application_name = 'muster-lock:0011:c:99 - 10.0.0.1:4000'");
+        await query('select pg_advisory_lock_shared(1836413812, 1)');
+        const start = openAlone({ replica: 'b', migrations: [...migrations, oneMore] });
+        await expect(start).rejects.toThrow('the replicas "muster-lock:0011:c:99 - 10.0.0.1:4000", a could not use it');
+      });
+    });
+
     test('compares its keys before it migrates', async () => {
       const { db } = await openAlone({ replica: 'a' });
       await db.write({
