@@ -93,7 +93,7 @@ export async function joinDatabase(
   const { standing, drain: onDrain } = own;
   const parts = { db, clock: clock!, log, incarnation, name: name ?? hostname(), version, standing, onDrain };
   const replica = await joinReplicas(parts);
-  disposables.add(startBeats(replica, { clock: clock!, log, onClosed: onFatal }));
+  disposables.add(startBeats(replica, { clock: clock!, log, inFleet: name !== null, onClosed: onFatal }));
   return replica;
 }
 

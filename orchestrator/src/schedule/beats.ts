@@ -5,21 +5,45 @@ import { type Replica, ReplicaClosed } from '../domain/replicas/replicas.ts';
 /** Milliseconds between two heartbeats. Other processes close this one if they see no heartbeat for 10 seconds. */
 const intervalMs = 2_000;
 
+export interface BeatParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /**
+   * Whether other replicas may use the database. Then the interval counts from the start of a heartbeat, and no heartbeat
+   * waits until the others have been read: the reads share connections with requests, which may be slow.
+   */
+  readonly inFleet: boolean;
+  /** Called when another process has closed this one, which must then exit. */
+  readonly onClosed: (reason: Error) => void;
+}
+
 /**
- * Sends heartbeats for this process until they are stopped.
- * @param onClosed called when another process has closed this one, which must then exit
+ * Sends heartbeats for this process, and reads the other processes, until they are stopped.
  * @returns a function that stops the heartbeats and removes this process from the database
  */
-export function startBeats(
-  replica: Replica,
-  { clock, log, onClosed }: { clock: Clock; log: Log; onClosed: (reason: Error) => void },
-): () => Promise<void> {
+export function startBeats(replica: Replica, { clock, log, inFleet, onClosed }: BeatParts): () => Promise<void> {
   let stopped = false;
   let cancelTimer = () => {};
   let beating: Promise<void> = Promise.resolve();
+  let reading = false;
+  const readPeers = () => {
+    if (reading) return;
+    reading = true;
+    void replica
+      .readPeers()
+      .catch((error: unknown) => {
+        if (!stopped) log.warn({ err: error }, 'failed to read the other replicas; will retry');
+      })
+      .finally(() => {
+        reading = false;
+      });
+  };
   const beat = async () => {
+    const startedAt = clock.monotonic();
     try {
       await replica.beat();
+      if (inFleet) readPeers();
+      else await replica.readPeers();
     } catch (error) {
       if (!(error instanceof ReplicaClosed)) log.warn({ err: error }, 'failed to record the heartbeat; will retry');
       else if (!stopped) {
@@ -27,14 +51,14 @@ export function startBeats(
         onClosed(error);
       }
     }
-    if (!stopped) schedule();
+    if (!stopped) schedule(inFleet ? Math.max(0, intervalMs - (clock.monotonic() - startedAt)) : intervalMs);
   };
-  const schedule = () => {
-    cancelTimer = clock.after(intervalMs, () => {
+  const schedule = (ms: number) => {
+    cancelTimer = clock.after(ms, () => {
       beating = beat();
     });
   };
-  schedule();
+  schedule(intervalMs);
   return async () => {
     stopped = true;
     cancelTimer();

@@ -4,11 +4,13 @@ import { letsAgentsGo, type ReplicaSituation, startLinkRelease } from './link-re
 
 describe('a replica lets its agents go', () => {
   test.each([
-    [{ draining: false, beatAgeMs: 5_999, hasPeers: true }, false],
-    [{ draining: false, beatAgeMs: 6_000, hasPeers: true }, true],
-    [{ draining: false, beatAgeMs: 60_000, hasPeers: false }, false],
-    [{ draining: true, beatAgeMs: 0, hasPeers: true }, true],
-    [{ draining: true, beatAgeMs: 0, hasPeers: false }, true],
+    [{ draining: false, beatAgeMs: 8_999, runningMs: 60_000, hasPeers: true }, false],
+    [{ draining: false, beatAgeMs: 9_000, runningMs: 60_000, hasPeers: true }, true],
+    [{ draining: false, beatAgeMs: 60_000, runningMs: 3_999, hasPeers: true }, false],
+    [{ draining: false, beatAgeMs: 60_000, runningMs: 4_000, hasPeers: true }, true],
+    [{ draining: false, beatAgeMs: 60_000, runningMs: 60_000, hasPeers: false }, false],
+    [{ draining: true, beatAgeMs: 0, runningMs: 0, hasPeers: true }, true],
+    [{ draining: true, beatAgeMs: 0, runningMs: 0, hasPeers: false }, true],
   ])('%j: %s', (situation, expected) => {
     expect(letsAgentsGo(situation)).toBe(expected);
   });
@@ -16,7 +18,7 @@ describe('a replica lets its agents go', () => {
 
 test('closes links at the configured rate, and stops when the database is back', () => {
   const clock = new ManualClock();
-  let situation: ReplicaSituation = { draining: false, beatAgeMs: 0, hasPeers: true };
+  let situation: Omit<ReplicaSituation, 'runningMs'> = { draining: false, beatAgeMs: 0, hasPeers: true };
   let begun = 0;
   let perSecond = 400;
   const released: number[] = [];
@@ -33,7 +35,7 @@ test('closes links at the configured rate, and stops when the database is back',
     return released.reduce((sum, count) => sum + count, 0);
   };
   expect(pass(5_000)).toBe(0);
-  situation = { ...situation, beatAgeMs: 6_000 };
+  situation = { ...situation, beatAgeMs: 9_000 };
   expect(pass(2_000)).toBe(800);
   perSecond = 3;
   expect(pass(4_000)).toBe(12);
@@ -45,4 +47,29 @@ test('closes links at the configured rate, and stops when the database is back',
   expect(begun).toBe(2);
   stop();
   expect(clock.next).toBeNull();
+});
+
+test('keeps the agents of a process that was suspended, until its next heartbeat had time to fail', () => {
+  const clock = new ManualClock();
+  let beatAt = clock.monotonic();
+  let released = 0;
+  const stop = startLinkRelease({
+    clock,
+    situation: () => ({ draining: false, beatAgeMs: clock.monotonic() - beatAt, hasPeers: true }),
+    perSecond: () => 400,
+    release: (count) => (released += count),
+    onBegin: () => {},
+  });
+  clock.advance(5_000);
+  beatAt = clock.monotonic();
+  clock.stall(20_000);
+  clock.advance(3_999);
+  expect(released).toBe(0);
+  clock.advance(1_000);
+  expect(released).toBe(400);
+  beatAt = clock.monotonic();
+  clock.advance(10_000);
+  // The heartbeats fail again, in a process that was not suspended.
+  expect(released).toBeGreaterThanOrEqual(800);
+  stop();
 });

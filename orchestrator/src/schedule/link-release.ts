@@ -1,9 +1,20 @@
 import type { Clock } from '../../../lib/src/clock.ts';
-import { maxBeatAgeMs } from '../domain/shared/health.ts';
 
 /** Lets the agents of a replica go that cannot serve them, at a steady rate, so that others admit them without a burst. */
 
 const intervalMs = 250;
+
+/**
+ * Milliseconds after the last heartbeat at which a replica has lost the database. By then, two heartbeats have failed,
+ * each after at most three seconds. After one, the replica is only not ready, and gets no new agents.
+ */
+export const lostAfterMs = 9_000;
+
+/** Maximum milliseconds between two checks of a process that runs. After a longer gap, it was suspended. */
+const maxGapMs = 1_000;
+
+/** Milliseconds that a process which was suspended has for a heartbeat. */
+export const resumeMs = 4_000;
 
 /** What decides whether a replica lets its agents go. */
 export interface ReplicaSituation {
@@ -11,20 +22,23 @@ export interface ReplicaSituation {
   readonly draining: boolean;
   /** Milliseconds since the last heartbeat of this replica. */
   readonly beatAgeMs: number;
+  /** Milliseconds for which the process has run without having been suspended. */
+  readonly runningMs: number;
   /** Whether other replicas were alive at the last heartbeat. */
   readonly hasPeers: boolean;
 }
 
 /**
  * Returns whether the agents should connect to other replicas. A replica without a recent heartbeat has lost the database.
- * Without others, it keeps its agents, because they could connect nowhere else.
+ * Without others, it keeps its agents, because they could connect nowhere else. A process that was suspended first tries
+ * to send a heartbeat.
  */
-export const letsAgentsGo = ({ draining, beatAgeMs, hasPeers }: ReplicaSituation): boolean =>
-  draining || (hasPeers && beatAgeMs >= maxBeatAgeMs);
+export const letsAgentsGo = ({ draining, beatAgeMs, runningMs, hasPeers }: ReplicaSituation): boolean =>
+  draining || (hasPeers && beatAgeMs >= lostAfterMs && runningMs >= resumeMs);
 
 export interface LinkReleaseParts {
   readonly clock: Clock;
-  readonly situation: () => ReplicaSituation;
+  readonly situation: () => Omit<ReplicaSituation, 'runningMs'>;
   /** Links to close in each second. */
   readonly perSecond: () => number;
   /** Lets this many agents go. @returns the number of agents that were still connected, up to `count` */
@@ -39,8 +53,13 @@ export function startLinkRelease({ clock, situation, perSecond, release, onBegin
   let begun = false;
   /** Part of a link that the rate allowed in earlier intervals. */
   let rest = 0;
+  let lastAt = clock.monotonic();
+  let runningSince = lastAt;
   const tick = () => {
-    const now = situation();
+    const at = clock.monotonic();
+    if (at - lastAt > maxGapMs) runningSince = at;
+    lastAt = at;
+    const now = { ...situation(), runningMs: at - runningSince };
     if (letsAgentsGo(now)) {
       if (!begun) onBegin(now);
       begun = true;

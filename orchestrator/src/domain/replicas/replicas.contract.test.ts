@@ -4,7 +4,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { startBeats } from '../../schedule/beats.ts';
 import type { Database } from '../../store/database.ts';
 import { closeReplica, drainReplica, otherReplicas } from '../../store/replicas.ts';
-import { closeOtherReplicas, joinReplicas, ReplicaClosed } from './replicas.ts';
+import { closeOtherReplicas, joinReplicas, type Replica, ReplicaClosed } from './replicas.ts';
 import { createServerClock } from './server-clock.ts';
 
 const silent = () => {};
@@ -28,6 +28,10 @@ describeDatabases('replicas', (fixture) => {
     });
     return { local, clock, replica };
   };
+  const beat = async ({ replica }: { replica: Replica }) => {
+    await replica.beat();
+    await replica.readPeers();
+  };
   const all = async (db: Database) =>
     (await db.all(otherReplicas, { incarnation: '' })).map(({ incarnation }) => incarnation).toSorted();
 
@@ -44,7 +48,7 @@ describeDatabases('replicas', (fixture) => {
     for (let passed = 0; passed <= 10_000; passed += 2_000) {
       expect(await all(db)).toEqual(['one', 'two']);
       one.local.advance(2_000);
-      await one.replica.beat();
+      await beat(one);
     }
     expect(await all(db)).toEqual(['one']);
     await expect(two.replica.beat()).rejects.toThrow(ReplicaClosed);
@@ -56,9 +60,9 @@ describeDatabases('replicas', (fixture) => {
     const one = await join(db, 'one');
     const two = await join(db, 'two');
     for (let passed = 0; passed < 20_000; passed += 2_000) {
-      for (const { local, replica } of [one, two]) {
-        local.advance(2_000);
-        await replica.beat();
+      for (const joined of [one, two]) {
+        joined.local.advance(2_000);
+        await beat(joined);
       }
     }
     expect(await all(db)).toEqual(['one', 'two']);
@@ -93,19 +97,19 @@ describeDatabases('replicas', (fixture) => {
     const ofTwo = preferredBy(two);
     expect(ofTwo.length).toBeGreaterThan(0);
     expect(ofTwo.length).toBeLessThan(names.length);
-    await one.replica.beat();
+    await beat(one);
     expect(one.replica.placement.shared).toBe(true);
     expect([...preferredBy(one), ...ofTwo].toSorted()).toEqual(names.toSorted());
     await two.replica.drain();
     expect(preferredBy(two)).toEqual([]);
-    await one.replica.beat();
+    await beat(one);
     expect(preferredBy(one)).toEqual(names);
     await one.replica.drain();
     expect(preferredBy(one)).toEqual(names);
     expect(one.replica.placement.peerLeftAt).toBe(Number.NEGATIVE_INFINITY);
     one.local.advance(1_000);
     await two.replica.leave();
-    await one.replica.beat();
+    await beat(one);
     expect(one.replica.placement.peerLeftAt).toBe(one.local.monotonic());
     expect(one.replica.placement.shared).toBe(false);
     expect(preferredBy(one)).toEqual(names);
@@ -118,8 +122,8 @@ describeDatabases('replicas', (fixture) => {
     const two = await join(db, 'two');
     await db.alone(drainReplica, { incarnation: 'one' });
     expect([drained, one.replica.draining]).toEqual([0, false]);
-    await one.replica.beat();
-    await one.replica.beat();
+    await beat(one);
+    await beat(one);
     expect([drained, one.replica.draining]).toEqual([1, true]);
     expect(one.replica.placement.isPreferred('any')).toBe(false);
     await two.replica.drain();
@@ -135,6 +139,7 @@ describeDatabases('replicas', (fixture) => {
       startBeats(replica, {
         clock,
         log,
+        inFleet: true,
         onClosed: (reason) => {
           reasons.push(reason);
           resolve();

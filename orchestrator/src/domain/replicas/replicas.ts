@@ -43,20 +43,21 @@ export interface Replica {
   readonly incarnation: string;
   /** Whether this process is being stopped or drained. */
   readonly draining: boolean;
-  /** Where leases should be, according to the last heartbeat. */
+  /** Where leases should be, according to the last read of the other processes. */
   readonly placement: Placement;
-  /** What operators should know about the other processes, according to the last heartbeat. */
+  /** What operators should know about the other processes, according to the last read of them. */
   readonly troubles: readonly PeerTrouble[];
   /** Returns the milliseconds since the last heartbeat of a process that this process knows of. */
   heartbeatAge(incarnation: string): number;
   /** Monotonic milliseconds at which this process last began to send a heartbeat that succeeded. */
   readonly beatAt: number;
   /**
-   * Increments this process's heartbeat counter, measures the server's time, and closes the processes that are no
-   * longer alive.
+   * Increments this process's heartbeat counter, and measures the server's time.
    * @throws ReplicaClosed if another process has closed this one
    */
   beat(): Promise<void>;
+  /** Reads the other processes, and closes those that are no longer alive. */
+  readPeers(): Promise<void>;
   /** Makes the other processes the preferred holders of this process's leases. The heartbeats continue. */
   drain(): Promise<void>;
   /** Leaves the group, so that other processes take over immediately. */
@@ -119,6 +120,8 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
         peers.draining = true;
         onDrain();
       }
+    },
+    async readPeers() {
       for (const peer of await readPeers()) {
         const { changes } = await db.alone(closeReplica, { incarnation: peer.incarnation, beat: peer.beat });
         if (changes > 0) log.warn({ replica: peer.name }, 'closed a replica that did not respond for 10 seconds');
