@@ -159,7 +159,7 @@ export function startReplicaRelease(parts: {
     situation: () => ({
       draining: replica.draining,
       beatAgeMs: replica.heartbeatAge(replica.incarnation),
-      hasPeers: replica.placement.shared,
+      hasReadyPeer: replica.hasReadyPeer,
     }),
     perSecond: () => settings.current.drain.links_per_second,
     release: (count) => gateway.local.release(count),

@@ -4,13 +4,13 @@ import { letsAgentsGo, type ReplicaSituation, startLinkRelease } from './link-re
 
 describe('a replica lets its agents go', () => {
   test.each([
-    [{ draining: false, beatAgeMs: 8_999, runningMs: 60_000, hasPeers: true }, false],
-    [{ draining: false, beatAgeMs: 9_000, runningMs: 60_000, hasPeers: true }, true],
-    [{ draining: false, beatAgeMs: 60_000, runningMs: 3_999, hasPeers: true }, false],
-    [{ draining: false, beatAgeMs: 60_000, runningMs: 4_000, hasPeers: true }, true],
-    [{ draining: false, beatAgeMs: 60_000, runningMs: 60_000, hasPeers: false }, false],
-    [{ draining: true, beatAgeMs: 0, runningMs: 0, hasPeers: true }, true],
-    [{ draining: true, beatAgeMs: 0, runningMs: 0, hasPeers: false }, true],
+    [{ draining: false, beatAgeMs: 8_999, runningMs: 60_000, hasReadyPeer: true }, false],
+    [{ draining: false, beatAgeMs: 9_000, runningMs: 60_000, hasReadyPeer: true }, true],
+    [{ draining: false, beatAgeMs: 60_000, runningMs: 3_999, hasReadyPeer: true }, false],
+    [{ draining: false, beatAgeMs: 60_000, runningMs: 4_000, hasReadyPeer: true }, true],
+    [{ draining: false, beatAgeMs: 60_000, runningMs: 60_000, hasReadyPeer: false }, false],
+    [{ draining: true, beatAgeMs: 0, runningMs: 0, hasReadyPeer: true }, true],
+    [{ draining: true, beatAgeMs: 0, runningMs: 0, hasReadyPeer: false }, true],
   ])('%j: %s', (situation, expected) => {
     expect(letsAgentsGo(situation)).toBe(expected);
   });
@@ -18,7 +18,7 @@ describe('a replica lets its agents go', () => {
 
 test('closes links at the configured rate, and stops when the database is back', () => {
   const clock = new ManualClock();
-  let situation: Omit<ReplicaSituation, 'runningMs'> = { draining: false, beatAgeMs: 0, hasPeers: true };
+  let situation: Omit<ReplicaSituation, 'runningMs'> = { draining: false, beatAgeMs: 0, hasReadyPeer: true };
   let begun = 0;
   let perSecond = 400;
   const released: number[] = [];
@@ -55,7 +55,7 @@ test('keeps the agents of a process that was suspended, until its next heartbeat
   let released = 0;
   const stop = startLinkRelease({
     clock,
-    situation: () => ({ draining: false, beatAgeMs: clock.monotonic() - beatAt, hasPeers: true }),
+    situation: () => ({ draining: false, beatAgeMs: clock.monotonic() - beatAt, hasReadyPeer: true }),
     perSecond: () => 400,
     release: (count) => (released += count),
     onBegin: () => {},

@@ -24,17 +24,17 @@ export interface ReplicaSituation {
   readonly beatAgeMs: number;
   /** Milliseconds for which the process has run without having been suspended. */
   readonly runningMs: number;
-  /** Whether other replicas were alive at the last heartbeat. */
-  readonly hasPeers: boolean;
+  /** Whether another replica was ready when the others were last read. */
+  readonly hasReadyPeer: boolean;
 }
 
 /**
  * Returns whether the agents should connect to other replicas. A replica without a recent heartbeat has lost the database.
- * Without others, it keeps its agents, because they could connect nowhere else. A process that was suspended first tries
+ * Without another one that is ready, it keeps its agents, because they could connect nowhere else. A process that was suspended first tries
  * to send a heartbeat.
  */
-export const letsAgentsGo = ({ draining, beatAgeMs, runningMs, hasPeers }: ReplicaSituation): boolean =>
-  draining || (hasPeers && beatAgeMs >= lostAfterMs && runningMs >= resumeMs);
+export const letsAgentsGo = ({ draining, beatAgeMs, runningMs, hasReadyPeer }: ReplicaSituation): boolean =>
+  draining || (hasReadyPeer && beatAgeMs >= lostAfterMs && runningMs >= resumeMs);
 
 export interface LinkReleaseParts {
   readonly clock: Clock;

@@ -3,7 +3,7 @@ import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { startBeats } from '../../schedule/beats.ts';
 import type { Database } from '../../store/database.ts';
-import { closeReplica, drainReplica, otherReplicas } from '../../store/replicas.ts';
+import { closeReplica, drainReplica, otherReplicas, raiseBeat } from '../../store/replicas.ts';
 import { closeOtherReplicas, joinReplicas, type Replica, ReplicaClosed } from './replicas.ts';
 import { createServerClock } from './server-clock.ts';
 
@@ -113,6 +113,27 @@ describeDatabases('replicas', (fixture) => {
     expect(one.replica.placement.peerLeftAt).toBe(one.local.monotonic());
     expect(one.replica.placement.shared).toBe(false);
     expect(preferredBy(one)).toEqual(names);
+  });
+
+  test('knows whether another replica is ready to take agents over', async () => {
+    const db = await fixture.open();
+    const one = await join(db, 'one');
+    expect(one.replica.hasReadyPeer).toBe(false);
+    const two = await join(db, 'two');
+    await one.replica.readPeers();
+    // It has sent no heartbeat, like a release that does not report it.
+    expect(one.replica.hasReadyPeer).toBe(true);
+    for (const [ready, expected] of [
+      [0, false],
+      [1, true],
+    ] as const) {
+      await db.alone(raiseBeat, { incarnation: 'two', ready, config_digest: '' });
+      await one.replica.readPeers();
+      expect(one.replica.hasReadyPeer).toBe(expected);
+    }
+    await two.replica.drain();
+    await one.replica.readPeers();
+    expect([one.replica.hasReadyPeer, one.replica.placement.shared]).toEqual([false, true]);
   });
 
   test('notices once that an operator drains it, and keeps no lease', async () => {

@@ -45,6 +45,11 @@ export interface Replica {
   readonly draining: boolean;
   /** Where leases should be, according to the last read of the other processes. */
   readonly placement: Placement;
+  /**
+   * Whether another process could take agents over, according to the last read. Processes of releases that do not report
+   * whether they are ready count.
+   */
+  readonly hasReadyPeer: boolean;
   /** What operators should know about the other processes, according to the last read of them. */
   readonly troubles: readonly PeerTrouble[];
   /** Returns the milliseconds since the last heartbeat of a process that this process knows of. */
@@ -100,6 +105,9 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
     get draining() {
       return peers.draining;
     },
+    get hasReadyPeer() {
+      return peers.others.some(({ draining, ready }) => draining === 0 && ready !== 0);
+    },
     get troubles() {
       return peerTroubles({ name, version, config_digest: standing().configDigest }, peers.others, missing.names);
     },
@@ -144,6 +152,8 @@ interface PeerRow {
   readonly version: string;
   readonly beat: number;
   readonly draining: 0 | 1;
+  /** Null if its release does not report it. */
+  readonly ready: 0 | 1 | null;
   readonly config_digest: string | null;
 }
 
