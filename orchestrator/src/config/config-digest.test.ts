@@ -18,12 +18,14 @@ test('ignores names, addresses, files, and the order of settings', () => {
       agent_port: 1,
       tls_cert: '/b.pem',
       tls_key: '/b.key',
+      nats: { credentials_file: '/b/nats', ca_file: '/b/ca.crt' },
     }),
   ).toBe(expected);
 });
 
 test('differs for other settings and other keys', () => {
   expect(digest({ console: false })).not.toBe(digest({}));
+  expect(digest({ nats: { url: 'tls://nats.example:4222' } })).not.toBe(digest({}));
   expect(digest({ drift: { interval: 60 } })).not.toBe(digest({}));
   expect(digest({ metrics_token: 'a'.repeat(32) })).not.toBe(digest({}));
   expect(configDigest(configSchema.parse({}), Buffer.alloc(32, 2))).not.toBe(digest({}));

@@ -26,7 +26,8 @@ const ownSettings: ReadonlySet<string> = new Set([
  * @param key a secret of the fleet, because settings may contain passwords that are easy to guess
  */
 export function configDigest(config: Config, key: Uint8Array): string {
-  const shared = Object.entries(config)
+  const { credentials_file, ca_file, ...nats } = config.nats;
+  const shared = Object.entries({ ...config, nats })
     .filter(([name]) => !ownSettings.has(name))
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHmac('sha256', key).update(JSON.stringify(shared)).digest('hex').slice(0, 32);
