@@ -32,7 +32,11 @@ export const raiseBeat = defineQuery(
 );
 
 export const otherReplicas = defineQuery('replicas/others', (db, p: { incarnation: string }) =>
-  db.selectFrom('replicas').selectAll().where('incarnation', '<>', p.incarnation),
+  db
+    .selectFrom('replicas')
+    // A newer release may add columns while this statement is prepared.
+    .select(['incarnation', 'name', 'version', 'started_at', 'beat', 'ready', 'draining', 'config_digest'])
+    .where('incarnation', '<>', p.incarnation),
 );
 
 /** The leases that live processes hold. */

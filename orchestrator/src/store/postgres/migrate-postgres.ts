@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ClientBase } from 'pg';
 import {
   type AppliedMigration,
@@ -9,6 +10,7 @@ import {
   oldestUsing,
   pendingMigrations,
   refuseBesideOlder,
+  SchemaRefused,
   versionOf,
   versionTableSql,
 } from '../migrate.ts';
@@ -36,10 +38,26 @@ export interface MigratingFleet {
   readonly others: (client: ClientBase) => Promise<readonly OtherReplica[]>;
   /** Milliseconds without a heartbeat after which a replica that holds no lock is closed; 10 seconds by default. */
   readonly closeAfterMs?: number | undefined;
+  /** Milliseconds between two attempts to lock a table that is in use; 2 seconds by default. */
+  readonly lockPauseMs?: number | undefined;
 }
 
 /** Key of the advisory lock that allows only one process to migrate at a time. */
 export const lockKey = 0x6d757374;
+
+/** SQLSTATE of an exceeded lock_timeout. */
+const lockNotAvailable = '55P03';
+/**
+ * Milliseconds that a migration waits for a table while other replicas run. Their statements wait behind it, and
+ * heartbeats fail after three seconds.
+ */
+const lockTimeoutMs = 1_000;
+/** Default milliseconds in which the statements of other replicas can run between two attempts. */
+const lockPauseMs = 2_000;
+const maxLockAttempts = 40;
+const tablesInUse =
+  'a migration of the PostgreSQL database cannot lock its tables, because another connection uses them, for example ' +
+  'pg_dump; nothing was changed: wait until it has ended, then start this replica again';
 
 /** The name of the database in error messages. */
 const where = 'The PostgreSQL database';
@@ -62,27 +80,50 @@ export async function migratePostgres(
   if (fleet && oldestUsing(due) > unstatedSchema)
     await closeUnlocked(client, () => lockedNames(client, fleet), fleet.closeAfterMs);
   for (const migration of due) {
-    await client.query('begin');
-    try {
-      await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
-      const applied = await appliedTo(client);
-      // Reads the version again, because another process, perhaps from a newer release, may have migrated the database
-      // while this process waited for the lock.
-      const pending = pendingMigrations(applied, options.migrations, where);
-      if (fleet) refuseBesideOlder(pending, await othersOf(client, fleet));
-      const current = versionOf(applied);
-      if (current < migration.version) {
-        await applyMigration(client, migration, current === 0, options);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        to = Math.max(to, await migrateOnce(client, migration, options));
+        break;
+      } catch (error) {
+        if (!fleet || (error as { code?: unknown }).code !== lockNotAvailable) throw error;
+        if (attempt === maxLockAttempts) throw new SchemaRefused(tablesInUse);
+        await sleep(fleet.lockPauseMs ?? lockPauseMs);
       }
-      await client.query('commit');
-      to = Math.max(current, migration.version);
-    } catch (error) {
-      // Without a connection, the rollback fails too. The caller needs the original error.
-      await client.query('rollback').catch(() => undefined);
-      throw error;
     }
   }
   return { from, to, backup: null };
+}
+
+/**
+ * Runs one migration in a transaction, unless another process has run it.
+ * @returns the schema version afterward
+ */
+async function migrateOnce(
+  client: Client | ClientBase,
+  migration: Migration,
+  options: PostgresMigrationOptions,
+): Promise<number> {
+  const { fleet } = options;
+  await client.query('begin');
+  try {
+    await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
+    const applied = await appliedTo(client);
+    // Reads the version again, because another process, perhaps from a newer release, may have migrated the database
+    // while this process waited for the lock.
+    const pending = pendingMigrations(applied, options.migrations, where);
+    const current = versionOf(applied);
+    if (fleet) {
+      refuseBesideOlder(pending, await othersOf(client, fleet));
+      await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
+    }
+    if (current < migration.version) await applyMigration(client, migration, current === 0, options);
+    await client.query('commit');
+    return Math.max(current, migration.version);
+  } catch (error) {
+    // Without a connection, the rollback fails too. The caller needs the original error.
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  }
 }
 
 /**

@@ -3,11 +3,13 @@ import { LockNotHeld } from './postgres-lock.ts';
 
 /**
  * Effect of a PostgreSQL error on its transaction. `again`: a serialization conflict; the transaction can be retried.
- * `gone`: the connection or server was lost, possibly after a commit.
+ * `stale`: another process has migrated the database, and this connection's prepared statement no longer fits; the
+ * transaction can be retried on another connection. `gone`: the connection or server was lost, possibly after a commit.
  */
 export type PostgresFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }
   | { readonly kind: 'again' }
+  | { readonly kind: 'stale' }
   | { readonly kind: 'full' }
   | { readonly kind: 'gone' }
   | { readonly kind: 'unavailable' }
@@ -38,6 +40,9 @@ export function postgresFailure(error: unknown): PostgresFailure {
     };
   if (code.startsWith('23')) return { kind: 'constraint', constraint: constraints[code] ?? 'other' };
   if (code === '40001' || code === '40P01') return { kind: 'again' };
+  // The error "cached plan must not change result type" has the code of unsupported features. Its text may be translated.
+  if (code === '0A000' && (error as { routine?: unknown }).routine === 'RevalidateCachedQuery')
+    return { kind: 'stale' };
   if (code === '53100') return { kind: 'full' };
   if (lostConnection.some((prefix) => code.startsWith(prefix))) return { kind: 'gone' };
   if (unavailable.some((prefix) => code.startsWith(prefix))) return { kind: 'unavailable' };

@@ -7,6 +7,7 @@ import { PostgresMissing, type PostgresServer, startPostgres } from '../../../te
 import { sampleAt } from '../../../test/samples.ts';
 import type { Database } from '../database.ts';
 import { migrations } from '../migrations/index.ts';
+import type { Migration } from '../migrations/migration.ts';
 import { putSetting } from '../queries/settings.ts';
 import { defineQuery } from '../query.ts';
 import { claimReplicaKey, insertReplica, otherReplicas, raiseBeat } from '../replicas.ts';
@@ -272,6 +273,30 @@ describe('an orchestrator on PostgreSQL', () => {
       expect(Number(await versionIn())).toBe(oneMoreStill.version);
     });
 
+    test('lets heartbeats pass while a migration waits for a table', async () => {
+      const { db } = await openAlone({ replica: 'a' });
+      const incarnation = 'of a';
+      await db.alone(insertReplica, { incarnation, name: 'a', version: '1', started_at: testTime });
+      const statements: Migration['statements'] = ({ db: tables, dialect }) => [
+        tables.schema.alterTable('replicas').addColumn('later', dialect.columns.text),
+      ];
+      const adding = { version: oneMore.version, name: 'later', compatibleFrom: migrations.length, statements };
+      await beside(async (query) => {
+        // As pg_dump does.
+        await query('begin; lock table replicas in access share mode');
+        const start = openAlone({ replica: 'b', migrations: [...migrations, adding], lockPauseMs: 100 });
+        await until('it waits for the table', async () => {
+          const waiting = await query("select 1 from pg_locks where locktype = 'relation' and not granted");
+          return waiting.rows.length > 0;
+        });
+        // This heartbeat would fail after three seconds if it waited for the dump.
+        await db.alone(raiseBeat, { incarnation, ready: 1, config_digest: '' });
+        await query('commit');
+        await start;
+      });
+      expect(Number(await versionIn())).toBe(oneMore.version);
+    });
+
     test('refuses to migrate beside a holder of the lock whose name a proxy has changed', async () => {
       await openAlone({ replica: 'a' });
       await beside(async (query) => {
@@ -440,6 +465,21 @@ describe('an orchestrator on PostgreSQL', () => {
       await query('rollback');
     });
     await put(db, 'x');
+  });
+
+  test('reads and writes after another process has added a column', async () => {
+    const { db } = await openAlone();
+    const readInTransaction = () => db.write({ name: 'test/read', statements: [statement(allSettings, {})] });
+    // Several connections of the pool have the statement.
+    await Promise.all(Array.from({ length: 20 }, () => db.all(allSettings, {})));
+    await db.alone(allSettings, {});
+    await Promise.all(Array.from({ length: 20 }, readInTransaction));
+    await beside((query) => query('alter table settings add column later text'));
+    expect(await db.all(allSettings, {})).toEqual([]);
+    expect((await db.alone(allSettings, {})).rows).toEqual([]);
+    expect((await readInTransaction()).results[0]?.rows).toEqual([]);
+    await put(db, 'after');
+    expect(await db.all(allSettings, {})).toMatchObject([{ key: 'after' }]);
   });
 
   test('keeps the options in the URL, and enables durable commits', async () => {

@@ -42,6 +42,8 @@ export interface PostgresOptions {
   readonly cacheMs?: number;
   /** Milliseconds without a heartbeat after which a replica without a lock is closed before a migration. For tests. */
   readonly closeAfterMs?: number;
+  /** Milliseconds between attempts of a migration to lock a table that is in use. For tests. */
+  readonly lockPauseMs?: number;
   /** Called with a warning about the server's configuration, for the log. */
   readonly onNotice?: (notice: string) => void;
   /** Returns a random number in [0, 1) that randomizes the delays of retries. */
@@ -98,8 +100,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   }
 }
 
-function fleetOf({ lock: mode, closeAfterMs }: PostgresOptions, lock: PostgresLock | null): MigratingFleet | null {
-  return lock === null || mode?.replica == null ? null : { others: (of) => lock.others(of), closeAfterMs };
+function fleetOf(
+  { lock: mode, closeAfterMs, lockPauseMs }: PostgresOptions,
+  lock: PostgresLock | null,
+): MigratingFleet | null {
+  return lock === null || mode?.replica == null ? null : { others: (of) => lock.others(of), closeAfterMs, lockPauseMs };
 }
 
 /** Returns the fingerprints of the replicas' keys; none if the database is from a release without replicas. */
@@ -192,7 +197,7 @@ class PostgresDatabase implements Database {
     if (this.#closing) throw new MusterError('draining', 'The database is being closed');
     const values = bind(query, 'postgres', params as object, cleanList);
     try {
-      const { rows } = await this.#track(this.#readers.query(prepared(query, values)));
+      const { rows } = await this.#track(onFreshConnection(this.#readers, query, values));
       return rows as Row[];
     } catch (error) {
       const { kind } = postgresFailure(error);
@@ -209,7 +214,7 @@ class PostgresDatabase implements Database {
     if (this.#sharesLock) this.#requireLock();
     const values = bind(query, 'postgres', params, cleanList);
     try {
-      return resultOf(await this.#track(this.#single.query(prepared(query, values)))) as StatementResult<Row>;
+      return resultOf(await this.#track(onFreshConnection(this.#single, query, values))) as StatementResult<Row>;
     } catch (error) {
       if (postgresFailure(error).kind === 'gone') throw new OutcomeUnknown(query.name, messageOf(error));
       throw errorOf(query, error);
@@ -288,15 +293,16 @@ class PostgresDatabase implements Database {
     } catch (error) {
       if (error instanceof MusterError) throw error;
       const { kind } = postgresFailure(error);
-      if (kind === 'gone') {
+      if (kind === 'gone' || kind === 'stale') {
+        // The server rolls back when the connection closes.
         broken = error as Error;
-        if (committing) throw new OutcomeUnknown(unit.name, messageOf(error));
+        if (committing && kind === 'gone') throw new OutcomeUnknown(unit.name, messageOf(error));
       } else if (!committing)
         // If the rollback fails, discards the connection. The server rolls back when the connection closes.
         await client.query('rollback').catch((failure: Error) => {
           broken = failure;
         });
-      if (kind === 'again') return undefined;
+      if (kind === 'again' || kind === 'stale') return undefined;
       throw errorOf(unit, error);
     } finally {
       client.off('error', ignore);
@@ -351,6 +357,20 @@ class PostgresDatabase implements Database {
 /** Returns a named prepared statement, so that each connection prepares it only once. */
 function prepared(query: AnyQuery, values: readonly BoundValue[]) {
   return { name: `q${query.id}`, text: query.compiled('postgres').sql, values: values as unknown[] };
+}
+
+/**
+ * Runs one statement. If another process has migrated the database, repeats it: the pool closes a connection after an
+ * error, and a new connection prepares the statement again.
+ */
+async function onFreshConnection(pool: Pool, query: AnyQuery, values: readonly BoundValue[]): Promise<QueryResult> {
+  for (let left = pool.options.max; ; left--) {
+    try {
+      return await pool.query(prepared(query, values));
+    } catch (error) {
+      if (left === 0 || postgresFailure(error).kind !== 'stale') throw error;
+    }
+  }
 }
 
 function resultOf(answer: QueryResult): StatementResult {
