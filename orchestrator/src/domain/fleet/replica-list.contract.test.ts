@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { describePostgres } from '../../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../../test/domain.ts';
-import { insertReplica, raiseBeat } from '../../store/replicas.ts';
+import type { Database } from '../../store/database.ts';
+import { insertReplica, raiseBeat, removeReplica } from '../../store/replicas.ts';
 import { listAudit } from '../audit/audit.ts';
 import { Leases } from '../shared/leases.ts';
 import { drainNamedReplica, listReplicas } from './replica-list.ts';
@@ -64,5 +65,22 @@ describePostgres('the list of replicas', (fixture) => {
     await expect(drain('b')).rejects.toMatchObject({ code: 'last_replica' });
     const { events } = await listAudit(context, { event_type: 'replica.drain_requested' });
     expect(events).toMatchObject([{ actor: { id: actor.id }, metadata: { replica: 'a' } }]);
+  });
+
+  test('does not report a replica as drained that was closed in the meantime', async () => {
+    const { context, actor, parts, join } = await open();
+    await join('a', 1);
+    await join('b', 1);
+    const { db } = context;
+    const closing: Pick<Database, 'all' | 'alone' | 'write'> = {
+      all: (query, params) => db.all(query, params),
+      alone: (query, params) => db.alone(query, params),
+      write: async (unit) => {
+        await db.alone(removeReplica, { incarnation: 'of a' });
+        return await db.write(unit);
+      },
+    };
+    const meanwhile = { ...parts, context: { ...context, db: closing as Database } };
+    await expect(drainNamedReplica(meanwhile, actor, 'a')).rejects.toMatchObject({ code: 'replica_not_found' });
   });
 });

@@ -47,7 +47,9 @@ export async function drainNamedReplica(parts: ReplicaListParts, actor: Actor, n
   const { context } = parts;
   const replicas = await listReplicas(parts);
   const found = replicas.find((replica) => replica.name === name);
-  if (!found) throw new MusterError('replica_not_found', `there is no replica ${JSON.stringify(name.slice(0, 64))}`);
+  const notFound = () =>
+    new MusterError('replica_not_found', `there is no replica ${JSON.stringify(name.slice(0, 64))}`);
+  if (!found) throw notFound();
   if (found.draining) return found;
   if (!replicas.some((replica) => replica !== found && takesOver(replica)))
     throw new MusterError('last_replica', `no other replica than ${name} is ready`);
@@ -60,7 +62,9 @@ export async function drainNamedReplica(parts: ReplicaListParts, actor: Actor, n
   // Before the row, because only this transaction requires the operator's sign-in session, and no transaction writes the
   // rows of replicas.
   await context.db.write({ name: 'replicas/drain', statements: [audited(context, event)] });
-  await context.db.alone(drainReplica, { incarnation: found.incarnation });
+  const { changes } = await context.db.alone(drainReplica, { incarnation: found.incarnation });
+  // It may have been closed since it was listed.
+  if (changes === 0) throw notFound();
   return { ...found, draining: true };
 }
 
