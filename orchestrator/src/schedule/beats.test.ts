@@ -51,7 +51,7 @@ test('retries a heartbeat that timed out before the replica counts as lost', asy
   expect(oldest()).toBeLessThan(lostAfterMs - 3_000);
 });
 
-test('goes on with the heartbeats of a fleet while the other replicas cannot be read', async () => {
+test('continues the heartbeats of a fleet while the other replicas cannot be read', async () => {
   let reads = 0;
   const never = () => {
     reads++;

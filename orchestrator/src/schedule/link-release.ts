@@ -5,7 +5,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 const intervalMs = 250;
 
 /**
- * Milliseconds after the last heartbeat at which a replica has lost the database. By then, two heartbeats have failed,
+ * Milliseconds after the last heartbeat at which a replica has lost the database: two heartbeats have failed,
  * each after at most three seconds. After one, the replica is only not ready, and gets no new agents.
  */
 export const lostAfterMs = 9_000;
@@ -14,7 +14,7 @@ export const lostAfterMs = 9_000;
 const maxGapMs = 1_000;
 
 /** Milliseconds that a process which was suspended has for a heartbeat. */
-export const resumeMs = 4_000;
+const resumeMs = 4_000;
 
 /** What decides whether a replica lets its agents go. */
 export interface ReplicaSituation {

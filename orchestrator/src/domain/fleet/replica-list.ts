@@ -63,7 +63,7 @@ export async function drainNamedReplica(parts: ReplicaListParts, actor: Actor, n
   // rows of replicas.
   await context.db.write({ name: 'replicas/drain', statements: [audited(context, event)] });
   const { changes } = await context.db.alone(drainReplica, { incarnation: found.incarnation });
-  // It may have been closed since it was listed.
+  // The replica may have been closed since it was listed.
   if (changes === 0) throw notFound();
   return { ...found, draining: true };
 }

@@ -121,7 +121,7 @@ describeDatabases('replicas', (fixture) => {
     expect(one.replica.hasReadyPeer).toBe(false);
     const two = await join(db, 'two');
     await one.replica.readPeers();
-    // It has sent no heartbeat, like a release that does not report it.
+    // This replica has sent no heartbeat, like a release that does not report whether it is ready.
     expect(one.replica.hasReadyPeer).toBe(true);
     for (const [ready, expected] of [
       [0, false],

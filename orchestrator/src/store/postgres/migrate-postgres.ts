@@ -32,7 +32,7 @@ export interface PostgresMigrationOptions extends MigrationOptions {
   readonly fleet?: MigratingFleet | null;
 }
 
-/** The replicas beside the one that migrates the database. */
+/** The other replicas of the one that migrates the database. */
 export interface MigratingFleet {
   /** Returns the other replicas that hold the lock, with the newest schema version that each can use. */
   readonly others: (client: ClientBase) => Promise<readonly OtherReplica[]>;

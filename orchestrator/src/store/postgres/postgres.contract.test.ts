@@ -248,7 +248,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await expect(put(db, 'after')).rejects.toMatchObject({ code: 'storage_unavailable' });
     });
 
-    test('closes replicas without lock and heartbeat before it migrates, and refuses beside live ones', async () => {
+    test('closes replicas without lock and heartbeat before it migrates, and refuses with live ones', async () => {
       const { db: first } = await openAlone({ replica: 'a' });
       const register = (name: string) =>
         first.alone(insertReplica, { incarnation: `of ${name}`, name, version: '1', started_at: testTime });
@@ -297,7 +297,7 @@ describe('an orchestrator on PostgreSQL', () => {
       expect(Number(await versionIn())).toBe(oneMore.version);
     });
 
-    test('refuses to migrate beside a holder of the lock whose name a proxy has changed', async () => {
+    test('refuses to migrate with a holder of the lock whose name a proxy has changed', async () => {
       await openAlone({ replica: 'a' });
       await beside(async (query) => {
         await query("set application_name = 'muster-lock:0011:c:99 - 10.0.0.1:4000'");
