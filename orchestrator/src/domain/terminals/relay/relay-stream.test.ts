@@ -86,6 +86,24 @@ test('ends if the other end exceeds the window', () => {
   expect(state.lost).toBe('excess');
 });
 
+test('cuts the other end off when the connection is lost, if a frame can still be sent', () => {
+  const gap = openEnd();
+  gap.stream.push('data', Buffer.alloc(2 * window));
+  const { length } = gap.sent;
+  gap.stream.accept(gap.frame(2));
+  expect(gap.sent.slice(length)).toMatchObject([{ kind: 'cut', number: length + 1 }]);
+
+  const silent = openEnd();
+  silent.state.now = 10_000;
+  silent.stream.sweep();
+  expect(silent.sent).toMatchObject([{ kind: 'cut', number: 1 }]);
+
+  const unsent = openEnd();
+  unsent.state.isOpen = false;
+  unsent.stream.push('data', Buffer.alloc(1));
+  expect(unsent.sent).toMatchObject([{ kind: 'data' }]);
+});
+
 test('ends ten seconds after the last frame, and sends one itself every two', () => {
   const { sent, state, stream, frame } = openEnd();
   state.now = 2_000;

@@ -164,13 +164,18 @@ export class RelayStream {
   #send(kind: FrameKind, content: Buffer): void {
     if (this.#over) return;
     this.#sentAt = this.#parts.monotonic();
-    const frame = { connection: this.#parts.connection, number: ++this.#sent, kind, content };
-    if (!this.#parts.send(frame)) this.#lose('unsent');
+    if (!this.#parts.send(this.#next(kind, content))) this.#lose('unsent');
+  }
+
+  #next(kind: FrameKind, content: Buffer): Frame {
+    return { connection: this.#parts.connection, number: ++this.#sent, kind, content };
   }
 
   #lose(reason: RelayLoss): void {
     if (this.#over) return;
     this.end();
+    // Otherwise, the other end would keep its connection until it notices the silence.
+    if (reason !== 'unsent') this.#parts.send(this.#next('cut', Buffer.alloc(0)));
     this.#parts.lost(reason);
   }
 }

@@ -144,7 +144,7 @@ export class TerminalRelay {
         owed += costOf(content);
         if (!isPaused) release();
         if (kind === 'data') events?.typed(content);
-        else if (kind === 'close') leave();
+        else if (kind === 'close' || kind === 'cut') leave();
         else {
           const size = kind === 'text' ? parsed(resize, content) : null;
           if (size === null) stream.fail('excess');

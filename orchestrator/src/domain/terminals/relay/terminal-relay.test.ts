@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../../../../lib/test/manual-clock.ts';
+import { MemoryClient } from '../../../../test/terminals.ts';
+import type { LiveListener, LiveWire } from '../../../bus/live-wire.ts';
+import type { TerminalConnectionEvents } from '../terminal-client.ts';
+import { decodeFrame, type FrameKind } from './relay-frames.ts';
+import { type RelayedClient, TerminalRelay } from './terminal-relay.ts';
+
+/** Carries messages to the other replica of the test at once. */
+class MemoryWire implements LiveWire {
+  isConnected = true;
+  other: MemoryWire | null = null;
+  readonly sent: FrameKind[] = [];
+  /** Loses the next messages of these kinds, one each. */
+  readonly loses: FrameKind[] = [];
+  listener: LiveListener = { received: () => {}, lost: () => {} };
+  readonly #own: string;
+
+  constructor(own: string) {
+    this.#own = own;
+  }
+
+  send(_to: string, bytes: Buffer): boolean {
+    if (!this.isConnected) return false;
+    const { kind } = decodeFrame(bytes)!;
+    this.sent.push(kind);
+    if (this.loses[0] === kind) this.loses.shift();
+    else this.other?.listener.received(this.#own, bytes);
+    return true;
+  }
+
+  listen(listener: LiveListener): void {
+    this.listener = listener;
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** Connects a client at one replica to a session at the other one. */
+async function open(session: Partial<TerminalConnectionEvents> = {}) {
+  const clock = new ManualClock();
+  const errors: string[] = [];
+  const silent = () => {};
+  const log = { debug: silent, info: silent, warn: silent, error: (_: object, text: string) => void errors.push(text) };
+  const wires = [new MemoryWire('one'), new MemoryWire('two')] as const;
+  wires[0].other = wires[1];
+  wires[1].other = wires[0];
+  let drawn = 0;
+  const [one, two] = wires.map(
+    (wire) =>
+      new TerminalRelay(
+        { steadyNow: () => clock.monotonic(), randomBytes: (size) => Buffer.alloc(size, ++drawn), log },
+        wire,
+        (ms, act) => clock.after(ms, act),
+      ),
+  ) as [TerminalRelay, TerminalRelay];
+  const happened: string[] = [];
+  const events: TerminalConnectionEvents = {
+    mode: 'control',
+    typed: (bytes) => void happened.push(`typed ${Buffer.from(bytes)}`),
+    resized: (cols, rows) => void happened.push(`resized ${cols}x${rows}`),
+    left: () => void happened.push('left'),
+    ...session,
+  };
+  const client = new MemoryClient();
+  let relayed: RelayedClient | null = null;
+  const dialled = (await one.dial('two', client, async (connection) => {
+    relayed = two.accept('one', connection);
+    relayed.bind(events);
+    return 'control';
+  }))!;
+  return { clock, errors, wires, one, two, happened, events, client, dialled, relayed: relayed! as RelayedClient };
+}
+
+test('tells the other replica when a frame is missing', async () => {
+  const toHome = await open();
+  toHome.wires[0].loses.push('data');
+  toHome.dialled.typed(Buffer.from('lost'));
+  toHome.dialled.typed(Buffer.from('seen'));
+  expect(toHome.happened).toEqual(['left']);
+  expect(toHome.client.over).toBe('cut');
+
+  const fromHome = await open();
+  fromHome.wires[1].loses.push('data');
+  for (const text of ['lost', 'seen']) fromHome.relayed.client.show(Buffer.from(text), () => {});
+  expect(fromHome.client.over).toBe('cut');
+  expect(fromHome.happened).toEqual(['left']);
+});
