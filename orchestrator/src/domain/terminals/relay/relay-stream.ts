@@ -21,8 +21,9 @@ const silentMs = 10_000;
  * - `excess`: the other end sent more than its credit, or an invalid frame.
  * - `silent`: the other end sent nothing for ten seconds.
  * - `unsent`: a frame could not be sent, or the connection with NATS was lost.
+ * - `failed`: this end failed to handle a frame, which is a bug.
  */
-export type RelayLoss = 'gap' | 'excess' | 'silent' | 'unsent';
+export type RelayLoss = 'gap' | 'excess' | 'silent' | 'unsent' | 'failed';
 
 export interface RelayStreamParts {
   readonly connection: string;

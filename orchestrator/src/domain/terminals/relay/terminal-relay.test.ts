@@ -86,3 +86,34 @@ test('tells the other replica when a frame is missing', async () => {
   expect(fromHome.client.over).toBe('cut');
   expect(fromHome.happened).toEqual(['left']);
 });
+
+test('ends only the connection of a session that throws, and logs the bug', async () => {
+  const { dialled, client, errors, happened, one, two } = await open({
+    typed: () => {
+      throw new Error('bug');
+    },
+  });
+  const other = new MemoryClient();
+  const next = (await one.dial('two', other, async (connection) => {
+    const typed = (bytes: Uint8Array) => void happened.push(`other ${Buffer.from(bytes)}`);
+    two.accept('one', connection).bind({ mode: 'control', typed, resized: () => {}, left: () => {} });
+    return 'control';
+  }))!;
+  dialled.typed(Buffer.from('x'));
+  expect([client.over, happened, errors.length]).toEqual(['cut', ['left'], 1]);
+  next.typed(Buffer.from('y'));
+  expect(happened.at(-1)).toBe('other y');
+});
+
+test('continues to check for silence after a connection has failed to end', async () => {
+  const { clock, wires, one } = await open();
+  const failing = new MemoryClient();
+  failing.cut = () => {
+    throw new Error('bug');
+  };
+  const last = new MemoryClient();
+  for (const client of [failing, last]) await one.dial('three', client, async () => 'view');
+  wires[0].other = null;
+  for (let second = 0; second < 11; second++) clock.advance(1_000);
+  expect(last.over).toBe('cut');
+});

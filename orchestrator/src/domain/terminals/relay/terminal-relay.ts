@@ -54,11 +54,9 @@ export class TerminalRelay {
       received: (from, bytes) => {
         const frame = decodeFrame(bytes);
         const open = frame && this.#open.get(frame.connection);
-        if (frame && open?.peer === from) open.stream.accept(frame);
+        if (frame && open?.peer === from) this.#contain(frame.connection, open, () => open.stream.accept(frame));
       },
-      lost: () => {
-        for (const { stream } of [...this.#open.values()]) stream.fail('unsent');
-      },
+      lost: () => this.#each((stream) => stream.fail('unsent')),
     });
   }
 
@@ -217,9 +215,25 @@ export class TerminalRelay {
     this.#open.delete(connection);
   }
 
+  #each(act: (stream: RelayStream) => void): void {
+    for (const [connection, open] of [...this.#open]) this.#contain(connection, open, () => act(open.stream));
+  }
+
+  /** Runs an action for a connection, and ends only this connection if it throws. */
+  #contain(connection: string, open: Open, act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      const { log } = this.#context;
+      log.error({ err: error, connection }, 'bug: failed to handle a relayed connection; ended it');
+      // A connection that failed while it ended is no longer open.
+      if (this.#open.get(connection) === open) this.#contain(connection, open, () => open.stream.fail('failed'));
+    }
+  }
+
   #sweep(): void {
     this.#cancelTimer = null;
-    for (const { stream } of [...this.#open.values()]) stream.sweep();
+    this.#each((stream) => stream.sweep());
     if (this.#open.size > 0) this.#cancelTimer = this.#after(sweepMs, () => this.#sweep());
   }
 }
