@@ -448,7 +448,7 @@ export const errorKinds = {
     503,
     false,
     'The outcome of the request is unknown',
-    'Check the outcome before you send the request again. The connection to the database was lost before the commit was confirmed.',
+    'Check the outcome before you send the request again. The connection to the database or to another replica was lost before the outcome was confirmed.',
   ),
   secrets_locked: kind(
     503,

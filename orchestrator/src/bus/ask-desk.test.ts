@@ -84,3 +84,17 @@ test('reports a process that does not know this one yet as unreachable', async (
   desk.answered('a', { type: 'refusal', id: '1', code: 'unknown_sender', detail: '' });
   await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
 });
+
+test('reports whether the other process may have acted on a question without an answer', async () => {
+  const { desk, clock } = open();
+  const ask = () => desk.ask('a', echo, 'hello', { milliseconds: 1_000 });
+  const late = ask();
+  clock.advance(1_000);
+  await expect(late).rejects.toMatchObject({ reason: 'timeout', isOutcomeUnknown: true });
+  const cutOff = ask();
+  desk.disconnected();
+  await expect(cutOff).rejects.toMatchObject({ reason: 'disconnected', isOutcomeUnknown: true });
+  const refused = ask();
+  desk.answered('a', { type: 'refusal', id: '3', code: null, detail: '' });
+  await expect(refused).rejects.toMatchObject({ reason: 'failed', isOutcomeUnknown: false });
+});

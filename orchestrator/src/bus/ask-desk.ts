@@ -1,7 +1,7 @@
 import { type ErrorCode, errorKinds, MusterError } from '@muster/protocol';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
-import { type Ask, type Asked, AskFailed, type AskOptions, type Asks } from './asks.ts';
+import { type Ask, type Asked, AskFailed, type AskFailure, type AskOptions, type Asks } from './asks.ts';
 import type { Message } from './messages.ts';
 
 /** Open questions of this process to others, and of others to this one. */
@@ -27,7 +27,7 @@ type Answering = Extract<Message, { type: 'answer' | 'refusal' }>;
 interface Open {
   readonly to: string;
   settle(message: Answering): void;
-  fail(reason: 'unreachable'): void;
+  fail(reason: AskFailure): void;
 }
 
 type Handler = (question: unknown, asked: Asked) => Promise<unknown>;
@@ -61,7 +61,7 @@ export class AskDesk implements Asks {
         end();
         reject(new AskFailed('timeout'));
       });
-      const fail = (reason: 'unreachable') => {
+      const fail = (reason: AskFailure) => {
         end();
         reject(new AskFailed(reason));
       };
@@ -128,7 +128,7 @@ export class AskDesk implements Asks {
 
   /** Fails the open questions of this process, because their answers would not arrive. */
   disconnected(): void {
-    for (const open of [...this.#open.values()]) open.fail('unreachable');
+    for (const open of [...this.#open.values()]) open.fail('disconnected');
   }
 
   close(): void {

@@ -50,14 +50,16 @@ export interface Asks {
 
 /**
  * - `unreachable`: this process has no connection with the other one.
+ * - `disconnected`: the connection was lost before an answer arrived.
  * - `timeout`: no answer arrived before the deadline.
  * - `busy`: too many questions are open.
  * - `failed`: the other process does not know the kind of question, or failed to answer.
  */
-export type AskFailure = 'unreachable' | 'timeout' | 'busy' | 'failed';
+export type AskFailure = 'unreachable' | 'disconnected' | 'timeout' | 'busy' | 'failed';
 
 const descriptions: Record<AskFailure, string> = {
   unreachable: 'the other replica cannot be reached',
+  disconnected: 'the other replica disconnected before it answered',
   timeout: 'the other replica did not answer in time',
   busy: 'too many questions to other replicas are open',
   failed: 'the other replica failed to answer',
@@ -71,5 +73,10 @@ export class AskFailed extends Error {
     super(descriptions[reason]);
     this.name = 'AskFailed';
     this.reason = reason;
+  }
+
+  /** Whether the other process may have acted on the question. */
+  get isOutcomeUnknown(): boolean {
+    return this.reason === 'timeout' || this.reason === 'disconnected';
   }
 }

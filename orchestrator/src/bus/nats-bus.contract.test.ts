@@ -265,7 +265,7 @@ describe('replicas with NATS', () => {
     expect(signals).toHaveLength(1);
     const open = one.ask(to, double, { number: 3 }, aMinute);
     await expect.poll(() => signals).toHaveLength(2);
-    const refused = expect(open).rejects.toMatchObject({ reason: 'unreachable' });
+    const refused = expect(open).rejects.toMatchObject({ reason: 'disconnected' });
     await fleet.server.kill();
     await refused;
   });

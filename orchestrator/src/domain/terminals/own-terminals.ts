@@ -179,14 +179,23 @@ export class OwnTerminals {
     await this.#state.open.waitForEnds([live.session_id]);
   }
 
-  /** Redeems a ticket, and connects the client. @returns null if the ticket is invalid */
-  async connect(ticket: string, sessionId: string, client: TerminalClient): Promise<TerminalConnectionEvents | null> {
+  /**
+   * Redeems a ticket, and connects the client.
+   * @param isWanted whether to still connect, asked immediately before
+   * @returns null if the ticket is invalid, or the connection is no longer wanted
+   */
+  async connect(
+    ticket: string,
+    sessionId: string,
+    client: TerminalClient,
+    isWanted = () => true,
+  ): Promise<TerminalConnectionEvents | null> {
     const { tickets, permissions, open } = this.#state;
     const found = await tickets.take(ticket);
     if (found === null || found.session_id !== sessionId) return null;
     return permissions.admit(found, (tokenHash) => {
       const live = open.find(found.session_id);
-      if (!live || live.over) return null;
+      if (!live || live.over || !isWanted()) return null;
       const { operator_id, username, mode } = found;
       if (mode === 'view' && live.attached.length >= maxConnections) return refuseViewer(client);
       const since = seconds(this.#context.now());
@@ -199,11 +208,16 @@ export class OwnTerminals {
     const context = this.#context;
     const { open } = this.#state;
     return {
-      open: async ({ asker, node_id, ...choice }) => {
+      open: async ({ asker, node_id, ...choice }, { signal }) => {
         const { agent, replica } = await requireReachable(context, node_id);
         // The agent has moved since the other replica asked.
         if (replica !== null) throw atReplica(agent, replica);
-        return this.open(asker, agent, choice);
+        const opened = await this.open(asker, agent, choice);
+        if (signal.aborted)
+          open
+            .find(opened.session_id)
+            ?.close(ended('terminal_closed', 'the replica that asked for it no longer waits'));
+        return opened;
       },
       attach: async ({ asker, session_id, mode }) =>
         this.attach(asker, await requireOwn(context, asker, session_id), mode),
@@ -212,7 +226,7 @@ export class OwnTerminals {
         const live = open.find(session_id);
         if (live) await this.close(asker, live);
       },
-      connect: (ticket, sessionId, client) => this.connect(ticket, sessionId, client),
+      connect: (ticket, sessionId, client, isWanted) => this.connect(ticket, sessionId, client, isWanted),
       attached: (sessionId) => open.find(sessionId)?.attached ?? [],
     };
   }

@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { roles } from '@muster/protocol/http';
 import { z } from 'zod';
-import { type Ask, AskFailed } from '../../bus/asks.ts';
+import { type Ask, type Asked, AskFailed } from '../../bus/asks.ts';
 import { homeOfTerminal } from '../../store/queries/terminals.ts';
 import type { Context, OtherReplica } from '../shared/context.ts';
 import type { TerminalRelay } from './relay/terminal-relay.ts';
@@ -98,10 +98,16 @@ const attachedMs = 2_000;
 
 /** The sessions of this replica, for questions of others. All may throw a MusterError, which the other replica gets. */
 export interface OwnSessions {
-  open(question: z.infer<typeof opening>): Promise<Connection>;
-  attach(question: { asker: Asker; session_id: string; mode: TerminalMode }): Promise<Connection>;
+  open(question: z.infer<typeof opening>, asked: Asked): Promise<Connection>;
+  attach(question: { asker: Asker; session_id: string; mode: TerminalMode }, asked: Asked): Promise<Connection>;
   close(question: { asker: Asker; session_id: string }): Promise<void>;
-  connect(ticket: string, sessionId: string, client: TerminalClient): Promise<TerminalConnectionEvents | null>;
+  /** @param isWanted whether to still connect, asked immediately before */
+  connect(
+    ticket: string,
+    sessionId: string,
+    client: TerminalClient,
+    isWanted: () => boolean,
+  ): Promise<TerminalConnectionEvents | null>;
   attached(sessionId: string): readonly Attached[];
 }
 
@@ -133,14 +139,18 @@ export class TerminalReplicas {
 
   /**
    * Opens a session at the replica that the agent is connected to.
-   * @throws MusterError terminal_at_other_replica without an answer, and the refusals of that replica
+   * @throws MusterError outcome_unknown without an answer, terminal_at_other_replica if it cannot be asked, and the refusals of that replica
    */
   async open(home: OtherReplica, label: string, question: z.infer<typeof opening>): Promise<Connection> {
     const where = `${label} is connected to the replica ${home.name}`;
     this.#requireRelay(where);
     return this.#context.bus
       .ask(home.incarnation, askOpen, question, { milliseconds: openMs })
-      .catch((error: unknown) => Promise.reject(atOther(where, error)));
+      .catch((error: unknown) => {
+        if (!(error instanceof AskFailed && error.isOutcomeUnknown)) throw atOther(where, error);
+        const look = 'list the open terminals before you open another one';
+        throw new MusterError('outcome_unknown', `${where}; ${error.message}; ${look}`);
+      });
   }
 
   /**
@@ -168,21 +178,31 @@ export class TerminalReplicas {
   /** Answers the questions of other replicas about the sessions of this one. @returns a function that stops it */
   answer({ open, attach, close, connect, attached }: OwnSessions): () => void {
     const { bus } = this.#context;
-    const relay = this.#relay;
     const stop = [
-      bus.answer(askOpen, open),
-      bus.answer(askAttach, attach),
+      bus.answer(askOpen, async (question, asked) => {
+        this.#requireRelay(isHome);
+        return open(question, asked);
+      }),
+      bus.answer(askAttach, async (question, asked) => {
+        this.#requireRelay(isHome);
+        return attach(question, asked);
+      }),
       bus.answer(askClose, async (question) => {
         await close(question);
         return {};
       }),
-      bus.answer(askConnect, async ({ ticket, session_id, connection }, { from }) => {
-        if (relay === null) throw new MusterError('terminal_at_other_replica');
-        const relayed = relay.accept(from, connection);
-        const events = await connect(ticket, session_id, relayed.client).catch((error: unknown) => {
+      bus.answer(askConnect, async ({ ticket, session_id, connection }, { from, signal }) => {
+        const relayed = this.#requireRelay(isHome).accept(from, connection);
+        const isWanted = () => relayed.isOpen && !signal.aborted;
+        const events = await connect(ticket, session_id, relayed.client, isWanted).catch((error: unknown) => {
           relayed.bind(null);
           throw error;
         });
+        if (!isWanted()) {
+          events?.left();
+          relayed.bind(null);
+          throw new MusterError('terminal_at_other_replica', `${isHome}; the connection to it was lost`);
+        }
         relayed.bind(events);
         return { mode: events?.mode ?? null };
       }),
@@ -203,7 +223,8 @@ export class TerminalReplicas {
 
   #requireRelay(where: string): TerminalRelay {
     if (this.#relay?.isConnected) return this.#relay;
-    throw new MusterError('terminal_at_other_replica', `${where}; this replica has no connection to NATS`);
+    const who = where === isHome ? 'it' : 'this replica';
+    throw new MusterError('terminal_at_other_replica', `${where}; ${who} has no connection to NATS`);
   }
 
   /**
@@ -234,6 +255,7 @@ export class TerminalReplicas {
   }
 }
 
+const isHome = 'another replica holds the terminal session';
 const hasSession = ({ name }: OtherReplica): string => `the replica ${name} holds the terminal session`;
 
 /** @param error a refusal is returned as it is */

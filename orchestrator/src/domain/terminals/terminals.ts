@@ -36,7 +36,7 @@ export interface Terminals extends TerminalConnections {
   /**
    * Opens a session.
    * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_at_other_replica,
-   * terminal_unrecorded, draining, and the agent's refusals
+   * outcome_unknown, terminal_unrecorded, draining, and the agent's refusals
    */
   open(asker: TerminalAsker, idOrName: string, options: TerminalOptions): Promise<TerminalConnection>;
   list(filter: { status?: TerminalStatus | undefined } & PageRequest): Promise<Page<TerminalSession>>;

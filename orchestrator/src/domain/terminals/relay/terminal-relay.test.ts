@@ -1,40 +1,9 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../../../lib/test/manual-clock.ts';
+import { MemoryWire } from '../../../../test/memory-wire.ts';
 import { MemoryClient } from '../../../../test/terminals.ts';
-import type { LiveListener, LiveWire } from '../../../bus/live-wire.ts';
 import type { TerminalConnectionEvents } from '../terminal-client.ts';
-import { decodeFrame, type FrameKind } from './relay-frames.ts';
 import { type RelayedClient, TerminalRelay } from './terminal-relay.ts';
-
-/** Carries messages to the other replica of the test at once. */
-class MemoryWire implements LiveWire {
-  isConnected = true;
-  other: MemoryWire | null = null;
-  readonly sent: FrameKind[] = [];
-  /** Loses the next messages of these kinds, one each. */
-  readonly loses: FrameKind[] = [];
-  listener: LiveListener = { received: () => {}, lost: () => {} };
-  readonly #own: string;
-
-  constructor(own: string) {
-    this.#own = own;
-  }
-
-  send(_to: string, bytes: Buffer): boolean {
-    if (!this.isConnected) return false;
-    const { kind } = decodeFrame(bytes)!;
-    this.sent.push(kind);
-    if (this.loses[0] === kind) this.loses.shift();
-    else this.other?.listener.received(this.#own, bytes);
-    return true;
-  }
-
-  listen(listener: LiveListener): void {
-    this.listener = listener;
-  }
-
-  async close(): Promise<void> {}
-}
 
 /** Connects a client at one replica to a session at the other one. */
 async function open(session: Partial<TerminalConnectionEvents> = {}) {
@@ -42,9 +11,7 @@ async function open(session: Partial<TerminalConnectionEvents> = {}) {
   const errors: string[] = [];
   const silent = () => {};
   const log = { debug: silent, info: silent, warn: silent, error: (_: object, text: string) => void errors.push(text) };
-  const wires = [new MemoryWire('one'), new MemoryWire('two')] as const;
-  wires[0].other = wires[1];
-  wires[1].other = wires[0];
+  const wires = MemoryWire.pair('one', 'two');
   let drawn = 0;
   const [one, two] = wires.map(
     (wire) =>

@@ -26,7 +26,8 @@ const notice: z.ZodType<TerminalNotice> = z.discriminatedUnion('type', [
 /** The end of a relayed connection at the replica that has the session. */
 export interface RelayedClient {
   readonly client: TerminalClient;
-  /** Passes input to the session. @param events null if the session refused the client */
+  readonly isOpen: boolean;
+  /** Passes input to the session, while the connection is open. @param events null to end it without notice */
   bind(events: TerminalConnectionEvents | null): void;
 }
 
@@ -172,13 +173,15 @@ export class TerminalRelay {
       close: () => stream.push('close'),
       cut: () => stream.pushLast('cut'),
     };
+    const isOpen = () => this.#open.get(connection)?.stream === stream;
     return {
       client,
+      get isOpen() {
+        return isOpen();
+      },
       bind: (bound) => {
         events = bound;
-        if (bound === null) this.#remove(connection);
-        // The connection was lost while the session accepted it.
-        else if (!this.#open.has(connection)) bound.left();
+        if (bound === null && isOpen()) this.#remove(connection);
       },
     };
   }
