@@ -132,6 +132,49 @@ test('sends the last frame and waiting texts without credit, and drops waiting d
   expect(accepted).toBe(true);
 });
 
+test('joins data that waits, and keeps only the last of adjacent sizes', async () => {
+  const { sent, stream, frame } = openEnd();
+  stream.push('data', Buffer.alloc(window));
+  const before = sent.length;
+  let accepted = 0;
+  for (let count = 0; count < 20_000; count++) stream.push('data', Buffer.alloc(1, count), () => void accepted++);
+  for (let cols = 1; cols <= 20_000; cols++) stream.pushSize(Buffer.from(`${cols}`));
+  const credit = Buffer.alloc(4);
+  credit.writeUInt32BE(window);
+  stream.accept(frame(1, 'credit', credit));
+  await Promise.resolve();
+  const [data, size, ...more] = sent.slice(before + 1);
+  const expected = Buffer.from(Array.from({ length: 20_000 }, (_, count) => count % 256));
+  expect(data!.content.subarray(-20_000).equals(expected)).toBe(true);
+  expect([size, more, accepted]).toMatchObject([{ kind: 'text', content: Buffer.from('20000') }, [], 20_000]);
+});
+
+test('ends if too many frames wait', () => {
+  const { state, stream } = openEnd();
+  stream.push('data', Buffer.alloc(2 * window));
+  for (let count = 0; state.lost === null && count < 20_000; count++) {
+    stream.push('data', Buffer.alloc(1));
+    stream.pushSize(Buffer.from('{}'));
+  }
+  expect(state.lost).toBe('full');
+});
+
+test('sends only the last size before the last frame, which the other end accepts', () => {
+  const { sent, stream } = openEnd();
+  const other = openEnd();
+  stream.push('data', Buffer.alloc(2 * window));
+  for (let count = 0; count < 4_000; count++) {
+    stream.pushSize(Buffer.alloc(40, count));
+    stream.push('data', Buffer.alloc(1));
+  }
+  stream.push('text', Buffer.from('notice'));
+  stream.pushLast('cut');
+  for (const frame of sent) other.stream.accept(frame);
+  expect(other.state.lost).toBeNull();
+  expect(other.received.slice(-3)).toEqual(['text 40', 'text 6', 'cut 0']);
+  expect(sent.at(-3)!.content).toEqual(Buffer.alloc(40, 3_999));
+});
+
 test('ends if a frame cannot be sent', () => {
   const { state, stream } = openEnd();
   state.isOpen = false;

@@ -11,6 +11,8 @@ export const window = 256 * 1024;
 const creditBytes = 64 * 1024;
 /** Bytes that a frame counts in addition to its content, which limits the number of small frames. */
 const frameCost = 32;
+/** Maximum number of waiting frames, as for the WebSocket of a client. */
+const maxWaiting = 8_192;
 /** Milliseconds after which a silent end sends a frame. */
 const aliveMs = 2_000;
 /** Milliseconds after which an end counts as lost if it is silent. */
@@ -21,9 +23,10 @@ const silentMs = 10_000;
  * - `excess`: the other end sent more than its credit, or an invalid frame.
  * - `silent`: the other end sent nothing for ten seconds.
  * - `unsent`: a frame could not be sent, or the connection with NATS was lost.
+ * - `full`: too many frames wait.
  * - `failed`: this end failed to handle a frame, which is a bug.
  */
-export type RelayLoss = 'gap' | 'excess' | 'silent' | 'unsent' | 'failed';
+export type RelayLoss = 'gap' | 'excess' | 'silent' | 'unsent' | 'full' | 'failed';
 
 export interface RelayStreamParts {
   readonly connection: string;
@@ -40,11 +43,15 @@ export interface RelayStreamParts {
 
 interface Waiting {
   readonly kind: FrameKind;
-  readonly content: Buffer;
-  readonly sent: () => void;
+  readonly isSize: boolean;
+  /** At most {@link maxContent} bytes. */
+  length: number;
+  readonly parts: Buffer[];
+  /** Called when the frame was sent or dropped. */
+  readonly sent: (() => void)[];
 }
 
-export const costOf = ({ length }: Buffer): number => length + frameCost;
+export const costOf = ({ length }: { readonly length: number }): number => length + frameCost;
 
 export class RelayStream {
   readonly #parts: RelayStreamParts;
@@ -78,19 +85,28 @@ export class RelayStream {
     }
     const all = Buffer.from(content);
     let from = 0;
-    for (; all.length - from > maxContent; from += maxContent)
-      this.#waiting.push({ kind, content: all.subarray(from, from + maxContent), sent: () => {} });
-    this.#waiting.push({ kind, content: all.subarray(from), sent });
+    for (; all.length - from > maxContent; from += maxContent) this.#add(kind, all.subarray(from, from + maxContent));
+    this.#add(kind, all.subarray(from), sent);
     this.#pump();
   }
 
-  /** Sends the last frame without waiting for credit. Drops waiting data, but not waiting texts. */
+  /** Sends a text with a size. While it waits, the next one replaces it, unless other frames were pushed between. */
+  pushSize(content: Buffer): void {
+    const last = this.#waiting.at(-1);
+    if (this.#over) return;
+    if (last?.isSize) this.#waiting.pop();
+    this.#add('text', content, undefined, true);
+    this.#pump();
+  }
+
+  /** Sends the last frame without waiting for credit. Drops waiting data and sizes, but not the last size and texts. */
   pushLast(kind: FrameKind): void {
     const waiting = this.#waiting;
     this.#waiting = [];
+    const lastSize = waiting.findLast(({ isSize }) => isSize);
     for (const one of waiting) {
-      if (one.kind === 'text') this.#send(one.kind, one.content);
-      queueMicrotask(one.sent);
+      if (one.kind === 'text' && (!one.isSize || one === lastSize)) this.#send(one.kind, Buffer.concat(one.parts));
+      for (const sent of one.sent) queueMicrotask(sent);
     }
     this.#send(kind, Buffer.alloc(0));
   }
@@ -132,7 +148,17 @@ export class RelayStream {
   /** Ends this end without notice. */
   end(): void {
     this.#over = true;
-    for (const { sent } of this.#waiting.splice(0)) queueMicrotask(sent);
+    for (const one of this.#waiting.splice(0)) for (const sent of one.sent) queueMicrotask(sent);
+  }
+
+  /** Adds content to the waiting frames. Joins data, because a shell or a client may send single bytes. */
+  #add(kind: FrameKind, part: Buffer, sent = () => {}, isSize = false): void {
+    const last = this.#waiting.at(-1);
+    if (kind === 'data' && last?.kind === 'data' && last.length + part.length <= maxContent) {
+      last.parts.push(part);
+      last.length += part.length;
+      last.sent.push(sent);
+    } else this.#waiting.push({ kind, isSize, length: part.length, parts: [part], sent: [sent] });
   }
 
   #addCredit(content: Buffer): void {
@@ -152,12 +178,16 @@ export class RelayStream {
   #pump(): void {
     const waited = this.isWaiting;
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-      const cost = costOf(next.content);
-      if (this.#over || cost > this.#credit) return;
+      const cost = costOf(next);
+      if (this.#over) return;
+      if (cost > this.#credit) {
+        if (this.#waiting.length > maxWaiting) this.#lose('full');
+        return;
+      }
       this.#waiting.shift();
       this.#credit -= cost;
-      this.#send(next.kind, next.content);
-      queueMicrotask(next.sent);
+      this.#send(next.kind, Buffer.concat(next.parts));
+      for (const sent of next.sent) queueMicrotask(sent);
     }
     if (waited) this.#parts.drained();
   }

@@ -114,16 +114,19 @@ export class TerminalRelay {
       this.#remove(connection);
       return null;
     }
-    const push = (kind: FrameKind, content: Uint8Array) => {
-      stream.push(kind, content);
+    const sending = (push: () => void) => {
+      push();
       isFull = stream.isWaiting;
       if (isFull) readOrNot();
     };
     return {
       mode,
       isRelayed: true,
-      typed: (bytes) => push('data', bytes),
-      resized: (cols, rows) => push('text', Buffer.from(JSON.stringify({ type: 'resize', cols, rows }))),
+      typed: (bytes) => sending(() => stream.push('data', bytes)),
+      resized(cols, rows) {
+        const content = Buffer.from(JSON.stringify({ type: 'resize', cols, rows }));
+        sending(() => stream.pushSize(content));
+      },
       left: leave,
     };
   }
@@ -160,7 +163,11 @@ export class TerminalRelay {
     };
     const client: TerminalClient = {
       show: (bytes, sent) => stream.push('data', bytes, sent),
-      notify: (one) => stream.push('text', Buffer.from(JSON.stringify(one))),
+      notify(one) {
+        const content = Buffer.from(JSON.stringify(one));
+        if (one.type === 'resize') stream.pushSize(content);
+        else stream.push('text', content);
+      },
       pause() {
         isPaused = true;
         stream.push('pause');
