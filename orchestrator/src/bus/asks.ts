@@ -3,7 +3,10 @@ import type { z } from 'zod';
 
 /** Questions from one process to another one on the same database, with an answer before a deadline. */
 
-/** A kind of question. Both sides check received values against its schemas. */
+/**
+ * A kind of question. Both sides check received values against its schemas. The schemas must accept unknown fields, which
+ * newer replicas may send during an update.
+ */
 export interface Ask<Question, Answer> {
   /** Unique name, such as `link/probe`. */
   readonly topic: string;

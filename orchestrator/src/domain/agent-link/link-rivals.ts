@@ -20,8 +20,8 @@ import type { Refusal } from './refusal.ts';
 /** Asks the replica that has an agent's link whether the agent answers. If it does not, the replica closes the link. */
 export const probeLink: Ask<{ node_id: string }, { answered: boolean }> = {
   topic: 'link/probe',
-  question: z.strictObject({ node_id: z.string().max(64) }),
-  answer: z.strictObject({ answered: z.boolean() }),
+  question: z.object({ node_id: z.string().max(64) }),
+  answer: z.object({ answered: z.boolean() }),
 };
 
 /** Milliseconds to wait for an answer through the bus: five for the agent, and one for the way. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newestWithin } from './live-output.ts';
+import { askLiveOutput, newestWithin } from './live-output.ts';
 
 test('keeps the output of the last programs that fit into a message', () => {
   const printed = (text: string) => ({ stdout: text, stderr: '', truncated: false });
@@ -12,4 +12,11 @@ test('keeps the output of the last programs that fit into a message', () => {
   expect(Object.keys(newestWithin(shown, 450))).toEqual(['m/b', 'm/c']);
   expect(Object.keys(newestWithin(shown, 100))).toEqual(['m/c']);
   expect(newestWithin(shown, 10)).toEqual({});
+});
+
+test('ignores unknown fields of questions and answers, which newer replicas may send', () => {
+  const question = { node_id: 'n', operation_id: 'o' };
+  expect(askLiveOutput.question.parse({ ...question, later: true })).toEqual(question);
+  const shown = { stdout: 'out', stderr: '', truncated: false };
+  expect(askLiveOutput.answer.parse({ 'script:a': { ...shown, later: true } })).toEqual({ 'script:a': shown });
 });

@@ -31,10 +31,10 @@ export interface Shown {
 }
 
 /** Asks the replica that an agent is connected to for the output of the agent's operation. */
-const askLiveOutput: Ask<{ node_id: string; operation_id: string }, Record<string, Shown>> = {
+export const askLiveOutput: Ask<{ node_id: string; operation_id: string }, Record<string, Shown>> = {
   topic: 'operations/live-output',
-  question: z.strictObject({ node_id: z.string().max(64), operation_id: z.string().max(64) }),
-  answer: z.record(z.string(), z.strictObject({ stdout: z.string(), stderr: z.string(), truncated: z.boolean() })),
+  question: z.object({ node_id: z.string().max(64), operation_id: z.string().max(64) }),
+  answer: z.record(z.string(), z.object({ stdout: z.string(), stderr: z.string(), truncated: z.boolean() })),
 };
 
 /** Milliseconds to wait for another replica. */

@@ -156,11 +156,16 @@ export class OwnTerminals {
     return connectionTo(session_id, ticket);
   }
 
-  /** Issues a ticket to connect to a session. @throws MusterError terminal_ended, terminal_limit, unauthenticated */
+  /**
+   * Issues a ticket to connect to a session.
+   * @param signal if it is aborted, no ticket is issued
+   * @throws MusterError terminal_ended, terminal_limit, unauthenticated
+   */
   async attach(
     { actor, token_hash }: TerminalAsker,
     row: TerminalRow,
     mode: TerminalMode,
+    signal?: AbortSignal,
   ): Promise<TerminalConnection> {
     const { session_id, node_id, status } = row;
     const live = this.#state.open.find(session_id);
@@ -168,6 +173,7 @@ export class OwnTerminals {
     const agent = await agentLabel(this.#context, node_id);
     const ticket = { session_id, operator_id: actor.id, username: actor.name, mode, token_hash };
     const { text, statements } = this.#state.tickets.draw(ticket);
+    signal?.throwIfAborted();
     await recordJoin(this.#context, actor, row, { agent, mode, more: statements });
     return connectionTo(session_id, text);
   }
@@ -219,8 +225,8 @@ export class OwnTerminals {
             ?.close(ended('terminal_closed', 'the replica that asked for it no longer waits'));
         return opened;
       },
-      attach: async ({ asker, session_id, mode }) =>
-        this.attach(asker, await requireOwn(context, asker, session_id), mode),
+      attach: async ({ asker, session_id, mode }, { signal }) =>
+        this.attach(asker, await requireOwn(context, asker, session_id), mode, signal),
       close: async ({ asker, session_id }) => {
         await requireOwn(context, asker, session_id);
         const live = open.find(session_id);

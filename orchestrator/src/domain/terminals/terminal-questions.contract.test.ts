@@ -100,6 +100,35 @@ describeAnyDatabase('questions of other replicas about terminals', (fixture) => 
       .toEqual(['the replica that asked for it no longer waits']);
   });
 
+  test('issues no ticket to a replica that no longer waits', async () => {
+    const { terminals, ask, clock, admin } = await open();
+    const { session_id } = await terminals.open(admin, 'web-1', {});
+    const question = { asker: admin, session_id, mode: 'view' };
+    // The maximum number of unused tickets is 32, and the opener has one.
+    for (let count = 0; count < 32; count++) {
+      const asked = ask('attach', question);
+      clock.advance(1_000);
+      expect(await asked).toBeUndefined();
+    }
+    expect(await ask('attach', question)).toMatchObject({ type: 'answer' });
+  });
+
+  test('ignores unknown fields of questions, which newer replicas may send', async () => {
+    const { terminals, ask, admin, opening } = await open();
+    const later = { later: true };
+    const asker = { actor: { ...admin.actor, ...later }, role: 'admin', ...later };
+    const { session_id } = await terminals.open(admin, 'web-1', {});
+    const attaching = { asker, session_id, mode: 'view', ...later };
+    for (const [topic, question] of [
+      ['open', { ...opening, asker, ...later }],
+      ['attach', attaching],
+      ['connect', { session_id, ticket: 'wrong', connection, ...later }],
+      ['attached', { session_ids: [session_id], ...later }],
+      ['close', { asker, session_id, ...later }],
+    ] as const)
+      expect(await ask(topic, question)).toMatchObject({ type: 'answer' });
+  });
+
   test('reports that a terminal may have opened if the other replica does not answer', async () => {
     const { terminals, clock, desk, admin, elsewhere } = await open();
     elsewhere.replica = { incarnation: 'f'.repeat(32), name: 'two' } as OtherReplica;

@@ -13,8 +13,8 @@ import type { TerminalMode } from './terminal-tickets.ts';
 
 const id = z.string().max(64);
 
-const asker = z.strictObject({
-  actor: z.strictObject({
+const asker = z.object({
+  actor: z.object({
     type: z.enum(['operator', 'agent', 'system']),
     id,
     name: z.string().max(256),
@@ -25,11 +25,11 @@ const asker = z.strictObject({
 });
 type Asker = z.infer<typeof asker>;
 
-const connection = z.strictObject({ session_id: id, ws_url: z.string().max(1_024) });
+const connection = z.object({ session_id: id, ws_url: z.string().max(1_024) });
 type Connection = z.infer<typeof connection>;
 
 const length = z.number().int().min(1).max(1_000);
-const opening = z.strictObject({
+const opening = z.object({
   asker,
   node_id: id,
   cols: length,
@@ -49,11 +49,11 @@ const mode = z.enum(['control', 'view']);
 /** Asks a replica for a ticket to connect to one of its sessions. */
 const askAttach: Ask<{ asker: Asker; session_id: string; mode: TerminalMode }, Connection> = {
   topic: 'terminals/attach',
-  question: z.strictObject({ asker, session_id: id, mode }),
+  question: z.object({ asker, session_id: id, mode }),
   answer: connection,
 };
 
-const connecting = z.strictObject({
+const connecting = z.object({
   session_id: id,
   ticket: z.string().max(256),
   /** ID of the relayed connection. */
@@ -64,24 +64,24 @@ const connecting = z.strictObject({
 const askConnect: Ask<z.infer<typeof connecting>, { mode: TerminalMode | null }> = {
   topic: 'terminals/connect',
   question: connecting,
-  answer: z.strictObject({ mode: mode.nullable() }),
+  answer: z.object({ mode: mode.nullable() }),
 };
 
 /** Asks a replica to end one of its sessions in the name of an operator. */
 const askClose: Ask<{ asker: Asker; session_id: string }, Record<string, never>> = {
   topic: 'terminals/close',
-  question: z.strictObject({ asker, session_id: id }),
-  answer: z.strictObject({}),
+  question: z.object({ asker, session_id: id }),
+  answer: z.object({}),
 };
 
 /** Asks a replica who is connected to its sessions. */
 const askAttached: Ask<{ session_ids: string[] }, Record<string, Attached[]>> = {
   topic: 'terminals/attached',
-  question: z.strictObject({ session_ids: z.array(id).max(1_000) }),
+  question: z.object({ session_ids: z.array(id).max(1_000) }),
   answer: z.record(
     id,
     z.array(
-      z.strictObject({
+      z.object({
         operator_id: id,
         username: z.string().max(256),
         mode,

@@ -3,6 +3,7 @@ import { ManualClock } from '../../../../../lib/test/manual-clock.ts';
 import { MemoryWire } from '../../../../test/memory-wire.ts';
 import { MemoryClient } from '../../../../test/terminals.ts';
 import type { TerminalConnectionEvents } from '../terminal-client.ts';
+import { encodeFrame } from './relay-frames.ts';
 import { type RelayedClient, TerminalRelay } from './terminal-relay.ts';
 
 /** Connects a client at one replica to a session at the other one. */
@@ -52,6 +53,17 @@ test('tells the other replica when a frame is missing', async () => {
   for (const text of ['lost', 'seen']) fromHome.relayed.client.show(Buffer.from(text), () => {});
   expect(fromHome.client.over).toBe('cut');
   expect(fromHome.happened).toEqual(['left']);
+});
+
+test('ignores unknown fields of notices and sizes, which newer replicas may send', async () => {
+  const { client, dialled, relayed, wires } = await open();
+  const exit = { type: 'exit', code: 0, signal: null } as const;
+  relayed.client.notify({ ...exit, later: true } as typeof exit);
+  expect([client.seen, client.over]).toEqual([[exit], null]);
+  const connection = '01'.repeat(16);
+  const content = Buffer.from(JSON.stringify({ type: 'resize', cols: 90, rows: 20, later: true }));
+  wires[1].listener.received('one', encodeFrame({ connection, number: 1, kind: 'text', content }));
+  expect([client.over, dialled.mode]).toEqual([null, 'control']);
 });
 
 test('ends only the connection of a session that throws, and logs the bug', async () => {

@@ -15,12 +15,12 @@ import { costOf, type RelayLoss, RelayStream } from './relay-stream.ts';
 const sweepMs = 1_000;
 
 const side = z.number().int().min(1).max(1_000);
-const resize = z.strictObject({ type: z.literal('resize'), cols: side, rows: side });
+const resize = z.object({ type: z.literal('resize'), cols: side, rows: side });
 const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorKinds, code);
 const notice: z.ZodType<TerminalNotice> = z.discriminatedUnion('type', [
   resize,
-  z.strictObject({ type: z.literal('exit'), code: z.number().nullable(), signal: z.string().nullable() }),
-  z.strictObject({ type: z.literal('error'), code: z.string().refine(isErrorCode), message: z.string() }),
+  z.object({ type: z.literal('exit'), code: z.number().nullable(), signal: z.string().nullable() }),
+  z.object({ type: z.literal('error'), code: z.string().refine(isErrorCode), message: z.string() }),
 ]);
 
 /** The end of a relayed connection at the replica that has the session. */
