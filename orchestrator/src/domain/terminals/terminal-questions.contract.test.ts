@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { describeAnyDatabase } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
-import { MemoryWire } from '../../../test/memory-wire.ts';
+import { MemoryWire } from '../../../test/nats/memory-wire.ts';
 import { MemoryClient, MemoryShells, terminalsFixture, ticketOf } from '../../../test/terminals.ts';
 import { AskDesk } from '../../bus/ask-desk.ts';
 import type { Message } from '../../bus/messages.ts';

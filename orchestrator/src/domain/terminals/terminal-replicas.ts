@@ -139,7 +139,8 @@ export class TerminalReplicas {
 
   /**
    * Opens a session at the replica that the agent is connected to.
-   * @throws MusterError outcome_unknown without an answer, terminal_at_other_replica if it cannot be asked, and the refusals of that replica
+   * @throws MusterError outcome_unknown without an answer, terminal_at_other_replica if the question cannot be sent, and
+   * the refusals of that replica
    */
   async open(home: OtherReplica, label: string, question: z.infer<typeof opening>): Promise<Connection> {
     const where = `${label} is connected to the replica ${home.name}`;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../../../lib/test/manual-clock.ts';
-import { MemoryWire } from '../../../../test/memory-wire.ts';
+import { MemoryWire } from '../../../../test/nats/memory-wire.ts';
 import { MemoryClient } from '../../../../test/terminals.ts';
 import type { TerminalConnectionEvents } from '../terminal-client.ts';
 import { encodeFrame } from './relay-frames.ts';

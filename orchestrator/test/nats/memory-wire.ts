@@ -1,5 +1,5 @@
-import type { LiveListener, LiveWire } from '../src/bus/live-wire.ts';
-import { decodeFrame, type FrameKind } from '../src/domain/terminals/relay/relay-frames.ts';
+import type { LiveListener, LiveWire } from '../../src/bus/live-wire.ts';
+import { decodeFrame, type FrameKind } from '../../src/domain/terminals/relay/relay-frames.ts';
 
 /** Carries frames of relayed terminals to the other replica of the test, at once. */
 export class MemoryWire implements LiveWire {
