@@ -89,6 +89,43 @@ describe.skipIf(reason !== null)(`ACLs${reason === null ? '' : ` (${reason})`}`,
     await machine.sh('rm /srv/f /srv/g');
   });
 
+  test('grants nothing by a mask until the ACL is set', async () => {
+    await machine.sh(`mkdir /srv/shared; setfacl -m d:u:games:rwx /srv/shared
+echo a > /srv/kept; chmod 640 /srv/kept; setfacl -m u:games:rw,m::r /srv/kept
+echo a > /srv/here; setfacl -m u:games:rw /srv/here; chmod 600 /srv/here
+mv /usr/bin/setfacl /usr/bin/setfacl.real
+printf '#!/bin/sh\\nfor last; do :; done\\nstat -Lc %%a "$last" >> /srv/modes\\nexec setfacl.real "$@"\\n' > /usr/bin/setfacl
+chmod 755 /usr/bin/setfacl`);
+    const declared: Declared[] = [
+      { 'file-unix': { path: '/srv/shared/f', content: 'secret\n', mode: '0640', acl: ['user:bin:r--'] } },
+      { 'file-unix': { path: '/srv/kept', content: 'secret\n' } },
+      { 'file-unix': { path: '/srv/here', mode: '0640', acl: [] } },
+      { 'directory-unix': { path: '/srv/shared/d', mode: '0770', acl: [] } },
+    ];
+    expect((await run('apply', ...declared)).map(({ status }) => status)).toEqual(declared.map(() => 'changed'));
+    const modes = (await machine.sh('cat /srv/modes')).trim().split('\n');
+    // The directory has no ACL before its own is set, so its group is that of its mode.
+    expect(modes.filter((mode) => !/^.0.$/.test(mode))).toEqual(['770']);
+    expect(await machine.sh('getfacl -p --omit-header /srv/shared/d; stat -c %a /srv/here /srv/kept')).toBe(
+      'user::rwx\ngroup::rwx\nother::---\n\n640\n640\n',
+    );
+    await machine.sh('mv /usr/bin/setfacl.real /usr/bin/setfacl; rm /srv/modes');
+    await run('apply');
+    await machine.sh('rm -r /srv/kept /srv/here /srv/shared');
+  });
+
+  test('keeps a file without an ACL so when its content changes', async () => {
+    await machine.sh(
+      'mkdir /srv/shared; echo a > /srv/shared/f; chmod 640 /srv/shared/f; setfacl -m d:u:games:rwx /srv/shared',
+    );
+    const declared: Declared = { 'file-unix': { path: '/srv/shared/f', content: 'b\n' } };
+    await run('apply', declared);
+    expect(await machine.sh('getfacl -p --skip-base /srv/shared/f; stat -c %a /srv/shared/f')).toBe('640\n');
+    await run('apply');
+    expect(await machine.sh('getfacl -p --skip-base /srv/shared/f; stat -c %a /srv/shared/f')).toBe('640\n');
+    await machine.sh('rm -r /srv/shared');
+  });
+
   test('reports a file system without ACLs, missing programs, and unknown accounts', async () => {
     await machine.sh('mkdir -p /srv/ram; mount -t ramfs none /srv/ram; touch /srv/ram/f');
     const acl = ['user:games:r--'];

@@ -179,6 +179,17 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect(aclsOf(`${path}/f`)).toEqual(['system.posix_acl_access']);
   });
 
+  test("a file of root without an ACL gets none from root's directory when its content is replaced", async () => {
+    const path = `${h.root}/shared`;
+    mkdirSync(path);
+    for (const name of ['f', 'config']) writeFileSync(`${path}/${name}`, 'a\n', { mode: 0o640 });
+    setDefaultAcl(path, open);
+    await apply(file(`${path}/f`, { content: 'ours\n' }), line(`${path}/config`, 'b'));
+    expect([`${path}/f`, `${path}/config`].map(stateOf)).toEqual(['0:0 0640', '0:0 0640']);
+    expect([`${path}/f`, `${path}/config`].map(aclsOf)).toEqual([[], []]);
+    expect(readdirSync(path).sort()).toEqual(['config', 'f']);
+  });
+
   test('accepts a default ACL that it cannot remove if everyone may read the file', async () => {
     const path = home();
     const environment = cleanEnvironment as { PATH: string };

@@ -4,9 +4,9 @@ import { copyFile } from 'node:fs/promises';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
 import { writeAll } from '../write-all.ts';
 import { type Acl, lacksAclPrograms, readAcl, writeKeptAcl } from './acl-entries.ts';
-import { asCreated } from './decide-ownership.ts';
+import { asCreated, mayInheritAcl } from './decide-ownership.ts';
 import { type Inspected, pieces } from './inspect.ts';
-import { setLinkOwner, setOpenOwnership } from './ownership.ts';
+import { beforeAcl, setLinkOwner, setOpenOwnership } from './ownership.ts';
 import type { OpenDirectory } from './path-walk.ts';
 import { removeTemporary, temporaryName, withTemporaryPath } from './temporary-path.ts';
 
@@ -18,8 +18,8 @@ export interface NewFile {
   /** Permission bits. */
   mode: number;
   /**
-   * Called with the path below /proc of the open file, once it has its owner and permissions. If it throws, nothing
-   * changes.
+   * Sets the ACL of the open file, by its path below /proc, and with it the permissions of the group, which are empty
+   * until then. If it throws, nothing changes.
    */
   finish?: ((open: string) => Promise<void>) | undefined;
   /**
@@ -40,13 +40,17 @@ export async function writeFileAtomically(parent: OpenDirectory, name: string, f
   const target = `${parent.path}/${name}`;
   try {
     const kept = keepsAcl(file) ? await aclOf(parent, name) : null;
-    await withTemporaryPath(parent, name, file, async (temporary) => {
+    // A file without an ACL must not get one from its directory when its content is replaced.
+    const losesInherited =
+      file.finish !== undefined || (keepsAcl(file) && kept === null && file.uid === asCreated(0).uid);
+    const inherits = mayInheritAcl(parent, file) && !losesInherited;
+    await withTemporaryPath(parent, name, file, inherits, async (temporary) => {
       const fd = openTemporary(temporary.file);
       try {
         if ('bytes' in file.content) writeAll(fd, file.content.bytes);
         else if ('copyOf' in file.content) await copyFile(file.content.copyOf, `/proc/self/fd/${fd}`);
         else await copyVerified(file.content, fd, target);
-        setOpenOwnership(fd, file);
+        setOpenOwnership(fd, kept === null && file.finish === undefined ? file : beforeAcl(file, null));
         if (kept !== null) await writeKeptAcl(`/proc/${process.pid}/fd/${fd}`, target, file.mode, kept);
         await file.finish?.(`/proc/${process.pid}/fd/${fd}`);
         await synced(fd);

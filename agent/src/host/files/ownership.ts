@@ -10,10 +10,11 @@ import {
   lchownSync,
   openSync,
   readdirSync,
+  type Stats,
 } from 'node:fs';
 import { HostFailure, hostFailure } from '../failure.ts';
 import { aclStays, removeAcls } from './acl.ts';
-import { isWidenedByAcl, losesAcls } from './decide-ownership.ts';
+import { isWidenedByAcl, losesAcls, setIdBits } from './decide-ownership.ts';
 import { type Inspected, isStill, type Ownership } from './inspect.ts';
 import { O_PATH, type OpenDirectory } from './path-walk.ts';
 
@@ -34,6 +35,18 @@ export function setOpenOwnership(fd: number, target: Ownership): void {
   // the same one.
   if (uid !== target.uid || gid !== target.gid) fchownSync(fd, target.uid, target.gid);
   fchmodSync(fd, target.mode);
+}
+
+/**
+ * Returns the ownership to set before an ACL is set. The group bits are the mask of a former or inherited ACL, whose
+ * entries must not grant more in between, so they stay as they are, or are empty for another group, and for a file with
+ * a set-ID bit.
+ * @param found null for a new object, or one that loses its ACL
+ */
+export function beforeAcl<T extends Ownership>(target: T, found: Stats | null): T {
+  const setsId = (target.mode & setIdBits) !== 0 && found?.isFile() === true;
+  const stays = found !== null && found.gid === target.gid && !setsId;
+  return { ...target, mode: (target.mode & ~0o070) | (stays ? found.mode & 0o070 : 0) };
 }
 
 /**
@@ -60,7 +73,7 @@ async function setOwnershipWithoutAcls(
 /**
  * Sets the owner and permissions of an existing file. They are on disk when the promise resolves.
  * @param seen the inspected state on which `target` is based
- * @param finish called with the path below /proc of the open file, once it has its owner and permissions
+ * @param finish sets the ACL of the open file, by its path below /proc, and with it the permissions of the group
  * @throws HostFailure if the file, its owner, or its permissions are no longer the inspected ones
  */
 export async function setFileOwnership(
@@ -76,8 +89,10 @@ export async function setFileOwnership(
     try {
       const stats = fstatSync(fd);
       if (!stats.isFile() || !isStill(stats, seen) || (stats.nlink > 1 && !parent.exclusive)) throw replaced(path);
-      if (losesAcls(stats, target)) await setOwnershipWithoutAcls(fd, 'file', path, target);
-      else setOpenOwnership(fd, target);
+      const loses = losesAcls(stats, target);
+      const first = finish === undefined ? target : beforeAcl(target, loses ? null : stats);
+      if (loses) await setOwnershipWithoutAcls(fd, 'file', path, first);
+      else setOpenOwnership(fd, first);
       await finish?.(`/proc/${process.pid}/fd/${fd}`);
       await new Promise<void>((resolve, reject) => fsync(fd, (error) => (error === null ? resolve() : reject(error))));
     } finally {
@@ -120,7 +135,7 @@ export function setLinkOwner(
  * Sets the owner and permissions of a directory.
  * @param seen the inspected state; `new`: the agent has just created the directory
  * @param isInherited whether the directory may have inherited an ACL that it must not have
- * @param finish called with the path below /proc of the open directory, once it has its owner and permissions
+ * @param finish sets the ACL of the open directory, by its path below /proc, and with it the permissions of the group
  * @throws HostFailure if the path now refers to another directory, or the directory keeps an ACL that grants more than declared
  */
 export async function setDirectoryOwnership(
@@ -139,8 +154,10 @@ export async function setDirectoryOwnership(
       seen === 'new' ? now.uid === process.geteuid?.() && readdirSync(directory.self).length === 0 : isStill(now, seen);
     if (!isTheOne) throw replaced(directory.path);
     const ownerDiffers = now.uid !== target.uid || now.gid !== target.gid;
-    if (isInherited || losesAcls(now, target)) await setOwnershipWithoutAcls(fd, 'directory', directory.path, target);
-    else if (ownerDiffers || (now.mode & 0o7777) !== target.mode) setOpenOwnership(fd, target);
+    const loses = isInherited || losesAcls(now, target);
+    const first = finish === undefined ? target : beforeAcl(target, loses ? null : now);
+    if (loses) await setOwnershipWithoutAcls(fd, 'directory', directory.path, first);
+    else if (ownerDiffers || (now.mode & 0o7777) !== target.mode) setOpenOwnership(fd, first);
     await finish?.(`/proc/${process.pid}/fd/${fd}`);
   } finally {
     closeSync(fd);

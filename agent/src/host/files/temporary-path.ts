@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';
 import { errnoOf, HostFailure } from '../failure.ts';
 import { aclProbe, aclStays, hasDefaultAcl, removeAcls } from './acl.ts';
-import { isWidenedByAcl, mayInheritAcl } from './decide-ownership.ts';
+import { isWidenedByAcl } from './decide-ownership.ts';
 import type { Ownership } from './inspect.ts';
 import { makeDirectory } from './make-directory.ts';
 import type { OpenDirectory } from './path-walk.ts';
@@ -24,17 +24,21 @@ export interface TemporaryPath {
  * Runs `action` with a temporary path for a new object, which will become `name` in `parent` with the given owner and
  * permissions. If the object must not inherit the default ACL of `parent`, the temporary path is in a private directory
  * without a default ACL.
+ * @param inherits whether the object gets the default ACL of `parent`
  * @throws HostFailure if the default ACL cannot be removed and would grant more than `target`
  */
 export async function withTemporaryPath<T>(
   parent: OpenDirectory,
   name: string,
   target: Ownership,
+  inherits: boolean,
   action: (place: TemporaryPath) => Promise<T>,
 ): Promise<T> {
   const temporary = temporaryName(name);
   const path = `${parent.path}/${temporary}`;
-  if (mayInheritAcl(parent, target)) return action({ file: parent.child(temporary), path });
+  const inParent = () => action({ file: parent.child(temporary), path });
+  if (inherits) return inParent();
+  if (parent.trusted && !passesAcl(parent, name)) return inParent();
   const fd = openPrivate(parent, name);
   const directory = `/proc/${process.pid}/fd/${fd}`;
   try {
@@ -51,9 +55,14 @@ export async function withTemporaryPath<T>(
  * Creates one directory as `makeDirectory` does, but without a default ACL that it must not inherit.
  * @throws HostFailure as `withTemporaryPath` does, or the error from mkdir
  */
-export async function makeDirectoryIn(parent: OpenDirectory, name: string, target: Ownership): Promise<void> {
-  if (mayInheritAcl(parent, target)) return makeDirectory(parent.child(name), target.mode);
-  await withTemporaryPath(parent, name, target, async ({ file }) => {
+export async function makeDirectoryIn(
+  parent: OpenDirectory,
+  name: string,
+  target: Ownership,
+  inherits: boolean,
+): Promise<void> {
+  if (inherits) return makeDirectory(parent.child(name), target.mode);
+  await withTemporaryPath(parent, name, target, false, async ({ file }) => {
     makeDirectory(file, target.mode);
     try {
       // Replaces an empty directory that another process created in the meantime.
@@ -107,6 +116,17 @@ function removePrivate(path: string): void {
 function isPrivate(fd: number): boolean {
   const { uid, mode } = fstatSync(fd);
   return uid === process.geteuid?.() && (mode & 0o077) === 0;
+}
+
+/** Reports whether new objects in a directory inherit an ACL. */
+function passesAcl(parent: OpenDirectory, name: string): boolean {
+  const fd = openPrivate(parent, name);
+  try {
+    return hasDefaultAcl(`/proc/${process.pid}/fd/${fd}`);
+  } finally {
+    closeSync(fd);
+    removeTemporary(parent, name);
+  }
 }
 
 /**

@@ -51,7 +51,7 @@ export async function make(
       const mayInherit = mayInheritAcl(parent, target);
       if (found !== null) return { isNew: false, mayInherit };
       try {
-        await makeDirectoryIn(parent, name, target);
+        await makeDirectoryIn(parent, name, target, mayInherit && finish === undefined);
         return { isNew: true, mayInherit };
       } catch (error) {
         if (errnoOf(error) !== 'EEXIST') throw error;
