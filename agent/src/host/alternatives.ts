@@ -1,7 +1,7 @@
 import { HostFailure } from './failure.ts';
 import { lastLine } from './processes/failure-text.ts';
 import { type CommandResult, type Runner, runInEnglish } from './processes/run-command.ts';
-import { exists, linkTarget } from './read-system.ts';
+import { exists, linkStatus, linkTarget } from './read-system.ts';
 
 /** Reads and sets link groups of dpkg's update-alternatives(1). */
 
@@ -58,6 +58,16 @@ export async function readGroup(name: string, runner: Runner): Promise<LinkGroup
   if (/: no alternatives for /.test(result.stderr)) return null;
   const reason = result.truncated ? 'it printed more than 1 MiB' : reasonOf(result);
   throw new HostFailure(`cannot read the link group ${name} with dpkg's update-alternatives: ${reason}`);
+}
+
+/**
+ * Reports whether the path of a link is occupied by anything but the link itself. update-alternatives replaces any
+ * symbolic link there without a way back, and only warns about a file.
+ * @param name the name of the group or slave
+ */
+export function isForeignLink(path: string, name: string): boolean {
+  const status = linkStatus(path);
+  return status !== null && linkTarget(path) !== `${directory}/${name}`;
 }
 
 /**

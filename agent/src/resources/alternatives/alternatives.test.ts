@@ -251,6 +251,18 @@ test('registers its candidate with the declared priority and slave links', () =>
   expect(removal({ mode: 'manual', path: '/opt/ed/ed', registration }, same)).toEqual([]);
 });
 
+test('refuses to replace what occupies the path of a link', () => {
+  const resource = declared({ link: '/usr/bin/editor' });
+  const foreign = ['/usr/bin/editor'];
+  expect(() => diffAlternatives(resource, { group: null, foreign })).toThrow(
+    /^\/usr\/bin\/editor: not a link of the group editor/,
+  );
+  expect(diffAlternatives(resource, { group: null })).toMatchObject({ action: 'create' });
+  // A choice that is already made replaces nothing.
+  expect(diffAlternatives(declared(), { group: manual, foreign }).changes).toEqual([]);
+  expect(() => diffAlternatives(declared(), { group: group(), foreign })).toThrow('does not replace');
+});
+
 test('refuses to replace a target that it could not restore', async () => {
   const remember = (seen: LinkGroup, before: Parameters<typeof diffAlternativesRemoval>[0] | null) =>
     alternatives.remember(declared(), { group: seen }, {} as never, before, {} as Machine);

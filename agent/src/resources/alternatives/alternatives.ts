@@ -5,6 +5,7 @@ import {
   type Choice,
   choose,
   groupFiles,
+  isForeignLink,
   type LinkGroup,
   type Registration,
   readGroup,
@@ -14,13 +15,15 @@ import {
 import { HostFailure } from '../../host/failure.ts';
 import { exists } from '../../host/read-system.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Difference, nothing } from '../provider/provider.ts';
+import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
 
 export interface SeenAlternatives {
   /** Null if there is no such link group. */
   group: LinkGroup | null;
   /** Whether the file to register does not exist. */
   isMissing?: true;
+  /** Paths of links that a change would create, and that something else occupies; absent if there are none. */
+  foreign?: string[];
 }
 
 /**
@@ -57,9 +60,14 @@ export const alternatives = defineProvider<'alternatives', SeenAlternatives, Cho
     }
   },
 
-  observe: async ({ body: { name, path, link, ensure } }, _circumstances, machine) => {
+  async observe(resource, _circumstances, machine) {
+    const { name, path, link, ensure } = resource.body;
     const group = await readGroup(name, machine);
-    return link == null || ensure === 'absent' || exists(path) ? { group } : { group, isMissing: true };
+    const foreign = linksOf(resource, group)
+      .filter((each) => isForeignLink(each.link, each.name))
+      .map((each) => each.link);
+    const isMissing = link != null && ensure !== 'absent' && !exists(path);
+    return { group, ...(isMissing ? { isMissing } : {}), ...(foreign.length === 0 ? {} : { foreign }) };
   },
   diff: diffAlternatives,
 
@@ -125,6 +133,17 @@ const declaredRegistration = ({ body: { link, priority, slaves, ensure } }: Decl
     ? null
     : { priority: priority ?? defaultPriority, slaves: byName((slaves ?? []).map(slaveOf)) };
 
+/** Returns the links that update-alternatives creates for the declared choice, without the link of an existing group. */
+function linksOf(resource: Declared, group: LinkGroup | null): { link: string; name: string }[] {
+  const { name, path, link, ensure } = resource.body;
+  const wanted = declaredRegistration(resource);
+  const own = group === null && wanted !== null && link != null ? [{ link, name }] : [];
+  const chosen = ensure === 'absent' ? group?.best : path;
+  const registered = wanted ?? (chosen == null ? undefined : group?.registered[chosen]);
+  // update-alternatives creates no slave link to a missing file.
+  return [...own, ...(registered?.slaves ?? []).filter((slave) => exists(slave.path))];
+}
+
 const isRegisteredAs = (found: Registration | undefined, wanted: Registration | null): boolean =>
   found === undefined || wanted === null
     ? found === undefined && wanted === null
@@ -163,7 +182,20 @@ function changesTo(choice: Choice, { mode, target, best, brokenSlaves, link }: L
   return changes;
 }
 
-export function diffAlternatives(resource: Declared, { group, isMissing }: SeenAlternatives): Difference {
+/** @throws HostFailure if a change would replace what occupies the path of a link */
+export function diffAlternatives(
+  resource: Declared,
+  seen: SeenAlternatives,
+  { purpose }: Partial<Pick<Circumstances, 'purpose'>> = {},
+): Difference {
+  const difference = diffChoice(resource, seen);
+  if (difference.changes.length === 0 || seen.foreign === undefined || purpose === 'drift') return difference;
+  throw new HostFailure(
+    `${some(seen.foreign)}: not a link of the group ${resource.body.name} but another file or link, which the agent does not replace, because it could not restore it; remove it, or declare another path`,
+  );
+}
+
+function diffChoice(resource: Declared, { group, isMissing }: SeenAlternatives): Difference {
   const { name, path, link, ensure } = resource.body;
   if (ensure === 'absent') {
     const changes = group === null ? [] : changesTo(declaredChoice(resource), group);

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { operation } from '../agent/src/converge/test/desired.ts';
+import { DrivenAgent } from './hosts/driven-agent.ts';
+import type { Machine } from './hosts/machine.ts';
+import { type Declared, resolved } from './hosts/subjects/subject.ts';
+import { noHosts } from './hosts/test.ts';
+import { TestHosts } from './hosts/test-hosts.ts';
+
+const reason = noHosts();
+
+describe.skipIf(reason !== null)(`alternatives${reason === null ? '' : ` (${reason})`}`, () => {
+  let hosts: TestHosts;
+  let machine: Machine;
+  let agent: DrivenAgent;
+  beforeAll(async () => {
+    hosts = await TestHosts.open();
+    machine = await hosts.start('alternatives');
+    agent = await DrivenAgent.start(machine);
+    await machine.sh('mkdir -p /opt/tool; for each in one one.1 theirs; do echo $each > /opt/tool/$each; done');
+  }, 600_000);
+  afterAll(() => hosts?.end());
+
+  const run = async (kind: 'plan' | 'apply' | 'drift', ...declared: Declared[]) =>
+    (await agent.run(operation(kind, declared.map(resolved)))).results;
+
+  test('replaces no file or link of others', async () => {
+    const declared: Declared = {
+      alternatives: {
+        ...{ name: 'tool', path: '/opt/tool/one', link: '/usr/local/bin/tool' },
+        slaves: ['/usr/local/bin/tool.1 tool.1 /opt/tool/one.1'],
+      },
+    };
+    for (const name of ['tool', 'tool.1'])
+      for (const make of ['ln -s /opt/tool/theirs', 'cp /opt/tool/theirs']) {
+        const path = `/usr/local/bin/${name}`;
+        await machine.sh(`${make} ${path}`);
+        const before = await machine.sh(`ls -l ${path}`);
+        expect(await run('apply', declared), make).toMatchObject([
+          { status: 'failed', message: expect.stringContaining(`${path}: not a link of the group tool`) },
+        ]);
+        expect(await machine.sh(`ls -l ${path}; rm ${path}`)).toBe(before);
+      }
+    expect(await run('apply', declared)).toMatchObject([{ status: 'changed' }]);
+    await run('apply');
+    expect(await machine.sh('ls /usr/local/bin')).not.toContain('tool');
+  });
+});
