@@ -114,6 +114,32 @@ chmod 755 /usr/bin/setfacl`);
     await machine.sh('rm -r /srv/kept /srv/here /srv/shared');
   });
 
+  test.each([true, false])('does not turn the mask into permissions of the group; programs: %s', async (has) => {
+    await machine.sh(`mkdir -p /srv/d/dir /srv/d/keep; touch /srv/keep
+for f in /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file; do echo a=1 > $f; done
+chmod 600 /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file; chmod 700 /srv/d/dir; chown games /srv/theirs
+for f in /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file /srv/d/dir; do setfacl -m u:mail:r $f; done`);
+    const state = async (...paths: string[]) => (await machine.sh(`stat -c %a ${paths.join(' ')}`)).trim().split('\n');
+    if (!has) await machine.sh('mv /usr/bin/setfacl /usr/bin/setfacl.away');
+    const statuses = await run(
+      'apply',
+      { 'file-unix': { path: '/srv/theirs', content: 'b\n' } },
+      { 'ini-unix': { path: '/srv/line', key: 'a', value: '2' } },
+      { 'file-unix': { path: '/srv/gone', ensure: 'absent' } },
+      { 'file-unix': { path: '/srv/link', symlink: '/srv/keep' } },
+      { 'directory-unix': { path: '/srv/d', purge: true } },
+    );
+    expect(statuses.map(({ status }) => status)).toEqual(statuses.map(() => 'changed'));
+    // With the programs, a file of root keeps its ACL.
+    expect(await state('/srv/theirs', '/srv/line')).toEqual(['600', has ? '640' : '600']);
+    await run('apply');
+    expect(await state('/srv/theirs', '/srv/gone', '/srv/link', '/srv/d/file', '/srv/d/dir')).toEqual([
+      ...['600', '600', '600', '600', '700'],
+    ]);
+    if (!has) await machine.sh('mv /usr/bin/setfacl.away /usr/bin/setfacl');
+    await machine.sh('rm -r /srv/theirs /srv/line /srv/gone /srv/link /srv/d /srv/keep');
+  });
+
   test('keeps a file without an ACL so when its content changes', async () => {
     await machine.sh(
       'mkdir /srv/shared; echo a > /srv/shared/f; chmod 640 /srv/shared/f; setfacl -m d:u:games:rwx /srv/shared',

@@ -62,10 +62,14 @@ export async function readAcl(open: string, path: string): Promise<Acl> {
 }
 
 /** Reads the ACL of a directory. @throws HostFailure */
-export async function readDirectoryAcl(directory: OpenDirectory): Promise<Acl> {
+export const readDirectoryAcl = (directory: OpenDirectory): Promise<Acl> =>
+  withDirectory(directory, (fd) => readAcl(`/proc/${process.pid}/fd/${fd}`, directory.path));
+
+/** Calls a function with the directory opened for reading. */
+export async function withDirectory<T>(directory: OpenDirectory, use: (fd: number) => Promise<T>): Promise<T> {
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
-    return await readAcl(`/proc/${process.pid}/fd/${fd}`, directory.path);
+    return await use(fd);
   } finally {
     closeSync(fd);
   }
@@ -98,6 +102,24 @@ export function writeKeptAcl(open: string, path: string, mode: number, { group, 
   const mask = `mask::${formatBits((mode >> 3) & 7)}`;
   const others = entries.filter((entry) => !entry.startsWith('mask::'));
   return writeAcl(open, path, (mode & ~0o070) | (group << 3), [...others, mask]);
+}
+
+/**
+ * Returns the permissions that an existing file or directory has without its ACL: those of its owning group in place of
+ * the mask. If they cannot be read, the group gets no more than others.
+ * @param open as in {@link readAcl}
+ * @param mode permissions that it shows
+ */
+export async function permissionsWithoutAcl(open: string, path: string, mode: number): Promise<number> {
+  const beyondOthers = 0o070 & mode & ~(mode << 3);
+  if (beyondOthers === 0) return mode;
+  if (!lacksAclPrograms()) {
+    const { group, entries } = await readAcl(open, path);
+    return entries.some((entry) => entry.startsWith('mask::')) ? mode & ~(0o070 & ~(group << 3)) : mode;
+  }
+  const { exitCode, stdout } = await run('ls', ['-ldL', '--', open]);
+  // GNU ls appends + to the permissions of a file with an ACL.
+  return exitCode === 0 && !/^\S{10}\+/.test(stdout) ? mode : mode & ~beyondOthers;
 }
 
 const run = (program: string, args: readonly string[]): Promise<CommandResult> =>

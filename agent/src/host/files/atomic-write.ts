@@ -3,7 +3,7 @@ import { closeSync, constants, fsync, fsyncSync, openSync, renameSync, symlinkSy
 import { copyFile } from 'node:fs/promises';
 import { errnoOf, HostFailure, hostFailure } from '../failure.ts';
 import { writeAll } from '../write-all.ts';
-import { type Acl, lacksAclPrograms, readAcl, writeKeptAcl } from './acl-entries.ts';
+import { type Acl, lacksAclPrograms, permissionsWithoutAcl, readAcl, writeKeptAcl } from './acl-entries.ts';
 import { asCreated, mayInheritAcl } from './decide-ownership.ts';
 import { type Inspected, pieces } from './inspect.ts';
 import { beforeAcl, setLinkOwner, setOpenOwnership } from './ownership.ts';
@@ -27,6 +27,8 @@ export interface NewFile {
    * another user may have moved to the path.
    */
   keepsAclOf?: Inspected | undefined;
+  /** The inspected file that this one replaces, if `mode` is not declared but has its permissions. */
+  keepsModeOf?: Inspected | undefined;
   /** Called with the path of the finished temporary file, just before the rename. If it throws, nothing changes. */
   beforeRename?: (temporaryPath: string) => Promise<void>;
 }
@@ -36,10 +38,11 @@ export interface NewFile {
  * with its owner and permissions. Does not sync the directory; the caller does that after its last write.
  * @throws HostFailure if the write fails; the file is then unchanged
  */
-export async function writeFileAtomically(parent: OpenDirectory, name: string, file: NewFile): Promise<void> {
+export async function writeFileAtomically(parent: OpenDirectory, name: string, given: NewFile): Promise<void> {
   const target = `${parent.path}/${name}`;
   try {
-    const kept = keepsAcl(file) ? await aclOf(parent, name) : null;
+    const kept = keepsAcl(given) ? await aclOf(parent, name) : null;
+    const file = { ...given, mode: kept === null ? await modeWithoutAcl(parent, name, given) : given.mode };
     // A file without an ACL must not get one from its directory when its content is replaced.
     const losesInherited =
       file.finish !== undefined || (keepsAcl(file) && kept === null && file.uid === asCreated(0).uid);
@@ -72,10 +75,26 @@ const keepsAcl = ({ keepsAclOf: found, uid }: NewFile): boolean =>
 /** Returns the ACL of a file; null if it has none, or if the machine has no program to read it. */
 async function aclOf(parent: OpenDirectory, name: string): Promise<Acl | null> {
   if (lacksAclPrograms()) return null;
+  const acl = await withOpen(parent, name, readAcl);
+  return acl.entries.length === 0 ? null : acl;
+}
+
+/** Returns the permissions of a new file that does not keep the ACL of the former one. */
+async function modeWithoutAcl(parent: OpenDirectory, name: string, { keepsModeOf, mode }: NewFile): Promise<number> {
+  if (keepsModeOf?.type !== 'file') return mode;
+  const own = await withOpen(parent, name, (open, path) => permissionsWithoutAcl(open, path, keepsModeOf.mode));
+  return mode & ~(keepsModeOf.mode & ~own);
+}
+
+/** Calls a function with the path below /proc of an open file, and its path for messages. */
+async function withOpen<T>(
+  parent: OpenDirectory,
+  name: string,
+  use: (open: string, path: string) => Promise<T>,
+): Promise<T> {
   const fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    const acl = await readAcl(`/proc/${process.pid}/fd/${fd}`, `${parent.path}/${name}`);
-    return acl.entries.length === 0 ? null : acl;
+    return await use(`/proc/${process.pid}/fd/${fd}`, `${parent.path}/${name}`);
   } finally {
     closeSync(fd);
   }

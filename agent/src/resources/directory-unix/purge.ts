@@ -1,5 +1,6 @@
 import { type FieldChange, visibleLine } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
+import { permissionsWithoutAcl, withDirectory } from '../../host/files/acl-entries.ts';
 import { writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
 import { setIdBits } from '../../host/files/decide-ownership.ts';
 import {
@@ -10,6 +11,7 @@ import {
   type Ownership,
   withFile,
 } from '../../host/files/inspect.ts';
+import type { PathWalk } from '../../host/files/path-walk.ts';
 import { removeDirectory, removeFile } from '../../host/files/remove.ts';
 import { agentName } from '../../host/trees/tree-names.ts';
 import type { CopyReference, Machine } from '../provider/provider.ts';
@@ -141,13 +143,31 @@ export async function rememberEntries(
     if (known.has(path) || found.type === 'absent' || found.type === 'other') continue;
     const { uid, gid } = found;
     // A user may have moved a program with such a bit here, so the agent must not restore the bit.
-    const mode = found.movable ? found.mode & ~setIdBits : found.mode;
+    const shown = found.movable ? found.mode & ~setIdBits : found.mode;
+    const mode = shown & (await permissionsOf(path, found, machine.walk));
     const common = { path, uid, gid, mode };
     if (found.type === 'directory') kept.push({ ...common, was: 'directory' });
     else if (found.type === 'symlink') kept.push({ ...common, was: 'symlink', target: found.target });
     else kept.push({ ...common, was: 'file', content: await copyOf(path, found, machine) });
   }
   return kept;
+}
+
+/** Returns the permissions of an entry without its ACL, which is not restored. */
+async function permissionsOf(
+  path: string,
+  found: Exclude<Inspected, { type: 'absent' | 'other' }>,
+  walk: PathWalk,
+): Promise<number> {
+  const read = (fd: number) => permissionsWithoutAcl(`/proc/${process.pid}/fd/${fd}`, path, found.mode);
+  if (found.type === 'file') return withFile(walk, path, found, read);
+  const directory = found.type === 'directory' ? walk.open(path, 'null') : null;
+  if (directory === null) return found.mode;
+  try {
+    return await withDirectory(directory, read);
+  } finally {
+    walk.release(directory);
+  }
 }
 
 async function copyOf(path: string, found: Inspected, machine: Machine): Promise<CopyReference> {

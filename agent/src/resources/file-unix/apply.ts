@@ -1,10 +1,11 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { writeAcl } from '../../host/files/acl-entries.ts';
+import { lacksAclPrograms, permissionsWithoutAcl, writeAcl } from '../../host/files/acl-entries.ts';
 import { type NewFile, writeFileAtomically, writeSymlinkAtomically } from '../../host/files/atomic-write.ts';
 import { asCreated, setIdBits } from '../../host/files/decide-ownership.ts';
 import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/files/inspect.ts';
 import { setFileOwnership, setLinkOwner } from '../../host/files/ownership.ts';
+import type { PathWalk } from '../../host/files/path-walk.ts';
 import { removeFile } from '../../host/files/remove.ts';
 import { wantedEntries } from '../provider/acl.ts';
 import { allTouched, type FileState, statesOf, targetOwnership, touchOwnership } from '../provider/ownership.ts';
@@ -70,12 +71,22 @@ export async function rememberFile(
     changing.add('content');
   }
   const touched = touchOwnership(record, changing, goes, found, ownership);
+  // The removal restores the file without its ACL, so the mask must not become the permissions of the owning group.
+  if (record.acl === undefined && (goes || changing.has('content')) && !keepsAclWith(found, goes))
+    touched.mode &= ~(found.mode & ~(await permissionsOf(pathOf(resource), found, machine.walk)));
   if (touched.touched.length > record.touched.length) {
     const state = await stateOf(resource, found, changing, machine, hashFile);
     touched.states = [...statesOf(record), ...(state === null ? [] : [state])];
   }
   return touched;
 }
+
+const permissionsOf = (path: string, found: Extract<Inspected, { type: 'file' }>, walk: PathWalk): Promise<number> =>
+  withFile(walk, path, found, (fd) => permissionsWithoutAcl(`/proc/${process.pid}/fd/${fd}`, path, found.mode));
+
+/** Reports whether the file keeps its ACL, so that the recorded permissions are those with its mask. */
+const keepsAclWith = ({ uid, movable }: Extract<Inspected, { type: 'file' }>, goes: boolean): boolean =>
+  !goes && uid === asCreated(0).uid && movable !== true && !lacksAclPrograms();
 
 /** Maximum size in bytes. The record has no hash for a larger file, so a previous owner is not restored. */
 const maxRecorded = 256 * 1024 * 1024;
@@ -173,6 +184,7 @@ export async function placeFile(
         finish,
         // The ACL of another user's file could let others change the new content.
         keepsAclOf: acl === undefined && target.uid === asCreated(0).uid ? found : undefined,
+        keepsModeOf: acl === undefined && body.mode == null ? found : undefined,
         beforeRename: async (temporary) => {
           if (validate != null) await runValidation(validate, temporary, resource, machine);
           expectUnchanged(parent, name, found);

@@ -58,6 +58,7 @@ export async function writeKeys(owner: Owner, seen: KeyFile, text: string, machi
       uid,
       gid,
       mode,
+      keepsModeOf: found,
       beforeRename: async () => expectUnchanged(parent, name, found),
     });
     machine.changedDirectory(parent.path);

@@ -82,6 +82,7 @@ export async function editLines(
         content: { bytes: after },
         ...(found.type === 'file' ? ownershipEdited(found) : asCreated(0o644)),
         keepsAclOf: found,
+        keepsModeOf: found,
         beforeRename: async () => expectUnchanged(parent, name, found),
       });
     machine.changedDirectory(parent.path);

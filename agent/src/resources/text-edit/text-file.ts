@@ -131,6 +131,7 @@ export async function rewrite(
       content: { bytes: joinLines(lines) },
       ...ownershipEdited(found),
       keepsAclOf: found,
+      keepsModeOf: found,
       beforeRename: async (temporary) => {
         if (validate !== null) await runValidation(validate, temporary, resource, machine);
         expectUnchanged(parent, name, found);
