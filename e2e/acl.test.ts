@@ -190,6 +190,20 @@ for f in /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file /srv/d/dir; do se
     expect(await run('plan', declared)).toMatchObject([
       { status: 'failed', message: expect.stringContaining('a user who can rename files there') },
     ]);
+    await machine.sh('chmod 640 /srv/home/f; chgrp mail /srv/home/f; setfacl -m u:bin:r,m::- /srv/home/f');
+    // The mask hides the file from its group.
+    expect(
+      await run('plan', { 'file-unix': { path: '/srv/home/f', group: 'mail', mode: '0640', acl: [] } }),
+    ).toMatchObject([{ status: 'failed', message: expect.stringContaining('a user who can rename files there') }]);
     await machine.sh('rm -r /srv/home');
+  });
+
+  test('replaces a file that a writer of the former ACL may have open', async () => {
+    await machine.sh('echo a > /srv/f; setfacl -m u:games:rw /srv/f');
+    const inode = await machine.sh('stat -c %i /srv/f');
+    await run('apply', { 'file-unix': { path: '/srv/f', content: 'a\n', acl: ['user:games:r--'] } });
+    expect(await machine.sh('stat -c %i /srv/f')).not.toBe(inode);
+    await run('apply');
+    await machine.sh('rm /srv/f');
   });
 });

@@ -22,6 +22,7 @@ import {
   type SeenAcl,
   wantedEntries,
   widened,
+  withinMask,
   withoutMask,
 } from '../provider/acl.ts';
 import { defineProvider } from '../provider/define-provider.ts';
@@ -386,9 +387,8 @@ const openedBy = (target: Ownership, { acl }: SeenDirectory): Ownership =>
  * moved the directory to this path
  */
 function refuseExposure(path: string, seen: SeenDirectory, target: Ownership): void {
-  const { isEmpty, ownership } = seen;
-  const found = withoutMask(seen.found, seen.acl);
-  if (found.type === 'directory' && isEmpty !== true && exposes(found, target, 'directory'))
+  const { found, isEmpty, ownership } = seen;
+  if (found.type === 'directory' && isEmpty !== true && exposes(withinMask(found, seen.acl), target, 'directory'))
     throw exposure(path, ownership.ownerName, target);
 }
 

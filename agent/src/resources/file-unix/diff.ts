@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { exposes } from '../../host/files/decide-ownership.ts';
 import type { FileContent } from '../../host/files/inspect.ts';
-import { diffAcl, wantedEntries, widened } from '../provider/acl.ts';
+import { diffAcl, wantedEntries, widened, withinMask } from '../provider/acl.ts';
 import { diffOwnership, exposure, targetOwnership } from '../provider/ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { copyExposure } from './copied.ts';
@@ -89,7 +89,8 @@ function diffShown(
   const refused = copy?.copied == null || purpose === 'drift' ? null : copyExposure(copy.copied, opened);
   if (refused !== null) throw refused;
   if (file !== null && declared === null && purpose !== 'drift') {
-    if (exposes(file, opened, 'file')) throw exposure(body.path, seen.ownership.ownerName, target);
+    if (exposes(withinMask(file, seen.acl), opened, 'file'))
+      throw exposure(body.path, seen.ownership.ownerName, target);
   }
   const awaits = [...ownership.awaits, ...acl.awaits];
   if (copy?.copied === null && !willBeThere(copy.of) && purpose !== 'drift')

@@ -7,7 +7,7 @@ import { asCreated, exposes, setIdBits } from '../../host/files/decide-ownership
 import { expectUnchanged, type Inspected, maxContentInMemory, withFile } from '../../host/files/inspect.ts';
 import { setFileOwnership } from '../../host/files/ownership.ts';
 import { removeFile } from '../../host/files/remove.ts';
-import { diffAclRemoval, restoredAcl, widened } from '../provider/acl.ts';
+import { diffAclRemoval, restoredAcl, widened, withinMask } from '../provider/acl.ts';
 import {
   decideHandBack,
   exposure,
@@ -113,7 +113,7 @@ function diffRemovalShown(
   if (before.acl !== undefined) {
     const acl = diffAclRemoval(path, before.acl, seen.acl);
     const opened = widened(target, before.acl.entries);
-    if (acl.length > 0 && now !== null && content.is === 'kept' && exposes(now, opened, 'file'))
+    if (acl.length > 0 && now !== null && content.is === 'kept' && exposes(withinMask(now, seen.acl), opened, 'file'))
       throw exposure(path, seen.ownership.ownerName, target);
     changes.push(...acl);
   }

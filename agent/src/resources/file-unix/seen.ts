@@ -4,7 +4,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { lacksAclPrograms, readAcl } from '../../host/files/acl-entries.ts';
 import { asCreated, type OwnedObject, setIdBits, sharedWriteBits } from '../../host/files/decide-ownership.ts';
 import { contentOf, hashLarge, type Inspected, inspect, type Ownership, withFile } from '../../host/files/inspect.ts';
-import { type SeenAcl, seenAcl, withoutMask } from '../provider/acl.ts';
+import { losesWriter, type SeenAcl, seenAcl, withoutMask } from '../provider/acl.ts';
 import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
 import { lookUpOwnership, parseMode, type RecordedFile, type SeenOwnership } from '../provider/ownership.ts';
 import type { CopyReference, Difference, Machine } from '../provider/provider.ts';
@@ -112,13 +112,14 @@ const writingFields = new Set(['content', 'ensure', 'symlink']);
 
 /**
  * Reports whether the file is rewritten completely: either its content changes, or its content is declared and a former
- * writer may have the file open, because it changes owner, loses group or world write permission, or gets a set-ID bit.
+ * writer may have the file open, because it changes owner, loses write permission of the group, of others, or of an ACL, or gets a set-ID bit.
  * @param changes known changes
  */
-export function isWritten(body: Body, { found, ownership }: SeenFile, changes: readonly FieldChange[]): boolean {
+export function isWritten(body: Body, { found, ownership, acl }: SeenFile, changes: readonly FieldChange[]): boolean {
   if (changes.some(({ field }) => writingFields.has(field))) return true;
   if ((body.content ?? body.content_base64 ?? body.source ?? body.copy_of) == null || found.type !== 'file')
     return false;
+  if (acl !== undefined && losesWriter(acl)) return true;
   if (body.mode != null) {
     const mode = parseMode(body.mode);
     if ((found.mode & ~mode & sharedWriteBits) !== 0 || (mode & ~found.mode & setIdBits) !== 0) return true;

@@ -1,7 +1,18 @@
 import { expect, test } from 'vitest';
 import type { Accounts } from '../../host/accounts/accounts.ts';
 import { type Acl, parseAcl } from '../../host/files/acl-entries.ts';
-import { checkAcl, diffAcl, diffAclRemoval, restoredAcl, seenAcl, wantedEntries, widened, withoutMask } from './acl.ts';
+import {
+  checkAcl,
+  diffAcl,
+  diffAclRemoval,
+  losesWriter,
+  restoredAcl,
+  seenAcl,
+  wantedEntries,
+  widened,
+  withinMask,
+  withoutMask,
+} from './acl.ts';
 
 const users: Record<string, number> = { ann: 1000, ben: 1001 };
 const accounts: Accounts = {
@@ -98,4 +109,18 @@ test('counts what an entry grants as open to others', () => {
   expect(widened({ uid: 0, gid: 0, mode: 0o600 }, ['user:1000:r--', 'default:user::rwx', 'mask::rwx']).mode).toBe(
     0o604,
   );
+});
+
+test('counts what the mask leaves to the owning group', () => {
+  const masked = { group: 5, entries: ['mask::r--', 'user:1000:rw-'] };
+  expect(withinMask({ uid: 0, gid: 0, mode: 0o650 }, seen([], masked)).mode).toBe(0o640);
+  expect(withinMask({ uid: 0, gid: 0, mode: 0o650 }, seen([], { group: 5, entries: [] })).mode).toBe(0o650);
+});
+
+test('reports a writer that loses its permission', () => {
+  const found = { group: 4, entries: ['default:user:1001:rw-', 'mask::rw-', 'user:1000:rw-', 'user:1001:r--'] };
+  expect(losesWriter(seen(['user:ann:rw-'], found))).toBe(false);
+  expect(losesWriter(seen(['user:ann:r--'], found))).toBe(true);
+  expect(losesWriter(seen(['group:1000:rw-'], found))).toBe(true);
+  expect(losesWriter(seen([], { group: 4, entries: [] }))).toBe(false);
 });

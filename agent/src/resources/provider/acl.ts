@@ -69,6 +69,21 @@ export function withoutMask<F extends Inspected>(found: F, acl: SeenAcl | undefi
   return { ...found, mode: ((found as Ownership).mode & ~0o070) | (acl.found.group << 3) };
 }
 
+/** Returns the object with the permissions that its owning group has within the mask of its ACL. */
+export function withinMask<F extends Ownership>(found: F, acl: SeenAcl | undefined): F {
+  const mask = acl?.found?.entries.find(isMask);
+  if (acl?.found == null || mask === undefined) return found;
+  return { ...found, mode: (found.mode & ~0o070) | ((acl.found.group & parseBits(mask.slice(-3))) << 3) };
+}
+
+/** Reports whether a user or group loses write permission, which may still have the file open. */
+export function losesWriter(acl: SeenAcl): boolean {
+  const writers = (entries: readonly string[]) =>
+    entries.filter((entry) => /^(user|group):\d+:.w/.test(entry)).map((entry) => entry.slice(0, -4));
+  const wanted = new Set(writers(wantedEntries(acl, 0)));
+  return writers(acl.found?.entries ?? []).some((writer) => !wanted.has(writer));
+}
+
 const isMask = (entry: string): boolean => entry.startsWith('mask::');
 
 /**
