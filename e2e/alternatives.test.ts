@@ -44,4 +44,27 @@ describe.skipIf(reason !== null)(`alternatives${reason === null ? '' : ` (${reas
     await run('apply');
     expect(await machine.sh('ls /usr/local/bin')).not.toContain('tool');
   });
+
+  test('restores the only registration of a group after a failure or a kill', async () => {
+    const tool = 'update-alternatives --quiet';
+    await machine.sh(`${tool} --install /usr/local/bin/tool tool /opt/tool/one 10
+mv /usr/bin/update-alternatives /usr/bin/update-alternatives.real
+printf '#!/bin/sh\\ncase "$*" in *" 20") echo broken >&2; exit 2;; esac\\nexec update-alternatives.real "$@"\\n' > /usr/bin/update-alternatives
+chmod 755 /usr/bin/update-alternatives`);
+    const before = await machine.sh('update-alternatives --query tool');
+    const declare = (priority: number): Declared => ({
+      alternatives: { name: 'tool', path: '/opt/tool/one', link: '/usr/local/bin/tool', priority },
+    });
+    expect(await run('apply', declare(20))).toMatchObject([
+      { status: 'failed', message: expect.stringContaining('broken') },
+    ]);
+    expect(await machine.sh('update-alternatives --query tool')).toBe(before);
+    await machine.sh('mv /usr/bin/update-alternatives.real /usr/bin/update-alternatives');
+    expect(await run('apply', declare(20))).toMatchObject([{ status: 'changed' }]);
+    // A removal that is killed between the two commands leaves no group.
+    await machine.sh(`${tool} --remove tool /opt/tool/one`);
+    await run('apply');
+    expect(await machine.sh('update-alternatives --query tool')).toBe(before);
+    await machine.sh(`${tool} --remove tool /opt/tool/one`);
+  });
 });

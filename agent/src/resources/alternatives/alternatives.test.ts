@@ -201,15 +201,15 @@ test('reports a missing group, and lists the candidates if the declared path is 
 test('restores the earlier choice, or the automatic mode if that candidate no longer exists', async () => {
   const before = await alternatives.remember(declared(), { group: manual }, {} as never, null, {} as Machine);
   expect(before).toEqual({ mode: 'manual', path: '/bin/ed' });
-  expect(diffAlternativesRemoval(before, { ...manual, target: '/bin/vim' }).changes).toEqual([
+  expect(diffAlternativesRemoval(before, { group: { ...manual, target: '/bin/vim' } }).changes).toEqual([
     { field: 'path', from: '/bin/vim', to: '/bin/ed' },
   ]);
   const withoutCandidate = group({ mode: 'manual', candidates: ['/bin/vim'] });
-  expect(diffAlternativesRemoval(before, withoutCandidate)).toMatchObject({
+  expect(diffAlternativesRemoval(before, { group: withoutCandidate })).toMatchObject({
     changes: [{ field: 'mode', from: 'manual', to: 'auto' }],
     message: expect.stringContaining('no longer a candidate'),
   });
-  expect(diffAlternativesRemoval(before, null).action).toBe('none');
+  expect(diffAlternativesRemoval(before, { group: null }).action).toBe('none');
 });
 
 test('registers its candidate with the declared priority and slave links', () => {
@@ -236,7 +236,7 @@ test('registers its candidate with the declared priority and slave links', () =>
 
   // The removal restores the registration and the choice.
   const removal = (before: Parameters<typeof diffAlternativesRemoval>[0], found: LinkGroup) =>
-    diffAlternativesRemoval(before, found, '/opt/ed/ed').changes.map(({ field, to }) => [field, to]);
+    diffAlternativesRemoval(before, { group: found }, '/opt/ed/ed').changes.map(({ field, to }) => [field, to]);
   expect(removal({ mode: 'auto', registration: null }, same)).toEqual([
     ['registered', null],
     ['path', '/bin/vim'],
@@ -249,6 +249,19 @@ test('registers its candidate with the declared priority and slave links', () =>
     ['registered', 'priority 50'],
   ]);
   expect(removal({ mode: 'manual', path: '/opt/ed/ed', registration }, same)).toEqual([]);
+});
+
+test('restores a registration that was lost with its group', () => {
+  const registration = { priority: 50, slaves: [] };
+  const before = { mode: 'auto', registration, link: '/usr/bin/editor' } as const;
+  expect(diffAlternativesRemoval(before, { group: null }, '/bin/ed').changes).toEqual([
+    { field: 'registered', from: null, to: 'priority 50' },
+  ]);
+  expect(diffAlternativesRemoval(before, { group: null, isMissing: true }, '/bin/ed').action).toBe('none');
+  expect(() => diffAlternativesRemoval(before, { group: null, foreign: ['/usr/bin/editor'] }, '/bin/ed')).toThrow(
+    '/usr/bin/editor is occupied',
+  );
+  expect(diffAlternativesRemoval(before, { group: group(), isMissing: true }, '/bin/ed').action).toBe('none');
 });
 
 test('refuses to replace what occupies the path of a link', () => {

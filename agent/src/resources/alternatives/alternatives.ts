@@ -15,7 +15,7 @@ import {
 import { HostFailure } from '../../host/failure.ts';
 import { exists } from '../../host/read-system.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
+import { type Circumstances, type Difference, type Machine, nothing } from '../provider/provider.ts';
 
 export interface SeenAlternatives {
   /** Null if there is no such link group. */
@@ -30,7 +30,11 @@ export interface SeenAlternatives {
  * The choice before the first change. `registration` is how the candidate was registered, null if it was not, and
  * absent if no module has registered it.
  */
-export type ChoiceBefore = Choice & { registration?: Registration | null };
+export type ChoiceBefore = Choice & {
+  registration?: Registration | null;
+  /** The link of the group, recorded with a registration, which may have been the group's only one. */
+  link?: string;
+};
 
 type Declared = ResolvedResource<'alternatives'>;
 
@@ -74,7 +78,8 @@ export const alternatives = defineProvider<'alternatives', SeenAlternatives, Cho
   async remember(resource, { group }, _difference, before) {
     const { name, path } = resource.body;
     const registers = declaredRegistration(resource) !== null && before?.registration === undefined;
-    const registration = registers ? { registration: group?.registered[path] ?? null } : {};
+    const link = group?.registered[path] === undefined ? {} : { link: group.link.path };
+    const registration = registers ? { registration: group?.registered[path] ?? null, ...link } : {};
     if (before !== null) return { ...before, ...registration };
     const target = group?.target ?? null;
     if (target !== null && group?.candidates.includes(target) === false)
@@ -91,32 +96,65 @@ export const alternatives = defineProvider<'alternatives', SeenAlternatives, Cho
     const wanted = declaredRegistration(resource);
     if (wanted !== null && link != null) {
       const found = group?.registered[path];
-      if (!isRegisteredAs(found, wanted)) {
-        // Otherwise, former slave links would stay.
-        if (found !== undefined) await unregister(name, path, machine);
-        await register({ name, link, path }, wanted, machine);
-      }
+      if (!isRegisteredAs(found, wanted)) await registerInstead({ name, link, path }, found, wanted, machine);
     }
     await choose(name, declaredChoice(resource), machine);
     return {};
   },
 
-  observeForRemoval: async ({ body }, _before, machine) => ({ group: await readGroup(body.name, machine) }),
-  diffRemoval: ({ body }, before, { group }) => diffAlternativesRemoval(before, group, body.path),
+  async observeForRemoval({ body: { name, path } }, { link }, machine) {
+    const group = await readGroup(name, machine);
+    const isForeign = group === null && link !== undefined && isForeignLink(link, name);
+    return {
+      group,
+      ...(exists(path) ? {} : { isMissing: true as const }),
+      ...(isForeign ? { foreign: [link] } : {}),
+    };
+  },
+  diffRemoval: ({ body }, before, seen) => diffAlternativesRemoval(before, seen, body.path),
 
-  async remove({ body: { name, path } }, before, { group }, _difference, machine) {
-    if (group === null) return {};
-    const found = group.registered[path];
+  async remove({ body: { name, path } }, before, seen, _difference, machine) {
+    const { group } = seen;
+    const found = group?.registered[path];
+    const link = group?.link.path ?? before.link;
     const { registration } = before;
-    if (registration !== undefined && found !== undefined && !isRegisteredAs(found, registration)) {
-      await unregister(name, path, machine);
-      if (registration !== null) await register({ name, link: group.link.path, path }, registration, machine);
-    }
-    const left = registration === null ? withoutCandidate(group, path) : group;
-    if (left.candidates.length > 0) await choose(name, restorable(before, left), machine);
+    if (comesBack(before, seen, path) && registration != null && link !== undefined)
+      await register({ name, link, path }, registration, machine);
+    else if (registration != null && link !== undefined && found !== undefined && !isRegisteredAs(found, registration))
+      await registerInstead({ name, link, path }, found, registration, machine);
+    else if (registration === null && found !== undefined) await unregister(name, path, machine);
+    const candidates = [...(group?.candidates ?? []), ...(comesBack(before, seen, path) ? [path] : [])];
+    const left = registration === null ? candidates.filter((each) => each !== path) : candidates;
+    if (left.length > 0) await choose(name, restorable(before, { candidates: left }), machine);
     return {};
   },
 });
+
+/**
+ * Replaces the registration of a candidate, because otherwise former slave links would stay. If this fails, the former
+ * registration comes back.
+ */
+async function registerInstead(
+  candidate: { name: string; link: string; path: string },
+  found: Registration | undefined,
+  wanted: Registration,
+  machine: Machine,
+): Promise<void> {
+  if (found !== undefined) await unregister(candidate.name, candidate.path, machine);
+  try {
+    await register(candidate, wanted, machine);
+  } catch (error) {
+    if (found !== undefined) await register(candidate, found, machine);
+    throw error;
+  }
+}
+
+/**
+ * Reports whether a removal registers a candidate that is not registered, such as after an agent that was killed while
+ * it replaced the registration. Without its file, its package is gone too.
+ */
+const comesBack = ({ registration }: ChoiceBefore, { group, isMissing }: SeenAlternatives, path: string): boolean =>
+  registration != null && isMissing !== true && group?.registered[path] === undefined;
 
 const isLinkPath = (path: string): boolean => /^\/[^\s\0]+$/.test(path) && path.length <= 4095;
 
@@ -168,7 +206,7 @@ const declaredChoice = ({ body: { path, ensure } }: Declared): Choice =>
   ensure === 'absent' ? { mode: 'auto' } : { mode: 'manual', path };
 
 /** Returns the earlier choice, or the automatic mode if the chosen path is no longer a candidate. */
-const restorable = (before: Choice, { candidates }: LinkGroup): Choice =>
+const restorable = (before: Choice, { candidates }: Pick<LinkGroup, 'candidates'>): Choice =>
   before.mode === 'auto' || candidates.includes(before.path) ? before : { mode: 'auto' };
 
 function changesTo(choice: Choice, { mode, target, best, brokenSlaves, link }: LinkGroup): FieldChange[] {
@@ -272,11 +310,22 @@ function diffRegistered(
   return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null, ...awaits };
 }
 
-export function diffAlternativesRemoval(before: ChoiceBefore, found: LinkGroup | null, path = ''): Difference {
-  if (found === null) return nothing('the link group no longer exists');
+/** @throws HostFailure if something else occupies the link of a group that comes back */
+export function diffAlternativesRemoval(before: ChoiceBefore, seen: SeenAlternatives, path = ''): Difference {
+  const { group: found, foreign } = seen;
   const { registration } = before;
+  const isBack = comesBack(before, seen, path);
+  if (found === null) {
+    if (!isBack || registration == null || before.link === undefined) return nothing('the link group no longer exists');
+    if (foreign !== undefined)
+      throw new HostFailure(`${some(foreign)} is occupied, so the link group is not restored; remove it`);
+    const changes = [{ field: 'registered', from: null, to: registrationText(registration) }];
+    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  }
   const registered: FieldChange[] =
-    registration === undefined || isRegisteredAs(found.registered[path], registration)
+    registration === undefined ||
+    isRegisteredAs(found.registered[path], registration) ||
+    (registration !== null && found.registered[path] === undefined && !isBack)
       ? []
       : [
           {
@@ -285,7 +334,10 @@ export function diffAlternativesRemoval(before: ChoiceBefore, found: LinkGroup |
             to: registration === null ? null : registrationText(registration),
           },
         ];
-  const group = registration === null ? withoutCandidate(found, path) : found;
+  const group =
+    registration === null
+      ? withoutCandidate(found, path)
+      : { ...found, candidates: [...found.candidates, ...(isBack ? [path] : [])] };
   if (group.candidates.length === 0 && registered.length > 0)
     return { action: 'remove', changes: registered, diff: null, message: 'restores the original state' };
   const choice = restorable(before, group);
