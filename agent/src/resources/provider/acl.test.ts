@@ -124,3 +124,10 @@ test('reports a writer that loses its permission', () => {
   expect(losesWriter(seen(['group:1000:rw-'], found))).toBe(true);
   expect(losesWriter(seen([], { group: 4, entries: [] }))).toBe(false);
 });
+
+test('refuses two entries for one account', () => {
+  expect(() => diffAcl('/f', seen(['user:ann:rw-', 'user:1000:r--']), 0o640, false)).toThrow(
+    '`acl` of /f has two entries for one user: ann and 1000; remove one',
+  );
+  expect(() => diffAcl('/f', seen(['user:ann:rw-', 'default:user:1000:r--']), 0o640, false)).not.toThrow();
+});

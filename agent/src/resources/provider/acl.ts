@@ -130,7 +130,7 @@ const lacking = (path: string): string =>
 
 /**
  * @param mode permissions that the object will have
- * @throws HostFailure in a drift check of a machine that lacks the programs
+ * @throws HostFailure in a drift check of a machine that lacks the programs, and if two entries name one account
  */
 export function diffAcl(
   path: string,
@@ -146,10 +146,24 @@ export function diffAcl(
   }
   for (const { tag, name, id } of seen.entries)
     if (name !== '' && id === null) awaits.push({ kind: 'accounts', message: `there is no ${tag} ${name}` });
+  refuseTwoNames(path, seen.entries);
   const isSame = awaits.length === 0 && sameEntries(wantedEntries(seen, mode), seen.found?.entries ?? []);
   if (isSame) return { changes: [], awaits: [] };
   const to = wantedEntries(seen, mode, 'names').join(', ');
   return { changes: [{ field: 'acl', from: shownAcl(seen.shown), to: shownAcl(to) }], awaits };
+}
+
+/** @throws HostFailure if two entries have the same account, such as by its name and its number */
+function refuseTwoNames(path: string, entries: readonly Entry[]): void {
+  const names = new Map<string, string>();
+  for (const { isDefault, tag, name, id } of entries) {
+    if (id === null) continue;
+    const key = `${isDefault} ${tag} ${id}`;
+    const other = names.get(key);
+    if (other !== undefined)
+      throw new HostFailure(`\`acl\` of ${path} has two entries for one ${tag}: ${other} and ${name}; remove one`);
+    names.set(key, name);
+  }
 }
 
 const maxShown = 2000;
