@@ -45,7 +45,7 @@ describe.skipIf(reason !== null)(`alternatives${reason === null ? '' : ` (${reas
     expect(await machine.sh('ls /usr/local/bin')).not.toContain('tool');
   });
 
-  test('restores the only registration of a group after a failure or a kill', async () => {
+  test('restores the only registration of a group after a failed or interrupted change', async () => {
     const tool = 'update-alternatives --quiet';
     await machine.sh(`${tool} --install /usr/local/bin/tool tool /opt/tool/one 10
 mv /usr/bin/update-alternatives /usr/bin/update-alternatives.real

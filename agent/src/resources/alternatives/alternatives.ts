@@ -131,8 +131,8 @@ export const alternatives = defineProvider<'alternatives', SeenAlternatives, Cho
 });
 
 /**
- * Replaces the registration of a candidate, because otherwise former slave links would stay. If this fails, the former
- * registration comes back.
+ * Replaces the registration of a candidate, because otherwise former slave links would stay. If this fails, it restores
+ * the former one.
  */
 async function registerInstead(
   candidate: { name: string; link: string; path: string },
@@ -151,7 +151,7 @@ async function registerInstead(
 
 /**
  * Reports whether a removal registers a candidate that is not registered, such as after an agent that was killed while
- * it replaced the registration. Without its file, its package is gone too.
+ * it replaced the registration. Without its file, its package was removed too.
  */
 const comesBack = ({ registration }: ChoiceBefore, { group, isMissing }: SeenAlternatives, path: string): boolean =>
   registration != null && isMissing !== true && group?.registered[path] === undefined;
@@ -310,7 +310,7 @@ function diffRegistered(
   return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null, ...awaits };
 }
 
-/** @throws HostFailure if something else occupies the link of a group that comes back */
+/** @throws HostFailure if something else occupies the link of a group to restore */
 export function diffAlternativesRemoval(before: ChoiceBefore, seen: SeenAlternatives, path = ''): Difference {
   const { group: found, foreign } = seen;
   const { registration } = before;
