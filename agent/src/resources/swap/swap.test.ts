@@ -77,7 +77,9 @@ test('refuses file systems without swap files, files with holes, other files, an
   expect(diffSwap(declared(), seen({ ...absent, found: 'other' }), drift).changes).toMatchObject([{ field: 'type' }]);
   expect(diffSwap(declared(), seen({ refused: 'btrfs' }), drift).action).toBe('none');
   const before: SwapBefore = { file: null, lines: { was: 'absent', made: false }, live: null };
-  expect(() => diffSwapRemoval(declared(), before, seen({ ...absent, found: 'other' }))).toThrow('no longer a swap file');
+  expect(() => diffSwapRemoval(declared(), before, seen({ ...absent, found: 'other' }))).toThrow(
+    'no longer a swap file',
+  );
 });
 
 test('restores the former file, line, and priority', () => {
