@@ -125,7 +125,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
       failed(/directory of the system/),
       failed(/belongs to another user/),
       failed(/another user could replace it/),
-      failed(/a resource declares it/),
+      failed(/a resource declares this directory/),
     ]);
     expect(await sh('ls -d /home/shared /etc/passwd /home/foreign /srv/open/movable /home/declared | wc -l')).toBe(
       '5\n',

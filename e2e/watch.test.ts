@@ -24,7 +24,7 @@ test('muster alone shows the fleet, and --watch redraws a list after each change
 
   await window.enter(`clear; ${muster} agents --watch`);
   await window.seesLine('muster agents list · live');
-  await window.seesLine('web-1  approved  connected');
+  await window.seesLine('web-1  connected');
   await orchestrator.call(putTag, { params: { node_id: agent.nodeId, key: 'role' }, body: { value: 'canary' } });
   await window.sees('the new tag', (lines) => lines.some((line) => line.includes('role=canary')));
   // The list is redrawn in place.
