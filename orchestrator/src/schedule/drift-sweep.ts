@@ -38,9 +38,11 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
   const lookOnce = async () => {
     if (options.paused?.() === true) return;
     const pull = clock.monotonic() - pulledInAt >= pullInMs;
-    if (!pull && !(await anyDue(context))) return;
+    const isIdle = !pull && !(await anyDue(context));
+    // A drained process passes the lease on even if no check is due.
     const fence = await lease.hold();
     if (fence === null) return lease.release();
+    if (isIdle) return;
     const fleet = fencedBy(context, fence);
     if (pull) {
       await pullIn(fleet, options);
