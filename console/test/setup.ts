@@ -43,6 +43,8 @@ configure({ asyncUtilTimeout: 60_000 });
 
 afterEach(() => {
   cleanup();
+  // The toaster of the next test would show active toasts again.
+  toast.dismiss();
   window.localStorage.clear();
 });
 

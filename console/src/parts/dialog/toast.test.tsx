@@ -1,0 +1,16 @@
+import { render, screen } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { notify, Toaster } from './toast.tsx';
+
+test('shows a toast', async () => {
+  render(<Toaster theme="light" />);
+  notify('Saved the module.');
+  expect(await screen.findByText('Saved the module.')).toBeTruthy();
+});
+
+test('shows no toast of an earlier test', async () => {
+  render(<Toaster theme="light" />);
+  notify('Saved the assignment.');
+  expect(await screen.findByText('Saved the assignment.')).toBeTruthy();
+  expect(screen.queryByText('Saved the module.')).toBeNull();
+});
