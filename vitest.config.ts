@@ -4,7 +4,8 @@ import { defineConfig } from 'vitest/config';
 import { omittedFiles } from './tools/suite/alternating-files.ts';
 import { LongestFirst } from './tools/suite/longest-first.ts';
 
-// Tests start programs of this repository hundreds of times. The cache saves stripping and compiling the same files again.
+// Tests start programs of this repository hundreds of times. The cache avoids stripping types from the same files and
+// compiling them again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
 
 // These files run in separate processes, because they replace modules, or inspect the open handles or the memory of their
@@ -17,7 +18,7 @@ const apart = [
 ];
 const contractApart = ['orchestrator/src/store/transfer/transfer.contract.test.ts'];
 const bundled = ['tools/suite/bundles-for-tests.ts'];
-// The limits only end tests that hang, because tests take many times longer on a busy machine. The limit of a wait is
+// The limits only stop tests that hang, because tests take many times longer on a busy machine. The limit of a wait is
 // shorter than the limit of its test, so that the failure names the expected condition.
 const patient = {
   testTimeout: 900_000,
@@ -28,7 +29,7 @@ const patient = {
 const unit = {
   ...patient,
   globalSetup: bundled,
-  // More than the default of Vitest, because it leaves one core idle, and some files mostly wait.
+  // More than Vitest's default, because the default leaves one core idle, and some files mostly wait.
   maxWorkers: Math.max(4, availableParallelism() - 1),
 };
 const contract = {

@@ -22,8 +22,8 @@ const proxy: Record<string, ProxyOptions> = {
 };
 
 /**
- * Matches what many pages use, but not the overview, which opens first: most icons, and the queries, parts, and lists of
- * agents, operations, and terminals; and dialogs and menus, which open after a click.
+ * Matches modules that many pages use, but not the overview, which opens first: most icons; the queries, parts, and
+ * lists of agents, operations, and terminals; and dialogs and menus, which open after a click.
  */
 const notFirst =
   /console\/src\/(api\/(agents|group-operations|operations|operators|tags|terminals\/[\w-]+|modules\/unassigned-modules)|parts\/(facts|in-slices|summary|dialog\/(?!toast)[\w-]+))\.tsx?$|\/lucide-react\/.*\/(?!chevron-right|shield-check)[\w-]+\.\w+$/;
@@ -35,7 +35,7 @@ const notFirst =
 const small =
   /console\/src\/(api\/([\w-]+\/)?|parts\/(dialog\/)?)(?!tabs)[\w-]+\.tsx?$|\/client\/src\/|\/lucide-react\//;
 
-/** Matches tables and what their filters and dialogs use, except inputs with completion. */
+/** Matches tables and the modules that their filters and dialogs use, except inputs with completion. */
 const tables = /console\/src\/parts\/(table|form)\/(?!picker|selector-input|fan-out)[\w-]+\.tsx?$/;
 
 /** Matches the resource lists. */

@@ -100,7 +100,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('rm -rf /home/used');
   });
 
-  test('an apply removes the home directory of a user if that is declared, and refuses homes of others', async () => {
+  test("an apply removes a user's home directory if `remove_home` is set, but not one that others use", async () => {
     await sh(`useradd -m -U gone && mkdir -p /home/gone/deep && echo x > /home/gone/deep/x && ln -s /etc /home/gone/etc
       useradd -m -U -d /home/shared shared1 && useradd -M -U -d /home/shared/sub shared2
       useradd -M -U -d /etc/ system1 && useradd -m -U foreign && chown root:root /home/foreign
@@ -132,7 +132,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     );
   });
 
-  test('an apply removes the home directory of an account that it created again with one', async () => {
+  test('an apply removes the home directory of an account that it recreated with a home directory', async () => {
     await apply(...declared({ 'user-unix': { name: 'again', create_home: false } }));
     await sh('userdel again');
     await apply(...declared({ 'user-unix': { name: 'again', create_home: true } }));

@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)(`ACLs${reason === null ? '' : ` (${reason})`}`,
     expect(await machine.sh('getfacl --recursive --absolute-names --skip-base /srv')).toBe('');
   });
 
-  test('keeps the ACL when the content changes, and shows entries with names', async () => {
+  test('keeps the ACL when the content changes, and shows the names in its entries', async () => {
     const declare = (content: string): Declared => ({
       'file-unix': { path: '/srv/f', content, mode: '0640', acl: ['user:games:rw-'] },
     });
@@ -62,7 +62,7 @@ describe.skipIf(reason !== null)(`ACLs${reason === null ? '' : ` (${reason})`}`,
     expect(await machine.sh('getfacl -p --omit-header /srv/f')).toBe(
       'user::rw-\nuser:games:rw-\ngroup::r--\nmask::rw-\nother::---\n\n',
     );
-    // chmod limits the ACL by its mask.
+    // chmod changes the mask, which limits the entries of the ACL.
     await machine.sh('chmod 640 /srv/f');
     expect(await run('drift')).toMatchObject([
       { changes: [{ field: 'acl', from: 'mask::r--, user:games:rw-', to: 'mask::rw-, user:games:rw-' }] },
@@ -79,7 +79,7 @@ describe.skipIf(reason !== null)(`ACLs${reason === null ? '' : ` (${reason})`}`,
       { 'ini-unix': { path: '/srv/g', key: 'a', value: '2' } },
     );
     expect(await machine.sh('cat /srv/f /srv/g; getfacl -p /srv/f /srv/g')).toBe(`b\na=2\n${before}`);
-    // As chmod does, a declared mode limits the entries.
+    // Like chmod, a declared mode limits the entries.
     await run('apply', { 'file-unix': { path: '/srv/f', content: 'c\n', mode: '0640' } });
     expect(await machine.sh('getfacl -p --omit-header /srv/f')).toBe(
       'user::rw-\nuser:games:rw-\t#effective:r--\ngroup::---\nmask::r--\nother::---\n\n',
@@ -89,7 +89,7 @@ describe.skipIf(reason !== null)(`ACLs${reason === null ? '' : ` (${reason})`}`,
     await machine.sh('rm /srv/f /srv/g');
   });
 
-  test('grants nothing by a mask until the ACL is set', async () => {
+  test('grants no permissions through the mask before the ACL is set', async () => {
     await machine.sh(`mkdir /srv/shared; setfacl -m d:u:games:rwx /srv/shared
 echo a > /srv/kept; chmod 640 /srv/kept; setfacl -m u:games:rw,m::r /srv/kept
 echo a > /srv/here; setfacl -m u:games:rw /srv/here; chmod 600 /srv/here
@@ -104,7 +104,7 @@ chmod 755 /usr/bin/setfacl`);
     ];
     expect((await run('apply', ...declared)).map(({ status }) => status)).toEqual(declared.map(() => 'changed'));
     const modes = (await machine.sh('cat /srv/modes')).trim().split('\n');
-    // The directory has no ACL before its own is set, so its group is that of its mode.
+    // The directory has no ACL until its own is set, so its group permissions are those of its mode.
     expect(modes.filter((mode) => !/^.0.$/.test(mode))).toEqual(['770']);
     expect(await machine.sh('getfacl -p --omit-header /srv/shared/d; stat -c %a /srv/here /srv/kept')).toBe(
       'user::rwx\ngroup::rwx\nother::---\n\n640\n640\n',
@@ -114,33 +114,37 @@ chmod 755 /usr/bin/setfacl`);
     await machine.sh('rm -r /srv/kept /srv/here /srv/shared');
   });
 
-  test.each([true, false])('does not turn the mask into permissions of the group; programs: %s', async (has) => {
-    await machine.sh(`mkdir -p /srv/d/dir /srv/d/keep; touch /srv/keep
+  test.each([true, false])(
+    'does not turn the mask into group permissions, with or without the ACL programs: %s',
+    async (has) => {
+      await machine.sh(`mkdir -p /srv/d/dir /srv/d/keep; touch /srv/keep
 for f in /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file; do echo a=1 > $f; done
 chmod 600 /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file; chmod 700 /srv/d/dir; chown games /srv/theirs
 for f in /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file /srv/d/dir; do setfacl -m u:mail:r $f; done`);
-    const state = async (...paths: string[]) => (await machine.sh(`stat -c %a ${paths.join(' ')}`)).trim().split('\n');
-    if (!has) await machine.sh('mv /usr/bin/setfacl /usr/bin/setfacl.away');
-    const statuses = await run(
-      'apply',
-      { 'file-unix': { path: '/srv/theirs', content: 'b\n' } },
-      { 'ini-unix': { path: '/srv/line', key: 'a', value: '2' } },
-      { 'file-unix': { path: '/srv/gone', ensure: 'absent' } },
-      { 'file-unix': { path: '/srv/link', symlink: '/srv/keep' } },
-      { 'directory-unix': { path: '/srv/d', purge: true } },
-    );
-    expect(statuses.map(({ status }) => status)).toEqual(statuses.map(() => 'changed'));
-    // With the programs, a file of root keeps its ACL.
-    expect(await state('/srv/theirs', '/srv/line')).toEqual(['600', has ? '640' : '600']);
-    await run('apply');
-    expect(await state('/srv/theirs', '/srv/gone', '/srv/link', '/srv/d/file', '/srv/d/dir')).toEqual([
-      ...['600', '600', '600', '600', '700'],
-    ]);
-    if (!has) await machine.sh('mv /usr/bin/setfacl.away /usr/bin/setfacl');
-    await machine.sh('rm -r /srv/theirs /srv/line /srv/gone /srv/link /srv/d /srv/keep');
-  });
+      const state = async (...paths: string[]) =>
+        (await machine.sh(`stat -c %a ${paths.join(' ')}`)).trim().split('\n');
+      if (!has) await machine.sh('mv /usr/bin/setfacl /usr/bin/setfacl.away');
+      const statuses = await run(
+        'apply',
+        { 'file-unix': { path: '/srv/theirs', content: 'b\n' } },
+        { 'ini-unix': { path: '/srv/line', key: 'a', value: '2' } },
+        { 'file-unix': { path: '/srv/gone', ensure: 'absent' } },
+        { 'file-unix': { path: '/srv/link', symlink: '/srv/keep' } },
+        { 'directory-unix': { path: '/srv/d', purge: true } },
+      );
+      expect(statuses.map(({ status }) => status)).toEqual(statuses.map(() => 'changed'));
+      // If the programs exist, a file owned by root keeps its ACL.
+      expect(await state('/srv/theirs', '/srv/line')).toEqual(['600', has ? '640' : '600']);
+      await run('apply');
+      expect(await state('/srv/theirs', '/srv/gone', '/srv/link', '/srv/d/file', '/srv/d/dir')).toEqual([
+        ...['600', '600', '600', '600', '700'],
+      ]);
+      if (!has) await machine.sh('mv /usr/bin/setfacl.away /usr/bin/setfacl');
+      await machine.sh('rm -r /srv/theirs /srv/line /srv/gone /srv/link /srv/d /srv/keep');
+    },
+  );
 
-  test('keeps a file without an ACL so when its content changes', async () => {
+  test('adds no ACL to a file without one when its content changes', async () => {
     await machine.sh(
       'mkdir /srv/shared; echo a > /srv/shared/f; chmod 640 /srv/shared/f; setfacl -m d:u:games:rwx /srv/shared',
     );
@@ -167,7 +171,7 @@ for f in /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file /srv/d/dir; do se
     await machine.sh('umount /srv/ram; mv /usr/bin/getfacl /usr/bin/getfacl.away');
     const declared: Declared = { 'file-unix': { path: '/srv/f', content: '', acl } };
     expect(await run('plan', declared)).toMatchObject(failed(/needs the programs getfacl and setfacl; install the/));
-    // A script that brings the programs stands for a package.
+    // A script that installs the program replaces a package.
     const brought: Declared = {
       script: {
         program: 'sh',
@@ -184,7 +188,7 @@ for f in /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file /srv/d/dir; do se
     await run('apply');
   });
 
-  test('refuses to open a private file of root that a user may have moved to the path', async () => {
+  test('refuses to grant access to a private file of root that a user may have moved to the path', async () => {
     await machine.sh('install -d -o games /srv/home; echo secret > /srv/home/f; chmod 600 /srv/home/f');
     const declared: Declared = { 'file-unix': { path: '/srv/home/f', acl: ['user:games:r--'] } };
     expect(await run('plan', declared)).toMatchObject([
@@ -198,7 +202,7 @@ for f in /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file /srv/d/dir; do se
     await machine.sh('rm -r /srv/home');
   });
 
-  test('replaces a file that a writer of the former ACL may have open', async () => {
+  test('replaces a file that a user with write access under the previous ACL may have open', async () => {
     await machine.sh('echo a > /srv/f; setfacl -m u:games:rw /srv/f');
     const inode = await machine.sh('stat -c %i /srv/f');
     await run('apply', { 'file-unix': { path: '/srv/f', content: 'a\n', acl: ['user:games:r--'] } });

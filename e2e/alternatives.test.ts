@@ -23,7 +23,7 @@ describe.skipIf(reason !== null)(`alternatives${reason === null ? '' : ` (${reas
   const run = async (kind: 'plan' | 'apply' | 'drift', ...declared: Declared[]) =>
     (await agent.run(operation(kind, declared.map(resolved)))).results;
 
-  test('replaces no file or link of others', async () => {
+  test('does not replace files or links that it did not create', async () => {
     const declared: Declared = {
       alternatives: {
         ...{ name: 'tool', path: '/opt/tool/one', link: '/usr/local/bin/tool' },

@@ -11,7 +11,7 @@ import { test } from './harness.ts';
 import { missing } from './requirements.ts';
 import type { Orchestrator, Stage } from './stage.ts';
 
-/** HAProxy's configuration in the documentation, with its addresses and ports replaced by those of a test. */
+/** The HAProxy configuration from the documentation, with the addresses and ports of a test. */
 function haproxyConfig(replacements: Readonly<Record<string, string>>): string {
   const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
   let [, text = ''] = /^```haproxy\n(.*?)^```/ms.exec(page) ?? [];
@@ -31,7 +31,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts HAProxy in front of an orchestrator that runs. @returns the ports */
+/** Starts HAProxy in front of a running orchestrator. @returns the ports */
 async function startBalancer(stage: Stage, orchestrator: Orchestrator): Promise<{ api: number; agents: number }> {
   const [api, agents] = [await freePort(), await freePort()];
   const config = join(stage.folder('haproxy'), 'haproxy.cfg');
@@ -46,7 +46,10 @@ async function startBalancer(stage: Stage, orchestrator: Orchestrator): Promise<
   return { api, agents };
 }
 
-test('HAProxy in front of both ports, as documented, passes on the addresses of clients', async ({ stage, skip }) => {
+test('HAProxy in front of both ports, configured as documented, passes on the client addresses', async ({
+  stage,
+  skip,
+}) => {
   const reason = missing('haproxy');
   if (reason !== null) skip(reason);
   const env = { MUSTER_PROXY_PROTOCOL_NETWORKS: '127.0.0.2' };

@@ -72,7 +72,8 @@ mkdir -p /srv/www; echo title > /etc/notes.conf`);
     const example: Declared = { container: parse(kinds.container.example) };
     expect(documented()).toHaveLength(1);
     for (const declared of [example, ...documented()]) {
-      // The images of the examples have a command, unlike those of the test, and this test has only one resource.
+      // Unlike the test images, the images in the examples have a command. `restart_on` is removed, because this test
+      // has only one resource.
       const { restart_on: _, ...body } = { restart_on: [], ...declared.container };
       const local: Declared = { container: { ...body, command: runs } };
       expect(await apply(local), JSON.stringify(declared)).toMatchObject([{ status: 'changed', message: null }]);
@@ -106,7 +107,7 @@ mkdir -p /srv/www; echo title > /etc/notes.conf`);
     await apply();
   });
 
-  test('keeps the former container if the next one cannot be created, does not start, or exits', async () => {
+  test('keeps the old container if the new one cannot be created, does not start, or exits', async () => {
     await apply(declare({}));
     const id = await inspect('{{.Id}}');
     await machine.sh(
@@ -134,9 +135,9 @@ mkdir -p /srv/www; echo title > /etc/notes.conf`);
     expect(await names()).toBe('');
   });
 
-  test('creates the container although a killed Podman left its storage', async () => {
-    // Podman creates the storage of a container before the container itself. A Podman that is killed in between leaves
-    // only the storage, as does a database from before the creation.
+  test('creates the container even if a killed Podman process left its storage behind', async () => {
+    // Podman creates the storage of a container before the container itself. A Podman process that is killed in between
+    // leaves only the storage. Restoring the database from before the creation has the same effect.
     const left = await machine.sh(`database=/var/lib/containers/storage/libpod/bolt_state.db
 cp $database /tmp/before.db
 podman create --name web-muster-new localhost/app:1 /bin/sh > /dev/null
@@ -248,7 +249,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
       await machine.sh(`podman rmi ${image}:1 ${image}:2 > /dev/null 2>&1 || true`);
     });
 
-    test('pulls a missing image with a password that no process shows, and removes it if declared', async () => {
+    test('pulls a missing image with a password that no process exposes, and removes it if declared', async () => {
       await machine.sh(`cat > /usr/local/bin/podman <<'END'
 #!/bin/sh
 { tr '\\0' ' ' < /proc/$$/cmdline; echo; env; } >> /run/started
@@ -332,7 +333,7 @@ chmod 755 /usr/local/bin/podman`);
 });
 
 describe.skipIf(reason !== null)(`containers of Docker${reason === null ? '' : ` (${reason})`}`, () => {
-  test('pulls with a password that stays in no file, and reports a daemon that does not run', async () => {
+  test('pulls with a password that is not left in any file, and reports a daemon that is not running', async () => {
     const hosts = await openDocker();
     try {
       const machine = await hosts.start('docker');

@@ -12,7 +12,7 @@ import { TestHosts } from './hosts/test-hosts.ts';
 
 const reason = noHosts();
 
-// While the server sends the repository, it searches for the key in data that every user can read.
+// While the server sends the repository, its command searches for the key in data that every user can read.
 const prepare = `
 useradd --create-home deploy
 useradd --create-home --shell /bin/sh git
@@ -56,7 +56,7 @@ describe.skipIf(reason !== null)(`git over ssh${reason === null ? '' : ` (${reas
     return (await agent.run(operation('apply', resources))).results;
   };
 
-  test('clones with a key that no other user can see, only from a known host, and leaves nothing behind', async () => {
+  test('clones only from a known host, with a key that no other user can see, and leaves nothing behind', async () => {
     const before = machine.changes();
     const key = await machine.sh('cat /run/key');
     const [, hostKey = ''] = (await machine.sh('cat /etc/ssh/ssh_host_ed25519_key.pub')).split(' ');

@@ -82,7 +82,7 @@ describePackages('npm', () => {
     }
   });
 
-  test('keeps the former version if the new one cannot be installed, and shows the message of npm', async () => {
+  test("keeps the previous version if the new one cannot be installed, and shows npm's error message", async () => {
     const before = machine.changes();
     const failing = (version: string): Declared => ({ 'package-npm': { name: 'failing', version } });
     expect(await apply(failing('1.0.0'))).toMatchObject([{ status: 'changed' }]);
@@ -99,7 +99,7 @@ describePackages('npm', () => {
     expect(machine.changes()).toEqual(before);
   });
 
-  test('does not run npm as root in a directory of another user', async () => {
+  test("does not run npm as root in another user's directory", async () => {
     await machine.sh('useradd --create-home eve');
     const before = machine.changes();
     expect(await apply({ 'package-npm': { name: 'tool', prefix: '/home/eve/npm' } })).toMatchObject([

@@ -54,7 +54,7 @@ test('an apply skips a resource while the path of its `only_if` does not exist',
   expect((await call(getState, { params })).applied).toHaveLength(2);
 });
 
-test('an agent evaluates commands, negations, and lists of `only_if`, and the orchestrator does not send them to an older agent', async ({
+test('an agent evaluates commands, negations, and lists in `only_if`, and the orchestrator does not send them to an older agent', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();

@@ -122,7 +122,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     expect(await machine.sh('dpkg-query --show "sample-*" 2> /dev/null || true')).toBe('');
   });
 
-  test('a package stays on hold if its upgrade fails, and a package that others hold is not changed', async () => {
+  test('a package stays on hold if its upgrade fails, and a package that others put on hold is not changed', async () => {
     const failing = `mkdir -p /srv/deb/DEBIAN; printf '#!/bin/sh\\nexit 1\\n' > /srv/deb/DEBIAN/preinst; chmod 755 /srv/deb/DEBIAN/preinst`;
     await machine.sh(
       `rm -rf /srv/*; ${offer('/srv/held', 'sample-kept', '1')}${offer('/srv/held', 'sample-kept', '2', failing)}
@@ -184,7 +184,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
       await machine.sh('dpkg --purge filed > /dev/null');
     });
 
-    test('an unsuitable file fails before anything is installed, and does not stop other packages', async () => {
+    test('an unsuitable package file fails before anything is installed, and does not stop other packages', async () => {
       const right = await fromFile('filed-other', 'filed-other_1.0.deb', {}, 'cut/filed-other_1.0.deb');
       const wrong: [ReturnType<typeof of>, RegExp][] = [
         [of('filed-hash', { url: urlOf('filed_1.0.deb'), sha256: '0'.repeat(64) }), /not have the declared SHA-256/],
@@ -213,7 +213,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
       expect(await installed()).toBe('');
     });
 
-    test('a package on hold is changed only if the module decides about the hold', async () => {
+    test('a package on hold is changed only if the module declares `hold`', async () => {
       await machine.sh(`dpkg --install ${debs}/filed_1.0.deb > /dev/null; apt-mark -qq hold filed`);
       const two = await fromFile('filed', 'filed_2.0.deb');
       expect(await apply(two)).toMatchObject([{ status: 'failed', message: expect.stringContaining('on hold') }]);
@@ -222,12 +222,12 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
       ]);
       expect(await machine.sh('apt-mark showhold')).toContain('filed\n');
       expect(await installed()).toBe('filed 2.0\n');
-      // The sources do not offer the former version.
+      // The sources do not offer the previous version.
       expect(await apply()).toMatchObject([{ message: expect.stringContaining('kept at 2.0') }]);
       await machine.sh('apt-mark -qq unhold filed; dpkg --purge filed > /dev/null');
     });
 
-    test('the dependencies of a file come from sources that changed since the last refresh', async () => {
+    test('the dependencies of a package file come from sources that changed since the last refresh', async () => {
       const needs = { Depends: 'filed-needed' };
       await machine.sh(`${buildDeb('filed', '3.0', needs)}${offer('/srv/needed', 'filed-needed', '1')}
         echo '${source('/srv/nowhere')}' > /etc/apt/sources.list.d/needed.list`);
@@ -277,7 +277,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
       expect(JSON.stringify(results)).not.toContain('sesame');
     });
 
-    test('the example of the documentation installs its file', async () => {
+    test('the documented example installs its package file', async () => {
       const [example] = documented('package-apt', /url: /);
       const body = { ...example?.['package-apt'], url: urlOf('sample-exporter_1.4.2.deb') };
       const sha256 = await sha256On(machine, `${debs}/sample-exporter_1.4.2.deb`);

@@ -382,7 +382,7 @@ END
       expect((await installed()).filter((line) => /^(hello|lib) /.test(line))).toEqual([]);
     });
 
-    test('an unsuitable file fails before anything is installed, and does not stop other packages', async () => {
+    test('an unsuitable package file fails before anything is installed, and does not stop other packages', async () => {
       const reported = await apply(
         ['hash', { url: urlOf('hello-1.0-1.noarch.rpm'), sha256: '0'.repeat(64) }],
         ['text', await fromFile('text.rpm')],

@@ -15,9 +15,9 @@ export interface ReplicaSet {
 }
 
 /**
- * Starts the first replica, and then the others with its keys.
+ * Starts the first replica, and then the others with the keys of the first.
  * @param url the database
- * @param env further variables of each replica
+ * @param env additional environment variables for each replica
  */
 export async function startReplicas(stage: Stage, url: string, env: NodeJS.ProcessEnv = {}): Promise<ReplicaSet> {
   const create = (name: string) =>
@@ -33,7 +33,7 @@ export async function startReplicas(stage: Stage, url: string, env: NodeJS.Proce
   await Promise.all([b.start(), c.start()]);
   expect(await refused).toMatchObject({ code: 1 });
   expect(stranger.program.lastLines(20).join('\n')).toContain(
-    'the other replicas have other keys: copy identity.key, api.key and api.crt, secrets.keys',
+    'the other replicas have different keys: copy identity.key, api.key and api.crt, secrets.keys',
   );
   return { a, b, c };
 }

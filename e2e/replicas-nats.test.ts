@@ -49,7 +49,7 @@ describe('three replicas with NATS', () => {
   });
   afterAll(() => server?.stop());
 
-  test('show the same events at each of them, also after NATS was killed', async ({ stage, onTestFinished }) => {
+  test('replicas show the same events, even after NATS was killed', async ({ stage, onTestFinished }) => {
     const nats = new NatsServer();
     onTestFinished(() => nats.stop());
     await nats.start();
@@ -58,7 +58,7 @@ describe('three replicas with NATS', () => {
     const token = await signIn(createClient({ url: a.url, transport: transportOf(a) }), a.operator);
     const at = (replica: Orchestrator) =>
       createClient({ url: replica.url, token: async () => token, transport: transportOf(replica) });
-    /** Waits until each replica gives these reasons for being degraded. */
+    /** Waits until each replica reports these reasons for being degraded. */
     const expectReasons = async (reasons: string[]) => {
       for (const replica of replicas)
         await eventually(`the reasons are ${reasons.join()}`, async () =>
@@ -76,7 +76,7 @@ describe('three replicas with NATS', () => {
     ]);
     await agent.start();
     await at(a)(uploadModule, { body: { name: 'once', content: module } });
-    /** Applies at replica A, and waits until the stream of each replica has the end. @returns the ID */
+    /** Applies at replica A, and waits until the operation has ended. @returns its ID */
     const apply = async () => {
       const params = { node_id: agent.nodeId };
       const { operation_id, status } = await at(a)(applyAgent, { params, body: { modules: ['once'] } });
@@ -111,7 +111,7 @@ describe('three replicas with NATS', () => {
       );
     await expectSameHints(await apply());
 
-    // The chain of events is equal, whether NATS or polling announced its growth.
+    // The event chains of all replicas are equal, whether replicas learned of new events through NATS or by polling.
     const last = Math.max(...streams.map(({ text }) => placesOf(text).at(-1)!.place));
     for (const stream of streams)
       await eventually('all streams have all events', async () =>
@@ -124,7 +124,7 @@ describe('three replicas with NATS', () => {
       expect(replica.program.lastLines(10_000).join('\n')).toContain('no connection to NATS');
   });
 
-  test('relay terminals and live output, and end or continue terminals when replicas are killed', async ({
+  test('replicas replicas replicas relay terminals and live output, and end or continue terminals when replicas are killed', async ({
     stage,
     onTestFinished,
   }) => {
@@ -164,7 +164,7 @@ describe('three replicas with NATS', () => {
       const session = await at(c)(getTerminal, { params });
       return session.status === 'active' ? null : session;
     });
-    expect(ended).toMatchObject({ status: 'interrupted', end_reason: 'the replica that had the terminal ended' });
+    expect(ended).toMatchObject({ status: 'interrupted', end_reason: 'the replica that held the terminal has ended' });
     const refusal = await attach(c, 'control').catch((error: ApiError) => error.problem.code);
     expect(refusal).toBe('terminal_ended');
     const pieces: Uint8Array[] = [];
@@ -174,7 +174,7 @@ describe('three replicas with NATS', () => {
   });
 });
 
-/** The agent offers terminals, and is connected to replica B. The operator is signed in at all replicas. */
+/** The agent offers terminals, and is connected to replica B. The operator is signed in on all replicas. */
 async function startWithTerminals(stage: Stage, url: string, nats: NatsServer) {
   const set = await startReplicas(stage, url, { MUSTER_NATS_URL: nats.url });
   const { a, b, c } = set;
@@ -194,7 +194,7 @@ async function startWithTerminals(stage: Stage, url: string, nats: NatsServer) {
   return { ...set, at, agent };
 }
 
-/** Shows the output of a running script of an agent at replica B at replica A. */
+/** Expects replica A to show the output of a running script on an agent that is connected to replica B. */
 async function expectLiveOutput(stage: Stage, at: ReturnType<typeof createClient>, nodeId: string): Promise<void> {
   const go = join(stage.dir, 'go');
   const apply = `echo step 1; until [ -e '${go}' ]; do sleep 0.1; done`;

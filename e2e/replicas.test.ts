@@ -43,7 +43,7 @@ describe('three replicas on one PostgreSQL database', () => {
   });
   afterAll(() => server?.stop());
 
-  test('serve agents and operators together, and continue when one of them is killed', async ({
+  test('replicas replicas replicas serve agents and operators together, and continue when one of them is killed', async ({
     stage,
     onTestFinished,
   }) => {
@@ -63,7 +63,7 @@ describe('three replicas on one PostgreSQL database', () => {
     const at = (replica: Orchestrator) =>
       createClient({ url: replica.url, token: async () => token, transport: transportOf(replica) });
 
-    // The balancer gave each replica one agent, and each replica knows the agents of the others.
+    // The balancer connected one agent to each replica, and each replica knows the agents of the other replicas.
     for (const [index, replica] of replicas.entries())
       expect(replica.program.lastLines(1_000).join('\n')).toContain(`"node_id":"${agents[index]!.nodeId}"`);
     for (const replica of replicas)
@@ -108,7 +108,10 @@ describe('three replicas on one PostgreSQL database', () => {
     expect(performance.now() - endedAt).toBeLessThan(2_500);
   });
 
-  test('lets agents go if one replica has lost the database', async ({ stage, onTestFinished }) => {
+  test('moves the agents of a replica that has lost the database to another replica', async ({
+    stage,
+    onTestFinished,
+  }) => {
     const url = new URL(await server!.createDatabase());
     const proxy = new CuttingProxy(Number(url.port));
     onTestFinished(() => proxy.end());
@@ -127,7 +130,7 @@ describe('three replicas on one PostgreSQL database', () => {
     const token = await signIn(createClient({ url: a.url, transport: transportOf(a) }), a.operator);
     const atB = createClient({ url: b.url, token: async () => token, transport: transportOf(b) });
     const atA = createClient({ url: a.url, token: async () => token, transport: transportOf(a) });
-    // Without knowing B, A would keep its agents. The age of a heartbeat is 0 until it has been read.
+    // A keeps its agents until it knows B. The heartbeat age is 0 until A has read a heartbeat.
     await eventually('A knows B', async () =>
       (await atA(listReplicas, {})).some(({ name, heartbeat_age_secs }) => name === 'b' && heartbeat_age_secs > 0)
         ? true
@@ -154,7 +157,7 @@ describe('three replicas on one PostgreSQL database', () => {
 
 type ClientAt = (replica: Orchestrator) => ReturnType<typeof createClient>;
 
-/** An operator at replica A changes an agent at replica B, and follows the events at replica C. */
+/** An operator on replica A changes an agent that is connected to replica B, and follows the events on replica C. */
 async function expectChangesReachAgents(
   stage: Stage,
   parts: { a: Orchestrator; c: Orchestrator; agent: AgentProcess; at: ClientAt; token: string },
@@ -246,7 +249,7 @@ async function expectDrain(parts: {
     (error: ApiError) => error.problem,
   );
   expect(refusal).toMatchObject({ code: 'last_replica' });
-  // A drained replica still works for requests that reach it.
+  // A drained replica still serves requests that reach it.
   await at(a)(putTag, { params: { node_id: agents[0]!.nodeId, key: 'site' }, body: { value: 'south' } });
 }
 

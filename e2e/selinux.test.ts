@@ -54,7 +54,7 @@ describe.skipIf(reason !== null)(`SELinux${reason === null ? '' : ` (${reason})`
       ]);
       expect(await machine.sh('grep ^SELINUX /etc/selinux/config')).toBe('SELINUX=enforcing\nSELINUXTYPE=default\n');
 
-      // After the boot, all is applied, and a mistake is explained in semanage's words.
+      // After the boot, everything is applied, and an error is reported in semanage's own words.
       await machine.sh(`${ownSelinux}mkdir -p /srv/web; touch /srv/web/index.html; echo 1 > /sys/fs/selinux/enforce`);
       const applied = await run('apply', mode, ...declared);
       expect(applied.results.map(({ status, message }) => [status, message])).toEqual([

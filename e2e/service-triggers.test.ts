@@ -125,7 +125,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     }
   });
 
-  test('the start of a service that keeps crashing leaves its dependents alone, even if the agent is killed', async () => {
+  test('starting a service that keeps crashing does not affect its dependents, even if the agent is killed', async () => {
     await machine.sh(
       [
         unit(

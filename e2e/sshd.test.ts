@@ -40,7 +40,7 @@ describe.skipIf(reason !== null)(`sshd on a test host${reason === null ? '' : ` 
   const banner = () => machine.sh(`bash -c 'exec 3<>/dev/tcp/127.0.0.1/22; head -c 8 <&3'`);
   const effective = (setting: string) => machine.sh(`sshd -T | grep -i '^${setting} '`);
 
-  test('keeps a change if the server still greets, and reverts it otherwise', async () => {
+  test('keeps a change if the SSH server still sends its banner, and reverts it otherwise', async () => {
     const good = 'MaxAuthTries 3\n';
     expect((await apply(config(good))).results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
     expect(await effective('maxauthtries')).toBe('maxauthtries 3\n');
@@ -84,7 +84,7 @@ describe.skipIf(reason !== null)(`sshd on a test host${reason === null ? '' : ` 
     expect(await banner()).toBe('SSH-2.0-');
   });
 
-  test('restores the former file if the agent is killed at any step of the trial', async () => {
+  test('restores the previous file if the agent is killed at any step of the trial', async () => {
     const good = config('MaxAuthTries 4\n');
     await apply(good);
     const order = () => operation('apply', trial(config(unusable)));

@@ -167,7 +167,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     const why = reason();
     if (why !== null) skip(why);
   });
-  /** URL of the newest database of PostgreSQL. */
+  /** URL of the most recently created PostgreSQL database. */
   let url = '';
   /** Returns the environment for an orchestrator with its own database. */
   const fresh = async (env: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> => {

@@ -35,7 +35,7 @@ interface Manifest {
 
 /**
  * Returns all third-party components in the executable, sorted by name.
- * @throws Error if a component has no license, because it must not be distributed
+ * @throws Error if a component has no license, because such a component must not be distributed
  */
 export async function shippedComponents(): Promise<Component[]> {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {

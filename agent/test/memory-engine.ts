@@ -42,7 +42,7 @@ export class MemoryEngine implements Engine {
     unlinked: () => {},
   };
   open: OpenOperation[] = [];
-  /** A promise for which `accept` waits. */
+  /** A promise that `accept` waits for. */
   gate: Promise<void> = Promise.resolve();
 
   async start(): Promise<void> {}

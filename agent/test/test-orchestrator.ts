@@ -81,7 +81,7 @@ export class ServedLink {
     }
   }
 
-  /** Number of received messages that the test has not taken. */
+  /** Number of received messages that the test has not read yet. */
   get unread(): number {
     return this.inbox.length;
   }

@@ -29,7 +29,7 @@ import { preciseUsageOf } from './servers/server-process.ts';
  */
 const { settle, secs, files } = benchOptions({ numbers: { settle: [180, 0], secs: [120, 0.2], files: [3000, 1010] } });
 const filesOfFolder = 10;
-/** A module may contain at most 10,000 values; each file has six. */
+/** A module may contain at most 10,000 values; each file needs six. */
 const filesOfModule = 1_000;
 const lookMs = 5_000;
 const executable = join(root, 'dist/muster');

@@ -5,8 +5,9 @@ import { derivedRoot } from '../../e2e/hosts/derived-root.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Changes one value in each of 200 or more configuration files of Debian packages, and checks that only its line differs. The
- * packages are installed in a root for test hosts. `--smoke` reads the files of this repository's packages instead.
+ * Changes one value in each of 200 or more configuration files of Debian packages, and checks that only its line
+ * differs. The packages are installed in a root directory for test hosts. `--smoke` reads the files of this
+ * repository's packages instead.
  *
  * npm run soak -- configuration-files
  */
@@ -48,7 +49,7 @@ for (const name of Object.keys(patterns) as SyntaxName[]) {
   const counts = { changed: 0, skipped: 0, wrong: 0 };
   while (found.length > 0 && counts.changed + counts.wrong < options.files) {
     const [path = ''] = found.splice(Math.floor(random() * found.length), 1);
-    // Skips links, whose targets are either tried themselves or outside the root.
+    // Skips links, because their targets are either tested themselves or are outside the root.
     if (!lstatSync(join(root, path)).isFile()) continue;
     const trial = changeOneValue(name, path, readFileSync(join(root, path), 'utf8'), random());
     counts[trial.is]++;

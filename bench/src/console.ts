@@ -331,7 +331,7 @@ function heapGrowth(path: string, held: readonly Held[]): number {
   const third = Math.max(1, Math.floor(settled.length / 3));
   const first = median(settled.slice(0, third).map(({ bytes }) => bytes));
   const last = median(settled.slice(-third).map(({ bytes }) => bytes));
-  console.log(ratioLine(`heap at ${path}, last third against first third`, last / 1e6, first / 1e6, 'MB'));
+  console.log(ratioLine(`heap at ${path}, last third compared with first third`, last / 1e6, first / 1e6, 'MB'));
   return last / first;
 }
 

@@ -50,7 +50,7 @@ function machineCpuSecs(): number {
   return (ticks.reduce((sum, n) => sum + n, 0) - idle - waiting) / 100;
 }
 
-/** CPU time as shares of one core. */
+/** CPU time, each as a share of one core. */
 interface Shares {
   server: number;
   fleet: number;
@@ -239,7 +239,7 @@ console.log(`\n${ratioLine('p99 of reads, median of the rounds', p99(true), p99(
 console.log(`connections reset outside of the measured reads: ${started.server.resets}`);
 console.log(
   ratioLine(
-    `CPU time of ${all.agents} agents against ${few.agents}`,
+    `CPU time of ${all.agents} agents compared with ${few.agents}`,
     added(all) * 100,
     added(few) * 100,
     '% of a core',

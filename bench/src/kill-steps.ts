@@ -39,7 +39,7 @@ const files = [
   ],
   ...['tools/new/new.test.ts', 'agent/src/converge/report/live-output.test.ts'],
   ...groups.flat(),
-  // Their suites use one database in `npm test`.
+  // The tests in these directories use only one database in `npm test`.
   ...['orchestrator/src/domain/', 'orchestrator/src/http/'],
 ];
 const limits = ['--testTimeout=3600000'];

@@ -32,7 +32,7 @@ const options = benchOptions({
 const count = options.agents;
 const minutes = 60 * options.hours;
 const everySecs = 60;
-/** Number of minutes whose samples are written together, to save time. */
+/** Number of minutes whose samples are written concurrently, to save time. */
 const minutesAtOnce = 10;
 /** Seconds. More than a day, so that no sample expires during the measurement. */
 const retentionSecs = 90_000;

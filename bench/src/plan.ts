@@ -29,7 +29,7 @@ if (reason !== null) {
   process.exit(2);
 }
 
-/** Number of resources of most kinds; `--smoke` plans one of each. */
+/** Number of resources of each kind, for most kinds; `--smoke` plans one resource of each kind. */
 const each = smoke ? 1 : 10;
 const times = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n));
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');

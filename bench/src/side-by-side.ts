@@ -91,7 +91,7 @@ const atOnce = 16;
 /** Seconds for the server to finish processing new agents. */
 const settleSecs = Math.min(5, secs);
 
-/** Measures a server while all agents connect, and after that. */
+/** Measures a server while all agents connect, and afterward. */
 async function measureIdle(server: { readonly usage: Usage }, connect: () => Promise<unknown>): Promise<IdleCost> {
   const before = server.usage;
   await connect();

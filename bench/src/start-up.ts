@@ -43,7 +43,8 @@ function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise
       const wall = (performance.now() - startedAt) / inOneGo;
       // The second line of `times` contains the user and system time of child processes.
       const times = [...(said.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
-      if (exit !== 0 || times.length !== 2) reject(new Error(`failed to start \`${command.join(' ')}\` failed`));
+      if (exit !== 0 || times.length !== 2)
+        reject(new Error(`\`${command.join(' ')}\` failed, or its CPU time could not be read`));
       else {
         const seconds = times.reduce((sum, [, minutes, rest]) => sum + Number(minutes) * 60 + Number(rest), 0);
         resolve({ wall, cpu: (seconds * 1000) / inOneGo });
@@ -66,7 +67,7 @@ const env = {
 };
 const request = `require('node:https').get('${url}/api/v1/status', { rejectUnauthorized: false, agent: false }, (answer) => answer.resume())`;
 
-// Needed because the launcher runs the sources if a source is newer than its bundle.
+// Rebuilds outdated bundles, because the launcher runs the sources if a source is newer than its bundle.
 await bundles();
 const launcher = join(root, 'cli/bin/muster');
 const executable = join(root, 'dist/muster');
@@ -103,7 +104,7 @@ try {
     ),
   );
   const [status, bare] = [of('muster status, launcher of a clone', 'wall'), of('bare HTTPS request by Node', 'wall')];
-  console.log(ratioLine('elapsed time of muster status, launcher, against a bare request', status, bare, 'ms'));
+  console.log(ratioLine('elapsed time: muster status (launcher) compared with a bare request', status, bare, 'ms'));
   const ratio = (name: string, baseline: string): Figure =>
     name in programs
       ? of(name, 'cpu') / of(baseline, 'cpu')

@@ -194,7 +194,7 @@ async function flow(
     ),
   );
   console.log(
-    `\n${ratioLine(`apply of ${files} files on another agent, with output against without`, median(times.during), median(times.alone), 'ms')}\n`,
+    `\n${ratioLine(`apply of ${files} files on another agent, with output compared with without`, median(times.during), median(times.alone), 'ms')}\n`,
   );
   return {
     orchestratorGrowth: (max.orchestrator - before.orchestrator) / 1e6,

@@ -68,9 +68,9 @@ const defaultVerbs: Readonly<Record<string, string>> = {
   settings: 'show',
   state: 'show',
 };
-/** Nouns with a single subcommand, whose name may be omitted before its arguments. */
+/** Nouns with a single subcommand. The name of the subcommand may be omitted before its arguments. */
 const single: ReadonlySet<string> = new Set(['selectors', 'settings', 'state']);
-/** Nouns whose `show` may be omitted before the name of an agent. */
+/** Nouns whose subcommand `show` may be omitted before the name of an agent. */
 const shown: ReadonlySet<string> = new Set(['metrics']);
 
 /** Global options with a value. */

@@ -12,8 +12,8 @@ const ulid = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 
 /**
- * Command lines by the ID of the route that they must call, for routes whose command line {@link usualLine} does not
- * return. FILE is replaced with a module file.
+ * Command lines by ID of the route that each must call. Contains only routes for which {@link usualLine} returns a
+ * different command line. FILE is replaced with a module file.
  */
 const unusual: Readonly<Record<string, string>> = {
   challenge: 'login',
@@ -97,7 +97,7 @@ const unusual: Readonly<Record<string, string>> = {
   getTranscript: `terminal download ${ulid} -o OUT`,
 };
 
-/** Routes without a command: those that only a browser calls, and one that removeOperatorReporting replaces. */
+/** Routes that no command calls: browser-only routes, and one that removeOperatorReporting replaces. */
 const notHere: readonly string[] = ['redeemWebLogin', 'openConsoleSession', 'getSession', 'removeOperator'];
 
 /** Returns the command that a route usually has, such as `secrets show NAME` for `GET /secrets/{name}`. */
@@ -120,7 +120,7 @@ let folder: string;
 let server: Standing;
 let env: Record<string, string>;
 
-/** Responses to use instead of an example that would prevent the command from calling its route. */
+/** Responses by route ID. They replace examples with which a command would not call its route or would not exit. */
 const answers: Record<string, (seen: Seen) => Answer | undefined> = {
   // Refuses the second request, so that the command exits.
   followEvents: () => ({ code: 'forbidden', detail: 'not here' }),
@@ -165,13 +165,13 @@ const wordsOf = (id: string, line: string): string[] => {
     .split(' ');
 };
 
-test('lists only routes of the API', () => {
+test('lists only routes that exist in the API', () => {
   const ids = routes.map(({ id }) => id);
   expect([...Object.keys(unusual), ...notHere].filter((id) => !ids.includes(id))).toEqual([]);
 });
 
 describe('every command line calls its route', () => {
-  test.each(Object.entries(typed))('calls %s with muster %s', async (id, line) => {
+  test.each(Object.entries(typed))('requests %s when running muster %s', async (id, line) => {
     const words = wordsOf(id, line);
     if (id === 'challenge' || id === 'verify') server.forgetSessions();
     if (id === 'renew') {

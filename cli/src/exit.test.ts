@@ -180,7 +180,7 @@ function start(args: string[], stdout: 'pipe' | number | 'ignore') {
   return { child, ended };
 }
 
-test('exits by the signal after Ctrl-C, which a shell shows as 130', async () => {
+test('terminates by SIGINT after Ctrl-C, which a shell reports as exit code 130', async () => {
   const called = new Promise<undefined>((resolve) => {
     answers.discover = () => void resolve(undefined);
   });

@@ -114,7 +114,7 @@ describe('keys and sign-in sessions', () => {
     await other.close();
   });
 
-  test('login --accept-new refuses a certificate for a different name, and a server whose certificate a CA signed earlier', async () => {
+  test('login --accept-new refuses a certificate for a different name, and an unknown certificate from a server that had a CA-signed one', async () => {
     const certificate = await makeCertificate();
     const other = await standIn({ tls: certificate });
     const { MUSTER_FINGERPRINT: _, ...withoutFingerprint } = env;
@@ -176,7 +176,7 @@ describe('keys and sign-in sessions', () => {
     expect((await muster('operator', 'whoami', '--public-key')).stdout).toMatch(/^[0-9a-f]{64}\n$/);
   });
 
-  test('sends no stored token to an unchecked server with a different key', async () => {
+  test('does not send a stored token to a server with a different key if certificates are not checked', async () => {
     const genuine = await standIn({ tls: certificate });
     const { url } = genuine;
     const { MUSTER_FINGERPRINT: _, ...rest } = env;
@@ -193,7 +193,7 @@ describe('keys and sign-in sessions', () => {
     await other.close();
   });
 
-  test('sends no stored token to an unknown server after an authority vouched for the previous one', async () => {
+  test('does not send a stored token to an unknown server if a CA signed the previous server’s certificate', async () => {
     const { MUSTER_FINGERPRINT: _, ...rest } = env;
     const vouched = { key: certificate.key, cert: certificate.cert };
     const genuine = await standIn({ tls: vouched });
@@ -221,7 +221,7 @@ describe('keys and sign-in sessions', () => {
     await stranger.close();
   });
 
-  test('sends no stored token to a server with a different pinned certificate', async () => {
+  test('does not send a stored token to a server with a different pinned certificate', async () => {
     await muster('login');
     const tokens = server.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
     expect(tokens).not.toEqual([]);
@@ -247,7 +247,7 @@ describe('keys and sign-in sessions', () => {
     expect((await muster('logout')).exit).toBe(0);
   });
 
-  test('uses the profile if there are no flags', async () => {
+  test('uses the profile if no flags specify an orchestrator', async () => {
     const { MUSTER_URL: _url, MUSTER_FINGERPRINT: _print, ...withoutServer } = env;
     const own = {
       ...withoutServer,
@@ -400,7 +400,7 @@ describe('agents', () => {
       expect(routes().toSorted()).toEqual(['listAgents', 'listAgents', ...named.map(() => 'putTag')]);
     });
 
-    test('sets tags without a value, and refuses an agent name as such a tag', async () => {
+    test('sets tags without a value, and refuses a tag that is the name of an agent', async () => {
       answers.listAgents = () => ({ body: named });
       answers.getAgent = ({ params }) => {
         const body = named.find(({ name, node_id }) => name === params.node_id || node_id === params.node_id);
@@ -590,7 +590,7 @@ describe('modules', () => {
     });
   });
 
-  test('upload prints errors from the orchestrator in the same format', async () => {
+  test('upload prints errors from the orchestrator in the format of compilers', async () => {
     answers.uploadModule = () => ({
       code: 'module_invalid',
       detail: 'the module has errors',
@@ -601,7 +601,7 @@ describe('modules', () => {
     expect(ran.stderr).toContain(`${file('good.yml')}:4:5 not here`);
   });
 
-  test('show prints the exact text of a module', async () => {
+  test('modules modules modules show prints the exact text of a module', async () => {
     answers.getModule = ({ route }) => ({
       body: { ...(route.example.answer as object), content: `${good}# \u001b[31m` },
     });
@@ -705,7 +705,7 @@ describe('plan, apply, drift, operations', () => {
     expect(routes()).toContain('applyAgent');
   });
 
-  test('applies exactly the checked plan without removals, and refuses if the plan failed', async () => {
+  test('applies exactly the plan that it checked for removals, and refuses to apply if the plan failed', async () => {
     const planned = operation([result({ action: 'update', status: 'would_change' })]);
     answers.planAgent = () => ({ body: planned });
     expect((await muster('apply', 'web-1', '--yes')).exit).toBe(0);
@@ -769,7 +769,10 @@ describe('plan, apply, drift, operations', () => {
   describe('an apply that the agent refuses because its plan is stale', () => {
     const plan_id = '01KAGZ4D3E5F6G7H8J9K0M1N2Q';
     const error = 'plan_stale: the machine has changed';
-    /** Applies, and answers requests for the plan. The apply has ended in the first answer, so nothing else is read. */
+    /**
+     * Runs an apply that fails with a stale plan, and responds to requests for that plan. The first response shows that
+     * the apply has finished, so no other operation is read.
+     */
     const apply = async (planAnswer: Answer) => {
       answers.applyAgent = () => ({ body: operation([], { kind: 'apply', status: 'failed', plan_id, error }) });
       answers.getOperation = ({ params }) => (params.operation_id === plan_id ? planAnswer : undefined);
@@ -789,7 +792,7 @@ describe('plan, apply, drift, operations', () => {
     test.each<[string, Answer]>([
       ['can no longer be read', { code: 'operation_not_found', detail: 'there is no operation' }],
       ['has a time that no clock can have', { body: operation([], { operation_id: plan_id, created_at: 1e300 }) }],
-    ])('reports a stale plan although it %s', async (_, answer) => {
+    ])('reports a stale plan even if the plan %s', async (_, answer) => {
       expect(await apply(answer)).toMatch(/error: the machine has changed\nhint: /);
     });
   });
@@ -1154,7 +1157,7 @@ describe('assignments and runs', () => {
     expect(stdout).toMatch(/web-1 +failed +9K0M1N2P +a resource failed\nweb-2 +skipped +- +-\nweb-10 +skipped +- +-/);
   });
 
-  test('describes a stale plan of an agent in a run by words', async () => {
+  test('describes in words that an agent’s plan in a run is stale', async () => {
     answers.getRun = ({ route }) => {
       const example = route.example.answer as Run;
       const error = 'plan_stale: the secret x has changed since the plan';
@@ -1328,7 +1331,7 @@ describe('applying and planning an assignment', () => {
     expect(routes()).toContain('applyAssignment');
   });
 
-  test('applies exactly the plans in --plan-run', async () => {
+  test('applies exactly the plans of the run in --plan-run', async () => {
     const planned = '01KAGZ5R3E5F6G7H8J9K0M1N2P';
     answers.getRun = example(planned);
     expect((await muster('assignments', 'apply', 'base', '--yes', '--plan-run', planned)).exit).toBe(0);
@@ -1386,7 +1389,7 @@ describe('the program', () => {
     [['maintenance', 'create', 'updates', '--for', '2h'], 'createWindow'],
     [['enrolment-token', 'add'], 'createEnrolmentToken'],
     [['audit', 'retention'], 'getAuditRetention'],
-  ])('muster %j calls %s', async (args, id) => {
+  ])('given muster %j, requests %s', async (args, id) => {
     expect((await muster(...args)).exit).toBe(0);
     expect(routes()).toContain(id);
   });
@@ -1501,7 +1504,7 @@ describe('with a terminal', () => {
     expect(ran.stdout.indexOf('Plan for web-1')).toBeLessThan(ran.stdout.indexOf('Apply on web-1'));
   });
 
-  test('changes nothing and fails if the answer is no', async () => {
+  test('apply changes nothing, and fails, if the operator answers no', async () => {
     answers.planAgent = () => ({ body: operation(variety) });
     const { terminal } = person(false);
     expect((await run(['apply', 'web-1', '--remove'], env, '', terminal)).exit).toBe(1);
@@ -1675,7 +1678,7 @@ describe('discovery', () => {
     });
   });
 
-  test('reports if no agent connects and why nothing could be sent', async () => {
+  test('reports that no agent connected, and refuses an invalid waiting time', async () => {
     answers.listAgents = () => ({ body: [] });
     expect((await muster('discover', '--wait', '1')).stderr).toContain('No new agent has connected.');
     expect((await muster('discover', '--wait', 'soon')).exit).toBe(2);

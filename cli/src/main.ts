@@ -29,7 +29,7 @@ void runProgram(argv.slice(2), {
   onInterrupt: (say) => {
     const leave = () => {
       process.off('SIGINT', onSigint);
-      // Terminates by the signal, so that the shell detects it.
+      // Terminates the process with the signal, so that the shell can detect it.
       process.kill(process.pid, 'SIGINT');
     };
     const onSigint = () => {

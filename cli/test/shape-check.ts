@@ -57,17 +57,19 @@ function checkData(verb: string, { schema, form }: Shape, stdout: string, exit: 
     if (exit === 0 && form === 'document') throw new Error(`muster ${verb} --json printed nothing`);
     return;
   }
-  if (!stdout.endsWith('\n')) throw new Error(`muster ${verb} --json: the last line has no end`);
+  if (!stdout.endsWith('\n')) throw new Error(`muster ${verb} --json: the last line does not end with a newline`);
   for (const text of form === 'lines' ? stdout.slice(0, -1).split('\n') : [stdout]) {
     const read = schema.safeParse(parse(verb, text));
-    if (!read.success) throw new Error(`muster ${verb} --json does not fit its shape: ${read.error.message}\n${text}`);
+    if (!read.success)
+      throw new Error(`muster ${verb} --json does not match its shape: ${read.error.message}\n${text}`);
   }
 }
 
 function checkError(verb: string, stderr: string): void {
   const last = stderr.trimEnd().split('\n').at(-1) as string;
   const read = errorShape.safeParse(parse(verb, last));
-  if (!read.success) throw new Error(`the error of muster ${verb} --json does not fit: ${read.error.message}\n${last}`);
+  if (!read.success)
+    throw new Error(`the error of muster ${verb} --json does not match its shape: ${read.error.message}\n${last}`);
 }
 
 function parse(verb: string, text: string): unknown {

@@ -32,7 +32,7 @@ export function derValues(bytes: Uint8Array): DerValue[] {
   return values;
 }
 
-/** Returns the content of the value at an index. @throws RangeError if its tag differs */
+/** Returns the content of the value at an index. @throws RangeError if the value has a different tag */
 export function derContent(values: readonly DerValue[], index: number, tag: number): Uint8Array {
   const value = values[index];
   if (value?.tag !== tag) throw new RangeError('unexpected tag');

@@ -37,7 +37,7 @@ export class EventFrameReader {
 
   /**
    * ID of the last complete event, after which the stream can resume; null before the first event. Events without data
-   * count.
+   * also update it.
    */
   get lastId(): string | null {
     return this.#lastId;

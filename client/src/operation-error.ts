@@ -1,7 +1,7 @@
 import { stalePlanReason } from '@muster/protocol/stale-plan';
 
 /**
- * Returns an error for people. A stale plan is described by words instead of by its code.
+ * Returns an error for people. A stale plan is described in words instead of by its code.
  * @param error the `error` of an operation or of an agent's result in a run
  */
 export function operationErrorText(error: string): string {

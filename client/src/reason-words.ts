@@ -1,6 +1,6 @@
 import type { OffAgent, OffReason } from '@muster/protocol/http';
 
-/** A reason why an agent is out of sync, or that a module has a newer revision. */
+/** A finding about an agent: why it is out of sync, or that a module has a newer revision. */
 export type OffFinding = OffReason | 'outdated';
 
 /** Short words for findings, for labels and summaries such as `3 drifted`. */

@@ -7,8 +7,8 @@ const spans = [
 ] as const;
 
 /**
- * Returns the value of a setting in a larger unit, such as `256 MiB` or `12 h`; null if there is none. The unit follows
- * from the key.
+ * Returns the value of a setting in a larger unit, such as `256 MiB` or `12 h`; null if there is none. The key
+ * determines the unit.
  * @param key the setting's path, with dots between the parts
  */
 export function settingAmount(key: string, value: unknown): string | null {

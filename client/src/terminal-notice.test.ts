@@ -10,7 +10,7 @@ test.each([
     { type: 'error', code: 'terminal_idle', message: 'idle' },
   ],
   ['{"type":"error"}', { type: 'error', code: 'internal', message: '' }],
-])('reads the notice %s', (text, notice) => {
+])('parses the notice %s', (text, notice) => {
   expect(readTerminalNotice(text)).toEqual(notice);
 });
 

@@ -49,8 +49,8 @@ afterEach(() => {
 });
 
 /**
- * Milliseconds after which the toaster removes a closed toast (`TIME_BEFORE_UNMOUNT` in its package). Its timer continues
- * when the toaster is unmounted, and fails if it fires after the DOM of the test file has ended.
+ * Milliseconds after which the toaster removes a closed toast (`TIME_BEFORE_UNMOUNT` in its package). Its timer
+ * continues when the toaster is unmounted, and fails if it fires after the DOM of the test file was removed.
  */
 const removesToastAfterMs = 200;
 afterAll(async () => {

@@ -10,7 +10,7 @@ import { root } from '../../tools/suite/cli.ts';
 
 const docs = join(root, 'docs');
 const sections = outline();
-/** Files of the repository that pages point at, by their path on the site. */
+/** Repository files that pages link to, by their path on the site. */
 const carried = new Map<string, string>();
 
 const isFolder = (path: string): boolean =>
@@ -30,11 +30,11 @@ export default defineConfig({
   rewrites: (path) => path.replace(/(^|\/)README\.md$/, '$1index.md'),
   markdown: {
     anchor: { slugify: slugOf },
-    // `{node_id}` in a heading is a part of an address, no attribute.
+    // `{node_id}` in a heading is part of a URL path, not an attribute.
     attrs: { disable: true },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
     config: (markdown) => {
-      // Pages are text: what looks like an expression of Vue is one of the module language.
+      // Pages contain no Vue expressions: `{{` belongs to an expression of the module language.
       for (const rule of ['text', 'code_inline']) {
         const render = markdown.renderer.rules[rule];
         markdown.renderer.rules[rule] = (...args) => (render?.(...args) ?? '').replaceAll('{{', '&#123;&#123;');

@@ -29,7 +29,7 @@ const sample = 1;
 export function runsInSmokeForm(part: number): void {
   const own = all.filter((_, i) => i % parts === part);
   describe.each(sampled(own, sample))('$script $name', ({ script, name }) => {
-    test('the bench succeeds with --smoke, without judging the figures, and leaves no files', (context) => {
+    test('the bench succeeds with --smoke, regardless of the measured values, and leaves no files', (context) => {
       // The benches read /proc.
       const reason = missing('linux', ...(needs[name] ?? []));
       context.skip(reason !== null, reason ?? '');

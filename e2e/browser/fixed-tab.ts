@@ -17,7 +17,7 @@ const sharing = base.extend<{ $file: { shared: Tab } }>({
   ],
 });
 
-/** Runs the tests of a file in one tab. Each begins on the overview, and reports only its own faults. */
+/** Runs the tests of a file in one tab. Each test begins on the overview, and reports only its own errors. */
 export const test = sharing.extend<{ fixed: Tab }>({
   fixed: async ({ shared, stage, task }, use) => {
     await shared.page.emulateMedia({ colorScheme: null });

@@ -76,7 +76,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
   /** These tests do not depend on each other. */
   const testSome = someTests(test, 2, 'pictures');
 
-  test('pages look as approved, in both themes and on a phone', async ({ fixed: tab }) => {
+  test('pages match the approved screenshots, in both themes and on a phone', async ({ fixed: tab }) => {
     const faults: (string | null)[] = [];
     for (const [name, path] of Object.entries(pages)) {
       await tab.go(path);
@@ -90,7 +90,7 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     expect(faults.filter((fault) => fault !== null)).toEqual([]);
   });
 
-  test('a button that moves by two pixels is a difference', async ({ fixed: tab }) => {
+  test('the comparison detects a button that moved by two pixels', async ({ fixed: tab }) => {
     await tab.go('/channels');
     const before = await pictureOf(tab);
     expect(differenceOf(before, await pictureOf(tab)).pixels).toBeLessThanOrEqual(maxDifferingPixels);
@@ -129,8 +129,8 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
 
   testSome('fits a phone, with targets that a finger hits', async ({ fixed: tab }) => {
     const small: Record<string, unknown> = {};
-    // The area that reacts includes what a button adds around its border or over its row. A row that opens reacts as
-    // a whole, so the name in it is exempt.
+    // The touch area includes the extension of a button around its border or over its row. All of a row that opens is a
+    // touch area, so the name in it is exempt.
     const targets = `[...document.querySelectorAll('#content button, #content input, #content select, header button')]
       .filter((each) => each.checkVisibility() && each.closest('.sr-only, p, [role=row] .wraps-names') === null)
       .map((each) => {

@@ -35,7 +35,7 @@ export function processesOf(isMatch: (name: string) => boolean): { group: string
 /** Kills all processes in a machine's groups, and waits until they have exited. */
 export async function endControlGroups(name: string): Promise<void> {
   for (let attempt = 0; attempt < 500; attempt++) {
-    // 0 stands for a process that is not visible in this PID namespace.
+    // PID 0 represents a process that is not visible in this PID namespace.
     const pids = processesOf((other) => other === name)
       .map(({ pid }) => pid)
       .filter((pid) => pid > 0);

@@ -38,7 +38,10 @@ const elsewhereKinds = [
  * share the kernel of the machine that runs the tests.
  */
 const appliedKinds = ['mount-unix', 'locale', 'http-object'];
-/** Parts of modules that need such a kind, or a program that the test host lacks. `e2e/acl.test.ts` applies ACLs. */
+/**
+ * Text in modules that need one of the unsupported kinds, or a program that the test host lacks. `e2e/acl.test.ts`
+ * applies ACLs.
+ */
 const elsewhere = [...elsewhereKinds.map((kind) => `${kind}:`), 'validate: sshd', ' acl: ['];
 
 /** Creates the certificate and the key that the `certificate-file` examples use. */

@@ -12,7 +12,7 @@ import { TestHosts } from './test-hosts.ts';
 
 const reason = noHosts();
 
-/** Milliseconds within which a rule that cuts the agent's link is undone. */
+/** Maximum milliseconds until a rule that cuts the agent's link is undone. */
 const undoMs = 30_000;
 
 /** `npm test` tests one firewall, selected at random. */

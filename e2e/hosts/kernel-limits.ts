@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** Minimum kernel limits by path. With the kernel's defaults, systemd fails in about the twentieth machine. */
+/** Minimum kernel limits by path. With the kernel's defaults, systemd fails on about the twentieth machine. */
 const minimums: Readonly<Record<string, number>> = {
   '/proc/sys/fs/inotify/max_user_instances': 8192,
   '/proc/sys/kernel/keys/maxkeys': 2000,

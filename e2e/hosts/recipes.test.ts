@@ -214,7 +214,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect((await agent.log(1000)).split('\n').filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
   });
 
-  test('applying the recipes refuses configuration that the configured programs do not accept', async () => {
+  test('an apply of the recipes refuses configuration that the configured programs do not accept', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const changed = changedParameters(parameters);
@@ -244,7 +244,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
   });
 
-  test('applying the recipes refuses parameter values that a shell or a configuration file would interpret', async () => {
+  test('an apply of the recipes refuses parameter values that a shell or a configuration file would interpret', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign({ ...changedParameters(parameters), ...hostile });

@@ -26,7 +26,7 @@ const reason = noHosts();
 const folder = join(root, 'examples/roles');
 /** Test hosts share the swap of the machine that runs the tests. The kind `swap` is tested with stand-ins for its programs. */
 const sharesSwap = ['swapfile'];
-/** The pool of the test hosts lacks their packages, which have hundreds of MB. */
+/** The package pool of the test hosts does not contain the packages of these modules, which take hundreds of MB. */
 const withoutPackages = ['docker-host', 'haproxy', 'mariadb', 'postfix', 'samba-shares', 'wireguard'];
 const notApplied = [...sharesSwap, ...withoutPackages];
 

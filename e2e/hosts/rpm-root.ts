@@ -4,7 +4,8 @@ import { volatilePaths } from './root-difference.ts';
 import type { Subject } from './subjects/subject.ts';
 
 // Moves rpm's database to its path on Fedora, because Debian's default is in the home directory of the calling user.
-// Leaves only the plugin that the tests use: the plugin local adds a repository whose packages need a signature.
+// Keeps only the dnf plugin that the tests use, because the plugin `local` adds a repository whose packages must be
+// signed.
 const finish = `
 find "$new"/usr/lib/python3/dist-packages/dnf-plugins -name '*.py' ! -name versionlock.py -delete
 mkdir -p "$new/etc/rpm" "$new/etc/yum.repos.d" "$new/srv/build"

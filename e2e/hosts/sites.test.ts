@@ -30,7 +30,7 @@ describeSite('web-application', () => {
   let authority: string;
   let values: Values;
 
-  /** Offers a release of the application. @returns the value of the parameter `release` */
+  /** Makes a release of the application available for download. @returns the value of the parameter `release` */
   const release = (version: string, more = ''): { version: string; sha256: string } => {
     const folder = stage.folder(`notes-${version}`);
     cpSync(join(root, 'examples/sites/web-application/application'), folder, { recursive: true });
@@ -78,7 +78,7 @@ describeSite('web-application', () => {
 
   const report = () => onTestFailed(async () => console.error(await host.report()));
 
-  test('serves data from PostgreSQL over TLS on a machine that had nothing', async () => {
+  test('serves data from PostgreSQL over TLS on a bare machine', async () => {
     report();
     await host.listen(8081);
     expect(await reaches(host.machine.address, 8081)).toBe(true);
@@ -152,7 +152,7 @@ describeSite('web-application', () => {
   test('a removal leaves only the backups', async () => {
     report();
     await host.change({ ...values, database: { drop_data: true } });
-    // The release that failed has left a restart due.
+    // The failed release left a restart due.
     expect(changesOf(await host.apply())).toEqual({ 'notes:service': 'restart' });
     expect(await host.remove()).toMatchObject({ status: 'succeeded', error: null });
     const traces = host.traces();
@@ -212,7 +212,7 @@ describeSite('single-binary', () => {
     return await host.apply();
   };
 
-  test('serves on a machine that had nothing, and a second apply changes nothing', async () => {
+  test('serves on a bare machine, and a second apply changes nothing', async () => {
     report();
     expect(await host.apply()).toMatchObject({ status: 'succeeded', error: null });
     expect(await answer()).toBe('say \\"hi\\" from 1.0.0');
@@ -223,7 +223,7 @@ describeSite('single-binary', () => {
     expect(await host.drift()).toMatchObject({ status: 'in_sync' });
   });
 
-  test('refuses machines of networks that are not listed', async () => {
+  test('refuses machines from networks that are not listed', async () => {
     report();
     const { clients } = values.beacon;
     for (const [networks, isOpen] of [
@@ -236,7 +236,7 @@ describeSite('single-binary', () => {
     }
   });
 
-  test('upgrades, goes back, and restores the former version if a new one does not start', async () => {
+  test('upgrades, downgrades, and restores the previous version if a new one does not start', async () => {
     report();
     const changes = { 'beacon:program': 'update', 'beacon:service': 'restart' };
     expect(changesOf(await choose('1.1.0'))).toEqual(changes);

@@ -24,7 +24,7 @@ const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /**
  * Connects to the service manager that started this process.
- * @param env systemd's variables are removed from it, because child processes must not use them
+ * @param env environment from which systemd's variables are removed, because child processes must not use them
  * @param program program name, for warnings
  * @param warn called at most once
  * @returns null if no service manager listens

@@ -31,9 +31,9 @@ export function sampled<T>(
 }
 
 /**
- * Returns a function that reports whether to define the next test: true for every n-th one, from a random start. Outside
- * `npm test`, it always returns true.
- * @param use names the tests
+ * Returns a function that reports whether to define the next test: true for every n-th one, from a random start.
+ * Outside `npm test`, it always returns true.
+ * @param use name of the set of tests
  */
 export function everyNth(n: number, use: string, everyStep = !isSampling()) {
   let at = Math.floor(seededRandom(use) * n);

@@ -61,15 +61,15 @@ export function* badBodies(route: Route): Generator<BadRequest> {
   yield { why: 'not JSON', payload: '{"x":', status: 400 };
   yield { why: 'not UTF-8', payload: Buffer.from([0x22, 0xff, 0x22]), status: 400 };
   for (const body of ['[]', '7', 'null', '"x"'])
-    yield { why: `${body} is no object`, payload: body, status: 400, path: '' };
-  yield { why: 'a field too many', payload: given({ ...example, qwxyz: 1 }), status: 400, path: '/qwxyz' };
+    yield { why: `${body} is not an object`, payload: body, status: 400, path: '' };
+  yield { why: 'an unknown field', payload: given({ ...example, qwxyz: 1 }), status: 400, path: '/qwxyz' };
   yield { why: '__proto__', payload: '{"__proto__":{"x":1}}', status: 400 };
   yield { why: 'nested too deeply', payload: deep(40), status: 400 };
-  yield { why: 'a key twice', payload: '{"x":1,"x":2}', status: 400 };
+  yield { why: 'a duplicate key', payload: '{"x":1,"x":2}', status: 400 };
   yield { why: 'another type', payload: given(example), type: 'text/plain', status: 415 };
   yield { why: 'a form', payload: 'a=b', type: 'application/x-www-form-urlencoded', status: 415 };
   const limit = route.bodyLimit ?? 1024 * 1024;
-  yield { why: 'over the cap', payload: `"${'x'.repeat(limit)}"`, status: 413 };
+  yield { why: 'a body above the maximum size', payload: `"${'x'.repeat(limit)}"`, status: 413 };
   if (!route.body) return;
   const { properties = {}, required = [] } = shapeOf(route.body);
   for (const name of required) {
@@ -105,9 +105,9 @@ export function* badBodies(route: Route): Generator<BadRequest> {
 export function* badQueries(route: Route): Generator<BadRequest> {
   const example = new URLSearchParams(route.example.query ?? {}).toString();
   const and = (more: string) => (example === '' ? more : `${example}&${more}`);
-  yield { why: 'a parameter too many', query: and('qwxyz=1'), status: 400, path: '/qwxyz' };
+  yield { why: 'an unknown parameter', query: and('qwxyz=1'), status: 400, path: '/qwxyz' };
   yield { why: 'a bad escape', query: and('x=%zz'), status: 400, path: '/x' };
-  yield { why: 'half a letter', query: and('x=%ff'), status: 400, path: '/x' };
+  yield { why: 'an incomplete UTF-8 character', query: and('x=%ff'), status: 400, path: '/x' };
   const names = Object.keys(route.query?.shape ?? {});
   for (const name of names) {
     yield { why: `${name} twice`, query: `${name}=1&${name}=1`, status: 400, path: `/${name}` };

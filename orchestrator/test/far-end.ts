@@ -31,7 +31,7 @@ export async function farEnd(behaviour: Behaviour = 200) {
     const { method = '', url: path = '', headers } = request;
     const one = { method, path, headers, body, bytes };
     arrived.push(one);
-    if (typeof now === 'number') response.writeHead(now).end('it has been seen to');
+    if (typeof now === 'number') response.writeHead(now).end('request received');
     else now(response, one, request.socket);
     for (const each of waiting.filter(({ count }) => arrived.length >= count)) each.wake();
     waiting = waiting.filter(({ count }) => arrived.length < count);

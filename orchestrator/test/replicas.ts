@@ -45,7 +45,7 @@ export async function openPair(
   return [await open(), await open()];
 }
 
-/** Maximum milliseconds for which SQLite's reads do not see the writes of another connection, and a little more. */
+/** Milliseconds, with a small margin, after which SQLite's reads see all earlier writes of other connections. */
 const snapshotMs = 12;
 
 /** Returns a database whose reads see all earlier writes of all processes. @param writes the writes of all processes */
@@ -78,8 +78,8 @@ function seeingOthers(db: Database, writes: { count: number }): Database {
 }
 
 /**
- * Returns a context in which the first transaction with a name waits, as in a process that is suspended just before it
- * commits.
+ * Returns a context in which the first transaction with the given name waits, as in a process that is suspended just
+ * before it commits.
  */
 export function suspendedBefore(context: Context, name: string) {
   const { db } = context;

@@ -125,7 +125,7 @@ describe('a native addon', () => {
     expect(() => extract()).toThrow(/must be a file of this user/);
   });
 
-  test('extracts to the cache if the directory or an ancestor is not safe', () => {
+  test('extracts to the cache if other users can write to the directory or an ancestor', () => {
     chmodSync(directory, 0o777);
     expect(extract()).toContain(cache);
     expect(existsSync(join(directory, 'addons'))).toBe(false);

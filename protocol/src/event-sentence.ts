@@ -29,7 +29,7 @@ const firstWords: ReadonlySet<string> = new Set([
   ...['enrolment', 'maintenance', 'module', 'operator', 'plan', 'secret', 'sign-in', 'tags', 'terminal', 'the'],
 ]);
 
-/** Returns an event's summary with a capital letter at its start, unless it starts with a name. */
+/** Returns an event's summary with its first letter capitalized, unless the summary starts with a name. */
 export function eventSentence({ summary, actor, target }: DescribedEvent): string {
   const [first = ''] = summary.split(' ', 1);
   const isName = [actor, target].some((party) => party?.name === first || party?.id === first);

@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Returns the canonical form of an IP address or network: with all host bits cleared, and without a prefix length
- * for a single address.
- * @returns null for anything else, for a network of all addresses, and for IPv4 addresses in IPv6 notation
+ * Returns the canonical form of an IP address or network: with all host bits cleared, and without a prefix length for a
+ * single address.
+ * @returns null for anything else, for a network with the prefix length 0, and for IPv4 addresses in IPv6 notation
  */
 export function ipNetwork(text: string): { family: 4 | 6; text: string; length: number } | null {
   const [address = '', prefix, more] = text.split('/');

@@ -24,7 +24,7 @@ export const sampleSchema = z
   .meta({ id: 'Sample', description: 'A value is null if the agent could not collect it.' });
 export type Sample = z.infer<typeof sampleSchema>;
 
-/** All measures in a sample, in the order of the store's columns. Does not include the time. */
+/** All measures in a sample except the time, in the order of the store's columns. */
 export const measureNames = [
   'cpu_usage',
   'memory_total',

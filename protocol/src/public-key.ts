@@ -1,4 +1,4 @@
-/** The prime of the field. A canonical y is smaller. */
+/** The prime of the curve's field. A canonical y-coordinate is smaller. */
 const prime = 2n ** 255n - 19n;
 
 /**

@@ -1,4 +1,4 @@
-/** Names and versions of packages of Python, as pip compares them. */
+/** Names and versions of Python packages, as pip compares them. */
 
 /** Returns the form in which names are compared: `Zope.Interface` and `zope-interface` are one package (PEP 503). */
 export const pythonName = (name: string): string => name.replaceAll(/[-_.]+/g, '-').toLowerCase();
@@ -28,7 +28,7 @@ const plain = (digits: string): string => digits.replace(/^0+(?=\d)/, '') || '0'
  * @returns null if the text is not such a version, or is longer than `maxPythonVersion`
  */
 export function pythonVersion(text: string): PythonVersion | null {
-  // Some other characters become ASCII letters in lower case.
+  // `toLowerCase` converts some non-ASCII characters to ASCII letters.
   if (text.length > maxPythonVersion || /[^ -~]/.test(text)) return null;
   const lower = text.toLowerCase();
   const plus = lower.indexOf('+');
@@ -61,7 +61,7 @@ function localOf(text: string): string | undefined {
 }
 
 /**
- * Reports whether pip takes an installed version for the declared one, as in `NAME==VERSION`. A declared version
+ * Reports whether pip accepts an installed version as the declared one, as in `NAME==VERSION`. A declared version
  * without a local part matches any local part.
  */
 export function isSamePythonVersion(installed: string, declared: string): boolean {

@@ -201,7 +201,7 @@ class SelectorReader {
     return true;
   }
 
-  /** @returns the match of the pattern at the current position, which may be empty */
+  /** @returns the text that matches the pattern at the current position, which may be empty */
   #read(pattern: RegExp): string {
     pattern.lastIndex = this.#position;
     const found = pattern.exec(this.#text)?.[0] ?? '';

@@ -20,7 +20,7 @@ test.each([
   expect(decideSyncState({ ...nothing, ...facts } as SyncFacts)).toBe(state);
 });
 
-test('reads the facts from an entry of the list', () => {
+test("decides an agent's state from its entry in the reconcile list", () => {
   expect(syncStateOf(null, true)).toBe('in_sync');
   expect(syncStateOf(null, false)).toBe('never_applied');
   expect(syncStateOf(full, true)).toBe('out_of_sync');

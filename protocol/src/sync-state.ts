@@ -16,8 +16,8 @@ export interface SyncFacts {
 
 /**
  * Decides an approved agent's state. The API, the CLI, and the console all use this decision, so that counts and lists
- * agree. The worst state wins: `outdated` comes before `accepted`, because only an outdated agent needs an apply. The
- * last successful apply is treated as a check, so the agent is in sync until a check finds a difference.
+ * agree. The worst state takes precedence: `outdated` comes before `accepted`, because only an outdated agent needs an
+ * apply. The last successful apply is treated as a check, so the agent is in sync until a check finds a difference.
  */
 export function decideSyncState({ reasons, isOutdated, hasDrifted, isApplied }: SyncFacts): SyncState {
   if (reasons.length > 0) return 'out_of_sync';

@@ -37,7 +37,7 @@ test('keeps plain values, and routes without their schemas', () => {
   ]);
 });
 
-test('exports a module without schemas unchanged, and its values only once', () => {
+test('exports a module without schemas unchanged, and exports its values only once', () => {
   const whole = { isThing: () => true, most: 3 };
   expect(withoutSchemas({ ...whole, least: 1 }, { '/src/things.ts': whole })).toBe(
     'export * from "/src/things.ts";\nexport const least = /* @__PURE__ */ Object.freeze(1);',

@@ -4,7 +4,7 @@ import type { Route } from './http/definition/route.ts';
  * Returns the source of a module that replaces an entry point of the protocol package in a bundle. The replacement
  * omits schemas. It contains only the exports that JSON can represent, and routes with their method, path, and response
  * types. This is all that a client needs, because the orchestrator validates the input. A bundle that imports anything
- * else from it fails to build.
+ * else from the entry point fails to build.
  * @param entry all exports of the entry
  * @param whole exports of modules without schemas by their path; they are exported unchanged
  */

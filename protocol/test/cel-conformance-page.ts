@@ -43,7 +43,7 @@ ${cases.length} cases. The [expressions](expressions.md) of modules pass ${passe
 or extensions, which modules do not have. The tests run the suite and compare this page with the results.`,
     ['| section | passes | reason |', '|---|---|---|', ...rows].join('\n'),
     '## Cases that do not pass',
-    'Those of sections with a reason above are left out.',
+    'Cases in sections with a reason above are omitted.',
     ...sections.flatMap(section),
   ].join('\n\n')}\n`;
 }

@@ -89,7 +89,7 @@ class TypeValue {
   }
 }
 
-/** A value that module expressions do not have, such as a message. Not equal to any other value. */
+/** A value that module expressions cannot represent, such as a message. Not equal to any other value. */
 class Unsupported {}
 
 /** Converts a value from the suite to a value of the CEL library. */

@@ -164,9 +164,9 @@ const cachedFile = (name: string) => `${name}-cached.cjs`;
 const mainPrograms: readonly ProgramName[] = ['agent', 'orchestrator', 'cli'];
 const starter = join(import.meta.dirname, 'start-cached.cjs');
 
-/** File with the parts of the CLI that most verbs do not need, without its ending. */
+/** Name without extension of the file with the parts of the CLI that most verbs do not need. */
 export const cliRest = 'cli-rest';
-/** Parts that have more characters than this, and that no start requires, are in a separate file. */
+/** Parts with more characters than this that are not needed at startup are in a separate file. */
 const largePart = 64 * 1024;
 
 /** File name of the list of packages whose code is in the programs. The file is in the folder of the programs. */

@@ -19,7 +19,7 @@ test('refuses a noun that has a different name in a layer', () => {
   ]);
 });
 
-test('accepts an exception with a reason, and refuses an unused one', () => {
+test('accepts an exception with a reason, and refuses an unused exception', () => {
   const except = { agents: { 'cli/src/verbs': 'the verb is agent' } };
   expect(nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), except)).toEqual([]);
   expect(nounFaults(layersWith(), except)).toEqual([expect.stringContaining('delete its exception')]);

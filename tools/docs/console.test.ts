@@ -98,7 +98,7 @@ describe('comparison of the output with the page', () => {
 
 describe('commands with text copied from the terminal', () => {
   const shown = ['curl -k https://a/x | sh -s -- old', 'see curl -k', '  curl -k https://b/x | sh -s -- 7'];
-  test('replaces each line of a command by the newest matching output line', () => {
+  test('replaces each line of a command with the latest matching output line', () => {
     expect(filledIn('cat > x\ncurl -k … | sh …', shown, none)).toBe('cat > x\ncurl -k https://b/x | sh -s -- 7');
   });
 

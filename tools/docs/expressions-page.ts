@@ -6,7 +6,7 @@ import {
   standardFunctions,
 } from '@muster/protocol/module';
 
-/** Generates the page that describes expressions, with the table of the functions that evaluate them. */
+/** Generates the page that describes expressions, from the definitions of their functions. */
 
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 

@@ -66,7 +66,7 @@ export const slugOf = (heading: string): string =>
     .trim()
     .replace(/\s/g, '-');
 
-/** Returns the anchors of the headings on a page, named as common renderers do. */
+/** Returns the anchors of the headings on a page, named as in common renderers. */
 export function anchorsOf(markdown: string): Set<string> {
   const anchors = new Set<string>();
   for (const { text, code } of linesOf(markdown)) {

@@ -55,7 +55,7 @@ async function complaints(files: readonly string[], base: string, name: string):
 async function failures(files: readonly string[], environment: 'node' | 'happy-dom', names = '.*'): Promise<string> {
   const config = join(copy, `vitest.${environment}.config.mjs`);
   const setupFiles = environment === 'node' ? [] : [join(copy, 'console/test/setup.ts')];
-  // As in vitest.config.ts, the limit only ends tests that hang.
+  // As in vitest.config.ts, the limit only stops tests that hang.
   const test = { include: files, environment, setupFiles, testTimeout: 900_000, hookTimeout: 900_000 };
   writeFileSync(config, `export default ${JSON.stringify({ test })};`);
   const args = [
@@ -88,7 +88,9 @@ const testsOfEveryKind = [
 ];
 const inConsole = (file: string) => file.startsWith('console/');
 
-/** In `npm test`, the seed of the run selects a kind or a noun to compile and test. Other runs do so for both. */
+/**
+ * In `npm test`, the seed of the run selects a kind or a noun to compile and test. Other runs compile and test both.
+ */
 const { MUSTER_SAMPLE_SEED: seed, MUSTER_EVERY_STEP: everyStep } = process.env;
 const isTried = (what: 'kind' | 'noun') =>
   seed === undefined || everyStep !== undefined || what === (Number(seed) % 2 === 0 ? 'kind' : 'noun');

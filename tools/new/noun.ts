@@ -41,7 +41,7 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
       ...(options.writable
         ? []
         : [
-            'protocol/src/http/definition/event-types.ts: an event for each change; console/src/api/live/outdated-keys.ts: the outdated answers',
+            'protocol/src/http/definition/event-types.ts: an event for each change; console/src/api/live/outdated-keys.ts: the responses that the change makes outdated',
           ]),
       `docs/glossary.md: check the definition of the term, then run: node tools/checks/docs.ts --write; node tools/docs/write-openapi.ts`,
       `orchestrator/src/domain/${name}/${name}.ts: the rules; store: an index for each query (indices.test.ts)`,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readStartOptions, StartUsageError, startHelp } from './start-options.ts';
 
-test('prefers flags to variables and variables to defaults', () => {
+test('prefers flags to environment variables, and environment variables to defaults', () => {
   expect(readStartOptions([], {})).toEqual({
     apiPort: 4748,
     agentHost: '127.0.0.1',

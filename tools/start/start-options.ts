@@ -55,7 +55,7 @@ function parse(args: readonly string[]) {
         ?.slice(2)
         .split('=')[0] ?? '';
     const suggested = typed === '' || Object.hasOwn(flags, typed) ? '' : suggestion(typed, Object.keys(flags));
-    // Only the first sentence is for users; the others are for programmers.
+    // Only the first sentence is for users; the remaining sentences are for programmers.
     throw new StartUsageError(`${(error as Error).message.split('. ')[0]}${suggested} See: npm start -- --help`);
   }
 }

@@ -6,7 +6,7 @@ import { root } from './cli.ts';
 
 const seeds = Array.from({ length: 40 }, (_, seed) => String(seed));
 
-test('npm test runs one file of each group, and each file with some seed', () => {
+test('npm test runs one file of each group, and every file is selected by some seed', () => {
   const ran = new Set<string>();
   for (const MUSTER_SAMPLE_SEED of seeds) {
     const omitted = omittedFiles({ MUSTER_SAMPLE_SEED });

@@ -9,7 +9,7 @@ const tier = (passed: number, failed = 0, skipped: string[] = []) => ({
 });
 
 describe('the verdict of a test run', () => {
-  test('adds up the tiers, and counts checks only if they fail', () => {
+  test('adds up the counts of the tiers, and counts checks only if they fail', () => {
     const outcomes = [
       { step: 'types', ran: true, tally: null },
       { step: 'unit', ran: true, tally: tier(10) },

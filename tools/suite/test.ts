@@ -11,7 +11,8 @@ import { type Outcome, verdict } from './test-summary.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const scratch = openScratch();
-// Selects what this run tests of long lists; see lib/test/sampled.ts. `npm run soak -- kill-steps` tests everything.
+// Selects the items of long lists that this run tests; see lib/test/sampled.ts. `npm run soak -- kill-steps` tests
+// everything.
 process.env.MUSTER_SAMPLE_SEED ??= String(randomInt(2 ** 32));
 console.log(`samples: MUSTER_SAMPLE_SEED=${process.env.MUSTER_SAMPLE_SEED}`);
 

@@ -84,7 +84,7 @@ test('reads the prose on a page, without code and link targets', () => {
   ]);
 });
 
-test('checks the spelling of words only, not of code, paths, or cut words', () => {
+test('checks only the spelling of words, and ignores code, paths, and truncated words', () => {
   expect(wordsOf("It doesn't read `colour`, docs/colour.md, node_id, --colour, v24 or agent… names.")).toEqual([
     'It',
     "doesn't",

@@ -45,7 +45,7 @@ test('postpones the collection while an operation is running', () => {
   expect(collect).toHaveBeenCalledTimes(1);
 });
 
-test('collects no garbage after its end', () => {
+test('collects no garbage after it has ended', () => {
   idle.worked();
   idle.end();
   clock.advance(86_400_000);

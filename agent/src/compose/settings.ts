@@ -9,7 +9,7 @@ import type { TerminalSettings } from '../terminal/shell-choice.ts';
 
 /** The current configuration. */
 export interface Settings {
-  /** A function, because the value may change, as for `terminal` and `metrics`. */
+  /** A function rather than a property, because the value may change. The same applies to `terminal` and `metrics`. */
   discovery(): AgentConfig['discovery'];
   readonly limits: ProviderLimits;
   terminal(): TerminalSettings;

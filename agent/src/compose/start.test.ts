@@ -56,7 +56,7 @@ const operation: OperationMessage = {
   snapshot_operation_id: null,
 };
 
-test('measures the machine, and stops and starts again when its configuration changes', async () => {
+test('collects metrics samples, and stops and resumes when the configuration changes', async () => {
   // Seconds on a clock that runs twenty times as fast.
   const began = { at: systemClock.now(), monotonic: systemClock.monotonic() };
   const clock: Clock = {
@@ -83,7 +83,7 @@ test('measures the machine, and stops and starts again when its configuration ch
   await agent.stop('SIGTERM');
 });
 
-test('reports whether it offers terminals, and updates this after its configuration changes', async () => {
+test('reports whether it offers terminals, and updates the report after its configuration changes', async () => {
   const configPath = join(dataDir, 'agent.yml');
   await writeFile(configPath, '');
   const agent = await start({ configPath });
@@ -261,7 +261,7 @@ describe('an agent without a known orchestrator', () => {
     await elsewhere.stop();
   });
 
-  test('sends no token to an orchestrator that only announced itself', async () => {
+  test('sends no token to an orchestrator that is known only from its announcement', async () => {
     const port = await freeUdpPort();
     await writeFile(configPath(), JSON.stringify({ discovery: { enabled: true, port } }));
     const agent = await startAgent(

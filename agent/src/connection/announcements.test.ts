@@ -28,7 +28,7 @@ const now = () => Math.floor(clock.now() / 1000);
 const datagram = (more = {}) => orchestrator.datagram({ sentAt: now(), ...more });
 
 describe('an announcement', () => {
-  test('follows signed, recent announcements, and if an orchestrator is pinned, only its announcements', () => {
+  test('follows signed, recent announcements; if an orchestrator is pinned, follows only its announcements', () => {
     expect(judge(datagram({ host: 'muster.example' }))).toBe('muster.example:4747');
     pin = orchestrator.hex;
     expect(judge(datagram())).toBe('127.0.0.1:4747');
@@ -92,7 +92,7 @@ describe('an announcement', () => {
     expect(judge(Buffer.alloc(65_507, 'MSTR'))).toBe('malformed');
   });
 
-  test('limits the signature checks per second', () => {
+  test('limits the number of signature checks per second', () => {
     const verdicts = new Map<string, number>();
     for (let index = 0; index < 1_000; index++) {
       const forged = new Uint8Array(datagram());

@@ -326,7 +326,7 @@ describe('connecting', () => {
     expect(opened).toBe(false);
   });
 
-  test('suspects a wrong port if the peer does not speak TLS', async () => {
+  test('reports that the port may be wrong if the peer does not speak TLS', async () => {
     const web = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1');
     await new Promise((resolve) => web.once('listening', resolve));
     connect({ port: (web.address() as AddressInfo).port });

@@ -42,7 +42,7 @@ const permanentRetrySecs = 60;
 /** Number of consecutive refusals after which the first pending report is assumed to be their cause. */
 const suspectRefusals = 3;
 
-/** Keeps a link to the orchestrator while the agent runs. */
+/** Maintains a link to the orchestrator while the agent runs. */
 export class Connection {
   private readonly options: ConnectionOptions;
   /** The orchestrator that the agent belongs to; null until it is known. */

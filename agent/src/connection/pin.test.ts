@@ -61,7 +61,7 @@ describe('the data directory', () => {
     expect(() => new OrchestratorFile(dir).read()).toThrow(`chmod 0600 ${path}`);
   });
 
-  test('creates the key once, and refuses a key file that others can read', async () => {
+  test('creates the key once, and refuses a key file that other users can read', async () => {
     const first = await loadAgentIdentity(join(dir, 'data'));
     const second = await loadAgentIdentity(join(dir, 'data'));
     expect(second.nodeId).toBe(first.nodeId);

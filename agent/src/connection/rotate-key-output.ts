@@ -32,9 +32,9 @@ export function textOf(rotation: Rotation, now: number): string {
   const made = was_waiting ? 'A new key was already waiting, so no other key was created.\n' : '';
   if (state === 'in_force') return `${made}Agent ${node_id} has a new key: ${key}\nThe previous key ${until}.\n`;
   if (state === 'refused')
-    return `${made}The orchestrator refused the new key; agent ${node_id} keeps its current key. The agent's log says why.\n`;
+    return `${made}The orchestrator refused the new key; agent ${node_id} keeps its current key. See the agent's log for the reason.\n`;
   const why = agent_runs
-    ? 'The orchestrator has not accepted it yet: there is no link, a terminal is open on this machine, or the orchestrator is older than protocol version 4. The log of the agent says which.'
+    ? "The orchestrator has not accepted it yet: there is no link, a terminal is open on this machine, or the orchestrator is older than protocol version 4. See the agent's log for the reason."
     : 'No agent uses this data directory; the next agent that starts with it presents the key to the orchestrator.';
   return `${made}A new key waits for agent ${node_id}: ${key}\n${why}\n`;
 }

@@ -27,7 +27,7 @@ export interface SessionEnd extends LinkEnd {
   reason: string;
 }
 
-/** The members of an engine that a connection uses. */
+/** The methods and properties of an engine that a connection uses. */
 export type ConnectedEngine = Pick<
   Engine,
   'accept' | 'cancel' | 'contents' | 'openOperations' | 'output' | 'settle' | 'spool'

@@ -7,7 +7,7 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Tests with full and read-only disks, where the tests can create them on this machine. */
+/** Tests full and read-only disks, on machines where the tests can create them. */
 
 let home: string;
 let mounts: string[];

@@ -43,7 +43,7 @@ afterEach(async () => {
 test.each([
   ['tool', '/usr/local/bin/tool', 'echo tool > tool', 'cp tool "$1"', ''],
   ['app', '/opt/app', 'mkdir -p app/doc; echo app > app/run; echo > app/README.md', undefined, '/current/run'],
-])('the module %s of the documentation works', async (name, path, fill, pack, file) => {
+])('applies the documented module %s', async (name, path, fill, pack, file) => {
   const resource = documented(name);
   expect(resource.body).toMatchObject({ path });
   const content = server.serve('/content', madeArchive(fill, pack));

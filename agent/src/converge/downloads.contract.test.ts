@@ -35,14 +35,14 @@ const run = async (kind: 'plan' | 'apply', body: Parameters<typeof download>[1])
   const { results } = await agent.run(operation(kind, [download(path(), body)]));
   return results[0];
 };
-/** Applies a download that must fail, and leaves nothing behind. */
+/** Applies a download that must fail, and checks that it leaves nothing behind. */
 async function failing(body: Parameters<typeof download>[1], message: RegExp): Promise<void> {
   expect(await run('apply', body)).toMatchObject({ status: 'failed', message: expect.stringMatching(message) });
   expect(readdirSync(`${home}/root`)).toEqual([]);
 }
 const content = Buffer.alloc(300_000, 'content ');
 
-test('plans without a download, also if the file already has the hash', async () => {
+test('plans without downloading, and does not download a file that already has the hash', async () => {
   const { url, sha256 } = server.serve('/app', content);
   expect(await run('plan', { url, sha256 })).toMatchObject({ action: 'create' });
   writeFileSync(path(), content);
@@ -51,7 +51,7 @@ test('plans without a download, also if the file already has the hash', async ()
   expect(server.requests).toEqual([]);
 });
 
-test('continues a download whose connection is cut, also in the next operation', async () => {
+test('resumes an interrupted download, even in the next operation', async () => {
   const { url, sha256 } = server.serve('/app', content);
   server.cuts = [100_000, 100_000];
   expect(await run('apply', { url, sha256 })).toMatchObject({ status: 'changed' });
@@ -69,14 +69,14 @@ test('continues a download whose connection is cut, also in the next operation',
   expect(server.requests).toEqual([expect.stringMatching(/^\/next bytes=[1-9]/)]);
 });
 
-test('fails if the connection is cut each time before anything arrives', async () => {
+test('fails if every connection breaks before any data arrives', async () => {
   const { url, sha256 } = server.serve('/app', content);
   server.cuts = [0, 0, 0, 0];
   await failing({ url, sha256 }, /^cannot download from http:\/\/127\.0\.0\.1:\d+\/app: .*in 4 attempts/);
   expect(await run('apply', { url, sha256 })).toMatchObject({ status: 'changed' });
 });
 
-test('begins again if the content on the server changed in the middle', async () => {
+test('restarts a download if the content on the server changes during it', async () => {
   const { url } = server.serve('/app', Buffer.alloc(300_000, 'old'));
   const sha256 = sha256Of(content);
   server.answers.set('/app', (_request, response) => {
@@ -95,7 +95,7 @@ test('refuses content with a different hash', async () => {
   expect(readdirSync(`${home}/data/state/contents`)).toEqual([]);
 });
 
-test('refuses answers other than the content', async () => {
+test('fails if the server does not respond with the content', async () => {
   const sha256 = sha256Of(content);
   await failing({ url: server.url('/none'), sha256 }, /answers 404 Not Found/);
   server.answers.set('/large', (_request, response) => {
@@ -111,7 +111,7 @@ test('refuses answers other than the content', async () => {
   await failing({ url: server.url('/file'), sha256 }, /neither http nor https/);
 });
 
-test('sends the credentials of the URL only to its server, and shows them nowhere', async () => {
+test("sends the URL's credentials only to its server, and never shows them", async () => {
   const { sha256 } = server.serve('/app', content);
   const other = await ContentServer.open();
   const seen: (string | undefined)[] = [];
@@ -133,7 +133,7 @@ test('sends the credentials of the URL only to its server, and shows them nowher
   await other.close();
 });
 
-test('reads the hash from a file of sums, over https only', async () => {
+test('reads the hash from a checksum file, but only over HTTPS', async () => {
   spawnSync('openssl', [
     ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost'.split(' '),
     ...['-addext', 'subjectAltName=DNS:localhost', '-keyout', `${home}/key`, '-out', `${home}/cert`],
@@ -156,7 +156,7 @@ test('reads the hash from a file of sums, over https only', async () => {
   secure.serve('/v1/SUMS', `${sha256Of('next')}  app\n`);
   const drift = await agent.run(operation('drift'));
   expect(drift.results).toMatchObject([{ changes: [{ field: 'content', to: `sha256:${sha256Of('next')}` }] }]);
-  // Connects through a proxy, and then to a server without HTTPS.
+  // First connects through a proxy; then a redirect leads to a server without HTTPS.
   await agent.stop();
   await start({ ...trusting, https_proxy: server.url('') });
   expect(await run('apply', body)).toMatchObject({ status: 'changed' });
@@ -175,7 +175,7 @@ test('reads the hash from a file of sums, over https only', async () => {
   await secure.close();
 });
 
-test('requests content over a proxy for http', async () => {
+test('requests content from an HTTP server through a proxy', async () => {
   await agent.stop();
   await start({ http_proxy: server.url('') });
   server.answers.set('http://downloads.example/app', (_request, response) => response.end(content));

@@ -177,4 +177,4 @@ export class Downloads {
 }
 
 const tooLarge = (): HostFailure =>
-  new HostFailure(`the content is larger than ${maxDownloadBytes / 1024 ** 3} GiB, the maximum of a download`);
+  new HostFailure(`the content is larger than ${maxDownloadBytes / 1024 ** 3} GiB, the maximum for a download`);

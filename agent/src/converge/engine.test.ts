@@ -162,7 +162,7 @@ describe('operations', () => {
     expect(statSync(`${h.root}/late`).isFile()).toBe(true);
   });
 
-  test('refuses a data directory that others can enter', async () => {
+  test('refuses a data directory that other users can enter', async () => {
     await h.agent.stop();
     chmodSync(h.dataDir, 0o750);
     await expect(startAgent(h.dataDir)).rejects.toThrow(/chmod 700/);

@@ -245,7 +245,7 @@ class ConvergeEngine implements Engine {
     if (operation.cancelled) this.contents.cancel(operationId);
     // An observation can be killed immediately, because it changes nothing.
     if (this.#observing?.id === operationId) killIfRunning(this.#observing.process);
-    // Closes a waiting operation before its turn.
+    // Closes a waiting operation without waiting for its turn.
     if (operation.cancelled && !this.#executing.has(operationId))
       this.#executeOne(operation).finally(() => this.#next());
   }

@@ -117,7 +117,7 @@ describe('an operation with faults', () => {
   });
 
   test.each(['step:after', 'step:ended', 'results:before'])(
-    'reports a script that has exited without running it again after a bug at %s',
+    'does not rerun a script that has exited, but reports it, after a bug at %s',
     async (at) => {
       let faults = 0;
       await h.restart({

@@ -88,7 +88,7 @@ describe('a body from the wire', () => {
     );
   });
 
-  test('lists the errors in a body without its values', () => {
+  test('lists the errors in a body without showing its values', () => {
     const body = { path: 7, mode: ['hunter2'], ensure: 'perhaps', shiny: 'hunter2' };
     expect(bodyFault({ type: 'file-unix', body: body as never })).toBe(
       'the orchestrator sent a file-unix that this agent does not understand: `shiny` is unknown; `path` must be text; ' +

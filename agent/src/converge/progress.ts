@@ -158,8 +158,8 @@ export class Progress {
   }
 
   /**
-   * Returns the steps that are executed right after this one if it changes, in order. They are also executed in their
-   * own turn.
+   * Returns the steps that are executed right after this one if it changes, in order. They are also executed at their
+   * own positions.
    */
   triggeredImmediately({ kind, resource }: Step): readonly Step[] {
     return kind === 'remove' ? [] : (this.#immediate.get(resource.key) ?? []);
@@ -174,7 +174,7 @@ export class Progress {
     );
   }
 
-  /** Reports whether the resource must be restored if a service that follows it immediately fails with it. */
+  /** Reports whether the resource must be restored if a service that it triggers immediately fails after the change. */
   isOnTrial(step: Step): boolean {
     return this.triggeredImmediately(step).some(isConfirmed);
   }
@@ -511,5 +511,5 @@ export class Progress {
   }
 }
 
-/** Reports whether the step is checked after it followed a trigger. */
+/** Reports whether the agent checks that the service works after a trigger. */
 export const isConfirmed = (step: Step): boolean => providerFor(step)?.confirms?.(step.resource) === true;

@@ -411,7 +411,10 @@ test('repairs an interrupted transaction before observing the packages again', a
   expect(recovered).toBe(1);
 });
 
-/** Declares a unit that follows `a` before a script that needs the unit, and that `b` triggers after the script. */
+/**
+ * Declares a unit and a script that needs it. File `a` triggers the unit immediately, before the script; file `b`
+ * triggers it after the script.
+ */
 function followed(a: string, b: string): ResolvedResource[] {
   const [first, second] = [`path:${root}/a`, `path:${root}/b`];
   const needs = script(
@@ -455,7 +458,7 @@ test('restarts a unit once if only its immediate trigger is due, and reports the
   expect(restarts()).toBe(3);
 });
 
-test('starts a confirmed unit with the last file that it follows, and then tries each file', async () => {
+test('starts a confirmed unit only after its last immediate trigger; once it runs, restarts it after each change', async () => {
   const keys = [`path:${root}/a`, `path:${root}/b`];
   const files = (content: string) => ['a', 'b'].map((id) => file(`${root}/${id}`, { content }, { id }));
   const desired = (content: string) => [...files(content), { ...unit('confirmed', keys), immediate_on: keys }];
@@ -466,7 +469,7 @@ test('starts a confirmed unit with the last file that it follows, and then tries
   expect(count()).toBe(3);
 });
 
-test('restores a file if the agent was killed while the unit, which has a later trigger, was down with it', async () => {
+test('restores a file if the agent was killed while the file kept the unit from running, even if the unit has a later trigger', async () => {
   const keys = [`path:${root}/a`, `path:${root}/b`];
   const files = (a: string) => [
     file(`${root}/a`, { content: a }, { id: 'a' }),
@@ -499,7 +502,7 @@ test('restores a file if the agent was killed while the unit, which has a later 
   expect([lines(`${root}/a`), existsSync(`${root}/down`)]).toEqual([['1'], false]);
 });
 
-test('starts no unit in an undo that was too early to try', async () => {
+test('does not start a unit during an undo if it was too early to apply that unit', async () => {
   const [a, b] = [`path:${root}/a`, `path:${root}/b`];
   const running = { ...unit('confirmed-2', [a]), immediate_on: [a] };
   await apply([file(a.slice(5), { content: '1' }, { id: 'a' }), running]);
@@ -515,7 +518,10 @@ test('starts no unit in an undo that was too early to try', async () => {
   });
 });
 
-/** Applies an archive with two releases, and a running unit that follows it. @returns the result of the archive */
+/**
+ * Applies an archive with two releases, and a running unit that it triggers immediately. @returns the result of the
+ * archive
+ */
 async function release(version: number): Promise<ResourceResult | undefined> {
   const archive = unpacked(`${root}/app`, madeArchive(`echo ${version} > f`, 'tar --mtime=@0 -czf "$1" *'), {
     keep: 2,
@@ -545,7 +551,7 @@ test('explains that a repaired release cannot be restored', async () => {
   expect(released()).toBe('1\n');
 });
 
-test('fails a resource whose unit cannot follow, and repeats the trigger at the same point next time', async () => {
+test('fails a resource if the unit that it triggers immediately fails, and repeats the trigger at the same point in the next apply', async () => {
   await apply(followed('1', '1'));
   writeFileSync(`${root}/refuse`, '');
   const failed = await apply(followed('2', '1'));
@@ -607,7 +613,7 @@ test('restarts a unit before later resources and after all triggers, even if it 
         'restart changed a,b',
       ]);
     }
-    // The unit followed `a` before the script ran, and followed `b` at the end.
+    // The unit was restarted for `a` before the script ran, and for `b` at the end.
     for (const count of seen().slice(1)) expect(count, `${at} ${name}`).toBeGreaterThanOrEqual(3);
     const before = restarts();
     expect(before, `${at} ${name}`).toBeGreaterThan(seen().at(-1) as number);

@@ -73,7 +73,7 @@ test('continues where the last link left off', async () => {
   expect(await reading).toEqual(large);
 });
 
-test('requests several contents at the same time, one of them for two users', async () => {
+test('requests several contents at the same time, one of them for two operations', async () => {
   const contents = [Buffer.from('one'), Buffer.from('two')];
   const reading = Promise.all([use(contents[0]!), use(contents[1]!), use(contents[1]!, 'op2')]);
   const requested = parts();
@@ -94,7 +94,7 @@ test('requests content again if its hash differs, and fails if it differs again'
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test('accepts only answers to the oldest request', () => {
+test('accepts only responses to the oldest request', () => {
   void use(large).catch(() => {});
   const [first, second] = parts();
   expect(answer(second!)).toBe(false);

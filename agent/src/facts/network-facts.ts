@@ -53,7 +53,10 @@ export function defaultRoute4(root: string, interfaces: Interfaces): DefaultRout
   return firstReachable(names, 'IPv4', interfaces);
 }
 
-/** Returns the same of IPv6. The format of the routing table is that of Linux's /proc/net/ipv6_route. */
+/**
+ * Returns the IPv6 default route by the same rules. The format of the routing table is that of Linux's
+ * /proc/net/ipv6_route.
+ */
 export function defaultRoute6(root: string, interfaces: Interfaces): DefaultRoute | null {
   const names = routesOf(`${root}/proc/net/ipv6_route`)
     .map((line) => line.trim().split(/\s+/))

@@ -61,8 +61,8 @@ export async function readGroup(name: string, runner: Runner): Promise<LinkGroup
 }
 
 /**
- * Reports whether the path of a link is occupied by anything but the link itself. update-alternatives replaces any
- * symbolic link there without a way back, and only warns about a file.
+ * Reports whether the path of a link is occupied by anything other than the link itself. update-alternatives
+ * irreversibly replaces any symbolic link there, and only warns about a file.
  * @param name the name of the group or slave
  */
 export function isForeignLink(path: string, name: string): boolean {

@@ -109,7 +109,7 @@ export function isSameDirectory(one: string, other: string): boolean {
 }
 
 function failure(what: string, { stderr, timedOut, exitCode, signal }: CommandResult, isSecret: boolean): HostFailure {
-  // A hint about dmesg follows.
+  // Uses only the first line, because a hint about dmesg follows it.
   const said = isSecret ? '' : (stderr.trim().split('\n')[0] ?? '').slice(0, 500);
   const how = timedOut ? `no answer within ${timeLimit / 1000} s` : said || `exit code ${exitCode ?? signal}`;
   return new HostFailure(`cannot ${what}: ${how}`);

@@ -60,7 +60,7 @@ export function linkTarget(path: string): string | null {
   }
 }
 
-/** Returns a path without symbolic links; null if it leads to nothing. */
+/** Returns a path with all symbolic links resolved; null if it cannot be resolved. */
 export function realPath(path: string): string | null {
   try {
     return realpathSync(path);

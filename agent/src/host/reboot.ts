@@ -18,7 +18,7 @@ export const rebootMarkers = ['/run/reboot-required', '/run/reboot-needed'] as c
 export function currentBoot(): string {
   const id = readText('/proc/sys/kernel/random/boot_id')?.trim();
   const status = readText('/proc/1/stat');
-  if (!id || status === null) throw new HostFailure('cannot read in /proc when the machine booted');
+  if (!id || status === null) throw new HostFailure("cannot read the machine's boot time from /proc");
   return bootOf(id, status);
 }
 

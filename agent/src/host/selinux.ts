@@ -25,7 +25,7 @@ export interface PolicyRunner {
   warn(message: string): void;
 }
 
-/** The local records of the policy, which semanage adds to what the policy defines. */
+/** Local records, which semanage adds to the records that the policy defines. */
 export interface LocalRecords {
   /** Values by name. */
   booleans: ReadonlyMap<string, boolean>;
@@ -35,7 +35,7 @@ export interface LocalRecords {
   contexts: ReadonlyMap<string, Context>;
 }
 
-/** A context, of which only the role is fixed. `type` is `<<none>>` for files that are not labeled. */
+/** A context without its role, which is always the same. `type` is `<<none>>` for files that are not labeled. */
 export type Context = { user: string | null; type: string; range: string | null };
 
 export const config = '/etc/selinux/config';
@@ -62,8 +62,8 @@ export function runningMode(root = ''): SelinuxMode {
 }
 
 /**
- * Returns the policy in the text of the configuration, as libselinux reads it: the last line counts, in which no space
- * may come before the equals sign.
+ * Returns the name of the policy in the text of the configuration, as libselinux parses it: the last line takes effect,
+ * and lines with a space before the equals sign are ignored.
  */
 export const policyIn = (text: string): string =>
   [...text.matchAll(/^[ \t]*SELINUXTYPE=[ \t]*(\S+)/gim)].at(-1)?.[1] ?? 'targeted';
@@ -97,7 +97,7 @@ export function missingForRecords(): string | null {
   return missingTools();
 }
 
-/** Returns which program or policy is missing for changes to the store, which also exists while SELinux is off. */
+/** Returns which program or policy is missing for changes to the store. The store also exists while SELinux is off. */
 export function missingTools(): string | null {
   if (!exists(`${store()}/active`))
     return `there is no policy ${configuredPolicy()} in ${store()}; install the policy that ${config} names`;
@@ -157,7 +157,10 @@ export const parsePorts = (text: string): Map<string, Context> =>
     ),
   );
 
-/** Letters of file types: after a dash in files of contexts, where a regular file has a second dash, and for semanage. */
+/**
+ * Letters for file types. In context files, the letter follows a dash, and a regular file has a second dash instead of
+ * a letter. semanage accepts the letters as arguments.
+ */
 const fileTypes: Readonly<Record<string, string>> = {
   ...{ any: 'a', file: 'f', directory: 'd', symlink: 'l', socket: 's', pipe: 'p', block: 'b', character: 'c' },
 };
@@ -239,7 +242,7 @@ export async function setRecord(
   try {
     await semanage([object, '-a', ...fields, ...key], doing, runner);
   } catch (error) {
-    // The policy defines a record with this key, which semanage only modifies.
+    // The policy defines a record with this key, which semanage can only modify.
     if (!(error instanceof HostFailure) || !error.message.includes('already defined')) throw error;
     await semanage([object, '-m', ...fields, ...key], doing, runner);
   }
@@ -281,7 +284,9 @@ const run = (
     runner,
   );
 
-/** Returns the reason in the standard error of semanage, whose last line may be a Python exception without one. */
+/**
+ * Returns the reason in the standard error of semanage, whose last line may be a Python exception without a message.
+ */
 export function semanageMessage(stderr: string): string {
   if (stderr.includes('protocol not found'))
     return 'semanage finds no protocols in /etc/protocols; install the package `netbase` or `setup`';
@@ -302,8 +307,8 @@ export interface WrongLabel {
 }
 
 /**
- * Returns the path as restorecon prints it, which resolves the symbolic links above it, or null if it does not exist.
- * restorecon fails for such a path.
+ * Returns the path as restorecon prints it, with the symbolic links above it resolved; null if the path does not exist,
+ * in which case restorecon would fail.
  */
 export function printedPath(path: string): string | null {
   if (!exists(path)) return null;
@@ -369,8 +374,8 @@ class LineReader {
 }
 
 /**
- * Labels all files at or below some paths as the policy says, including user and range, and types that the policy calls
- * customizable. Does not follow symbolic links below them.
+ * Labels all files at or below some paths as the policy defines, including user and range, and types that the policy
+ * calls customizable. Does not follow symbolic links below them.
  */
 export async function restoreLabels(paths: readonly string[], runner: PolicyRunner): Promise<void> {
   const present = paths.filter((path) => printedPath(path) !== null);

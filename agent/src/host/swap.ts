@@ -57,10 +57,12 @@ export async function swapOn(path: string, options: string, runner: Runner): Pro
 
 export async function swapOff(path: string, runner: Runner): Promise<void> {
   try {
-    await run('swapoff', ['--', path], longLimit, runner, `end the use of ${path} for swap`);
+    await run('swapoff', ['--', path], longLimit, runner, `stop using ${path} for swap`);
   } catch (error) {
     if (!(error instanceof HostFailure) || !error.message.includes('Cannot allocate memory')) throw error;
-    throw new HostFailure(`${error.message}: too little memory is free for what the file has; end some programs first`);
+    throw new HostFailure(
+      `${error.message}: there is not enough free memory for the contents of the swap file; stop some programs first`,
+    );
   }
 }
 
@@ -103,7 +105,7 @@ export function readSwapFile(path: string): (SwapFile & { hasHoles: boolean }) |
       const { uid, gid, mode, size, blocks } = stats;
       return {
         ...{ uid, gid, mode: mode & 0o7777, hasHoles: blocks * 512 < size },
-        // The file may have changed its size since.
+        // The size of the file may have changed in the meantime.
         size: Math.min(size, (header.readUInt32LE(1028) + 1) * page),
         uuid: header.toString('hex', 1036, 1052).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
         label: header.toString('utf8', 1052, 1068).replace(/\0.*$/s, ''),

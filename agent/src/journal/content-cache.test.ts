@@ -51,7 +51,7 @@ test('deletes content with the wrong hash', async () => {
   expect(cache.begin(reference)).toBe(0);
 });
 
-test('replaces the damaged file of a name when its content is fetched again', async () => {
+test('replaces a damaged file under its second name when its content is fetched again', async () => {
   const bytes = Buffer.from('a package');
   const reference = await store(bytes);
   const name = cache.stored(reference).named('.deb');
@@ -61,7 +61,7 @@ test('replaces the damaged file of a name when its content is fetched again', as
   expect(readFileSync(cache.stored(reference).named('.deb'))).toEqual(bytes);
 });
 
-test('starts over if more bytes have arrived than the content has', () => {
+test('starts over if more bytes arrive than the content has', () => {
   const reference = referenceOf(Buffer.from('short'));
   writeFileSync(`${directory}/${reference.sha256}.part`, 'much longer');
   expect(cache.begin(reference)).toBe(0);
@@ -83,7 +83,7 @@ test('keeps only contents that are needed or in use', async () => {
   expect(names()).toEqual([kept.sha256]);
 });
 
-test('makes room by deleting the least recently used contents, but none in use', async () => {
+test('makes room by deleting the least recently used contents, but not those in use', async () => {
   const [oldest, used, newest] = [
     await store(Buffer.from('a')),
     await store(Buffer.from('b')),

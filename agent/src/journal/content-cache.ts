@@ -24,7 +24,7 @@ export const maxCacheBytes = 512 * 1024 * 1024;
 
 const doing = 'store the content of a file in the data directory';
 const partSuffix = '.part';
-/** Suffixes of the additional names that `named` gives. */
+/** Suffixes of the additional names that `named` creates. */
 const nameSuffixes: readonly NameSuffix[] = ['.deb', '.rpm'];
 
 /**
@@ -96,7 +96,7 @@ export class ContentCache {
   #named(path: string, suffix: NameSuffix): string {
     const name = `${path}${suffix}`;
     try {
-      // The name exists since an earlier operation, perhaps of a damaged file that was fetched again.
+      // The name was created by an earlier operation, and may refer to a damaged file whose content was fetched again.
       if (statSync(name, { throwIfNoEntry: false })?.ino === statSync(path).ino) return name;
       rmSync(name, { force: true });
       linkSync(path, name);

@@ -215,7 +215,7 @@ describe('samples', () => {
     start();
     for (let n = 0; n < 3; n++) await pass(1_000);
     expect(times()).toEqual([1, 2, 3]);
-    // Makes the wall clock a little slow.
+    // Makes the wall clock run slightly slow.
     clock.jump(-5);
     await pass(1_000);
     expect(times()).toEqual([1, 2, 3]);

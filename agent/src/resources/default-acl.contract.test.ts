@@ -179,7 +179,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect(aclsOf(`${path}/f`)).toEqual(['system.posix_acl_access']);
   });
 
-  test("a file of root without an ACL gets none from root's directory when its content is replaced", async () => {
+  test("a root-owned file without an ACL inherits none from root's directory when its content is replaced", async () => {
     const path = `${h.root}/shared`;
     mkdirSync(path);
     for (const name of ['f', 'config']) writeFileSync(`${path}/${name}`, 'a\n', { mode: 0o640 });

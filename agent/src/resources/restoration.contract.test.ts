@@ -127,7 +127,7 @@ describe('an object that was as declared before the first apply', () => {
 });
 
 describe('leftovers of a removal', () => {
-  test('removes the parent directories that it created when the file is declared absent', async () => {
+  test('removes the parent directories that it created once the file is declared absent', async () => {
     const before = snapshotTree(h.root);
     const path = `${h.root}/c/d/j`;
     await apply(file(path));

@@ -251,7 +251,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(readFileSync(path, 'utf8')).toBe('good\n');
   });
 
-  test('restores the content in a new file, so that the previous owner has no open descriptor of the file', async () => {
+  test('restores the content to a new file, for which the previous owner has no open descriptor', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     await apply(file(path, { owner: String(user) }));
     const openFd = openSync(path, 'r+');
@@ -285,27 +285,30 @@ describe.runIf(process.geteuid?.() === 0)('a directory that is given back', () =
   });
 });
 
-test.runIf(process.geteuid?.() === 0)('applies and restores a file and its lines in either order', async () => {
-  for (const [from, to] of [
-    [user, 'root'],
-    [0, String(user)],
-  ] as const)
-    for (const isLineFirst of [true, false]) {
-      const path = lay('conf', 'a\n', from, 0o664);
-      const before = snapshotTree(h.root);
-      const both = [line(path, 'b'), file(path, { owner: to, mode: '0600' })];
-      const results = async (...resources: ResolvedResource[]) => {
-        const set = isLineFirst ? resources : resources.toReversed();
-        const outcome = await h.agent.run(operation('apply', set));
-        return outcome.results.map(({ status, message }) => (status === 'failed' ? message : status));
-      };
-      expect(await results(...both)).toEqual(['changed', 'changed']);
-      expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o7777]).toEqual(['a\nb\n', 0o600]);
-      expect(await results(...both)).toEqual(['unchanged', 'unchanged']);
-      expect(await results(), `${from} ${isLineFirst}`).toEqual(['changed', 'changed']);
-      expect(snapshotTree(h.root)).toEqual(before);
-    }
-});
+test.runIf(process.geteuid?.() === 0)(
+  'applies and restores a file and a line resource for it in either order',
+  async () => {
+    for (const [from, to] of [
+      [user, 'root'],
+      [0, String(user)],
+    ] as const)
+      for (const isLineFirst of [true, false]) {
+        const path = lay('conf', 'a\n', from, 0o664);
+        const before = snapshotTree(h.root);
+        const both = [line(path, 'b'), file(path, { owner: to, mode: '0600' })];
+        const results = async (...resources: ResolvedResource[]) => {
+          const set = isLineFirst ? resources : resources.toReversed();
+          const outcome = await h.agent.run(operation('apply', set));
+          return outcome.results.map(({ status, message }) => (status === 'failed' ? message : status));
+        };
+        expect(await results(...both)).toEqual(['changed', 'changed']);
+        expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o7777]).toEqual(['a\nb\n', 0o600]);
+        expect(await results(...both)).toEqual(['unchanged', 'unchanged']);
+        expect(await results(), `${from} ${isLineFirst}`).toEqual(['changed', 'changed']);
+        expect(snapshotTree(h.root)).toEqual(before);
+      }
+  },
+);
 
 describe.runIf(process.geteuid?.() === 0)(
   'what only root can read, in a directory of a user who may have moved it there',
@@ -346,7 +349,7 @@ describe.runIf(process.geteuid?.() === 0)(
       await isRefused(file(path, { owner: String(user), mode: '0640' }));
     });
 
-    test("changes one of root's files if it stays private or its content is declared", async () => {
+    test("changes one of root's files if the file stays private or its content is declared", async () => {
       const path = `${home()}/log`;
       move(path);
       await apply(file(path, { mode: '0400' }));
@@ -432,7 +435,7 @@ const deeds: ((path: string) => void)[] = [
 ];
 
 test.runIf(process.geteuid?.() === 0)(
-  "never lets a user write to one of root's files, and never gives one of root's files that user's content",
+  "never lets a user write to one of root's files, and never writes that user's content to one of root's files",
   async () => {
     await fc.assert(
       fc.asyncProperty(

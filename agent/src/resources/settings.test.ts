@@ -6,7 +6,7 @@ import { diffHostname } from './hostname/hostname.ts';
 import { diffParameter, type SeenParameter } from './sysctl/sysctl.ts';
 import { diffTimezone, type SeenTimezone } from './timezone/timezone.ts';
 
-/** Tests the settings that have a running value and a persisted value. */
+/** Tests resources that have a running value and a persisted value. */
 
 const declared = <T extends ResourceType>(
   type: T,

@@ -33,7 +33,7 @@ describe('the alarm', () => {
     timers = [];
   });
 
-  test('wakes each sleeper once and not too early, with at most one timer', () => {
+  test('wakes each sleeper once and not too early, with at most one timer at a time at a time at a time', () => {
     const alarm = new Alarm<{ wake(): void }>(clock);
     const woken: [string, number][] = [];
     const sleeper = (name: string) => ({ wake: () => void woken.push([name, now]) });
@@ -50,7 +50,7 @@ describe('the alarm', () => {
     expect(timers).toHaveLength(0);
   });
 
-  test('accepts a request from a sleeper that is being woken', () => {
+  test('accepts a new request from a sleeper while it is being woken', () => {
     const alarm = new Alarm<{ wake(): void }>(clock);
     let times = 0;
     const again = { wake: () => void (++times < 3 && alarm.set(again, now + 5)) };

@@ -1,14 +1,14 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 import { hangUpAll, killAll, membersOf, type ProcessSession } from '../host/processes/process-session.ts';
 
-/** Milliseconds for processes to exit after their terminal was hung up. */
+/** Milliseconds that processes have to exit after their terminal was hung up. */
 const graceMs = 2_000;
 /**
  * Milliseconds before the agent sends its own SIGHUP, so that an editor that received the kernel's SIGHUP has time to
  * save.
  */
 const hangUpDelayMs = 1_000;
-/** Milliseconds for processes to exit after SIGKILL, which a hanging disk may delay. */
+/** Milliseconds that processes have to exit after SIGKILL; a hanging disk may delay their exit. */
 const killTimeoutMs = 2_000;
 const pollMs = 100;
 

@@ -101,7 +101,7 @@ export class Terminal {
     this.#options.wakeAt(this, null);
   }
 
-  /** Continues at the requested time, or when the send buffer has room. */
+  /** Called at the requested time, or when the send buffer has room. */
   wake(): void {
     if (this.#isOver) return;
     if (this.#retryAt !== null && this.#options.now() >= this.#retryAt) this.#writeInput();

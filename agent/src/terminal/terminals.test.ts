@@ -113,7 +113,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    test('hides files of other terminals from every program', async () => {
+    test('passes no open files of other terminals to any program', async () => {
       await link.open();
       const second = await link.open();
       expect(await second.run('ls -l /proc/$$/fd')).not.toContain('ptmx');
@@ -325,7 +325,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });
 
-    test('reports that a terminal was closed before it was open', async () => {
+    test('reports both the opening and the exit of a terminal that is closed while it opens', async () => {
       // On a busy machine, the shell may take longer to exit than the agent waits for its exit code.
       link.after = (ms, action) => systemClock.after(ms < 1_000 ? ms : 60_000, action);
       const opening = link.open();
@@ -364,9 +364,9 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(answer).toMatchObject({ type: 'terminal_refused', code, message: expect.stringMatching(message) });
     });
 
-    test('refuses a terminal if the agent has too many open files, and opens one later', async () => {
+    test('refuses a terminal while the agent has too many open files, and opens one afterwards', async () => {
       await link.open();
-      // The limit is enough for a terminal and some of its program's pipes, but not for all of them.
+      // The limit allows the terminal and some of its program's pipes, but not all of them.
       for (const left of [2, 4, 6]) {
         const { answer } = await withFilesLeft(left, () => link.open());
         expect(answer).toMatchObject({

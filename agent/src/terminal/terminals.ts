@@ -112,7 +112,8 @@ export class Terminals {
       },
       type: (channel, bytes) => channels.get(channel)?.terminal.type(bytes) ?? channel <= last,
       resume: () => {
-        // Starts with a different terminal each time, so that no terminal always takes all the space.
+        // Starts with a different terminal each time, so that no terminal always takes all the space in the send
+        // buffer.
         const entries = [...channels.values()];
         turn = (turn + 1) % Math.max(1, entries.length);
         for (const { terminal } of [...entries.slice(turn), ...entries.slice(0, turn)]) terminal.wake();

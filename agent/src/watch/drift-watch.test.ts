@@ -62,7 +62,10 @@ describe('the drift watch', () => {
     file(`${root}/g`, { content }),
   ];
   const apply = (...more: Parameters<typeof operation>) => agent.run(operation(...more));
-  /** Waits until these files have been hinted, in one hint or in several, because a removal changes one after another. */
+  /**
+   * Waits until hints have named all these files. A removal changes them one after another, so it may cause several
+   * hints.
+   */
   const hinted = async (...names: string[]) => {
     const keys = new Set<string>();
     const keysSoFar = () => {
@@ -78,7 +81,7 @@ describe('the drift watch', () => {
   };
   const drift = () => apply('drift');
 
-  test('sends a hint after a manual change, and another after the change was undone', async () => {
+  test('sends a hint after a manual change, and another one after the change is undone', async () => {
     await apply('apply', desired());
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
@@ -105,7 +108,7 @@ describe('the drift watch', () => {
     await hinted('f');
   });
 
-  test('sends no hint after an apply, or after a change that makes no difference', async () => {
+  test('sends no hint after an apply, or after a change that leaves the applied state intact', async () => {
     await apply('apply', desired());
     utimesSync(`${root}/f`, 1, 1);
     writeFileSync(`${root}/f`, 'as applied\n');
@@ -120,14 +123,14 @@ describe('the drift watch', () => {
     await nothingHinted();
   });
 
-  test('finds manual changes that happen during an apply', async () => {
+  test('detects manual changes during an apply', async () => {
     await apply('apply', desired());
     const late = script('late', { apply: `echo by hand > ${root}/f` });
     await apply('apply', [...desired(), late]);
     await hinted('f');
   });
 
-  test('finds manual changes made while the agent was stopped', async () => {
+  test('detects manual changes from a time when the agent was stopped', async () => {
     await apply('apply', desired());
     await stop();
     writeFileSync(`${root}/g`, 'by hand\n');

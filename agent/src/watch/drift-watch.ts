@@ -56,7 +56,7 @@ export class DriftWatch {
   readonly #watch: PathWatch;
   #applies = -1;
   #paths = new Map<string, Path>();
-  /** Each resource's state as the orchestrator knows it; empty if it is as applied. */
+  /** Each resource's state as last reported to the orchestrator; empty if the resource is as applied. */
   #known = new Map<string, string>();
   /** States that differ and that no drift check has found yet. */
   readonly #unreported = new Map<string, string>();

@@ -48,7 +48,7 @@ process.once('message', async ({ url, wishes = [], tokens, connections, seconds,
     // An upper bound. `stop` ends the run earlier.
     duration: maxOpenSecs + seconds,
     requests,
-    // Otherwise, the client would add latencies for requests that it did not send.
+    // Without this option, the client would add estimated latencies for requests that it did not send.
     ignoreCoordinatedOmission: true,
     ...(rate === null ? {} : { overallRate: rate }),
   });

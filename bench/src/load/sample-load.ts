@@ -1,6 +1,8 @@
 import type { Sample } from '@muster/protocol';
 
-/** Generates samples that resemble those of real machines: constant totals, varying levels, and increasing counters. */
+/**
+ * Generates samples that resemble those of real machines: constant totals, fluctuating levels, and increasing counters.
+ */
 export class SampleLoad {
   readonly nodes: readonly string[];
   private readonly levels: { memory: number; disk: number; rx: number; tx: number; cpu: number }[];

@@ -176,7 +176,7 @@ export class SimulatedAgent {
         pinSource: 'flag',
         replacedKey: null,
       },
-      // Does not store the orchestrator, because each bench creates new agents.
+      // Does not store which orchestrator it enrolled with, because each bench creates new agents.
       file: { read: () => null, write: ignore } as unknown as OrchestratorFile,
       engine: this.engine,
       terminals: null,

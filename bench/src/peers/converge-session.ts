@@ -14,7 +14,7 @@ import { type Peer, peers } from './peers.ts';
 export interface Measured {
   first: number[];
   again: number[];
-  /** The reason why figures are missing; null if there are figures. */
+  /** The reason why figures are missing; null if figures exist. */
   missing: string | null;
 }
 

@@ -13,7 +13,7 @@ export const meshCentralVersion = '1.1.55';
 
 const run = promisify(execFile);
 const isListening = /MeshCentral HTTPS server running/;
-/** Before it listens, MeshCentral creates its certificates and signs programs for Windows. */
+/** Long, because MeshCentral creates its certificates and signs Windows programs before it listens. */
 const startLimitMs = 300_000;
 
 /** A MeshCentral server on a free port on the loopback interface, with its own data. */

@@ -23,7 +23,7 @@ export class Launcher {
 
   constructor() {
     for (const signal of signals) process.on(signal, () => this.#end(signal));
-    // Polls for the death of npm, because npm does not kill its children.
+    // Checks periodically whether npm has exited, because npm does not kill its child processes.
     const parent = process.ppid;
     if (process.env.npm_lifecycle_event !== undefined)
       setInterval(() => process.ppid !== parent && this.#end('SIGTERM'), parentLookMs).unref();

@@ -27,7 +27,7 @@ export function endEverythingAtExit(): void {
   }
 }
 
-/** Kills all descendants. Stops all of them first, so that none can start another process in between. */
+/** Kills all descendants. Stops all of them first, so that none can start another process in the meantime. */
 function killDescendants(): void {
   const found = new Set<number>();
   for (let fresh = descendants(); fresh.length > 0; fresh = descendants().filter((pid) => !found.has(pid)))

@@ -7,7 +7,7 @@ test('compares the medians of the last and the first third', () => {
   expect(trend([4, 9])).toBeNaN();
 });
 
-test('returns 1 for equal growth in both halves, and more for faster growth in the second half', () => {
+test('returns 1 for equal growth in both halves, and more than 1 for faster growth in the second half', () => {
   expect(growthBetween([100, 110, 120, 130, 140])).toBe(1);
   expect(growthBetween([100, 110, 120, 140, 160])).toBe(2);
   // Ignores the last value if the number of values is even.

@@ -82,7 +82,7 @@ async function namesOf(call: Client, noun: string): Promise<Candidate[]> {
   const id = `list-${noun}`.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
   const route = routes.find((each) => each.id === id);
   if (route === undefined) return [];
-  // The items of all nouns that are not in `asks` have names, as those of `kinds` do.
+  // The items of all nouns that are not in `asks` have a `name`, as the items of `kinds` do.
   const rows: readonly { name?: string }[] = await call(route as typeof listKinds, {});
   return rows.flatMap(({ name }) => (name === undefined ? [] : [named(name)]));
 }

@@ -44,7 +44,7 @@ test('limits lines to the width of the window and the block to its height', () =
   expect(shown()).toEqual(['東京東京東京東京東…', 'b', 'c']);
 });
 
-test('removes all wrapped rows after the window became narrower', () => {
+test('removes all wrapped rows after the window becomes narrower', () => {
   const { sink } = screen(40);
   const written: string[] = [];
   const block = createLiveBlock({ ...sink, write: (text: string) => written.push(text) }, true);

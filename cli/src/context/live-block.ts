@@ -23,7 +23,10 @@ export function createLiveBlock(stream: Sink, isSeen: boolean, isPaused: () => b
   let drawn: string[] = [];
   const size = () => ({ columns: Math.max(20, stream.columns ?? 80), rows: Math.max(4, stream.rows ?? 24) });
 
-  /** Returns the sequence that erases the block, whose lines may have wrapped if the window became narrower. */
+  /**
+   * Returns the escape sequence that erases the block. The block's lines may have wrapped if the window became
+   * narrower.
+   */
   const back = (): string => {
     if (drawn.length === 0) return '';
     const { columns, rows } = size();

@@ -149,7 +149,7 @@ test('replaces a profile and its certificate only on request', async () => {
   expect((await readProfiles(home.env)).servers['https://127.0.0.1:4748']?.fingerprint).toBe('1e'.repeat(32));
 });
 
-test('adds a trusted certificate to the others', async () => {
+test('adds a trusted certificate and keeps the others', async () => {
   await trustServer(home.env, 'https://a.example/', print, now);
   await trustServer(home.env, 'https://b.example:1/path', print, now);
   expect(Object.keys((await readProfiles(home.env)).servers)).toEqual(['https://a.example', 'https://b.example:1']);

@@ -80,7 +80,7 @@ export async function readProfiles(env: Environment): Promise<Profiles> {
   const path = profilesPath(env);
   let text: string;
   try {
-    // Synchronous, because node:fs/promises takes longer to load than the file.
+    // Reads synchronously, because loading node:fs/promises takes longer than reading the file.
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none();
@@ -192,7 +192,7 @@ export interface TargetOptions {
   profile?: string | undefined;
   fingerprint?: string | undefined;
   insecureSkipVerify?: boolean | undefined;
-  /** Trusts an unknown certificate without asking. Only `muster login` has this flag. */
+  /** Whether to trust an unknown certificate without asking. Only `muster login` has this flag. */
   acceptNew?: boolean | undefined;
 }
 

@@ -250,8 +250,8 @@ export async function collectFleet(
     call(http.listSecrets, { query: { limit: '1000' } }),
     call(http.listNotifications, { query: { limit: '100', unread: 'true' } }),
   ]);
-  // Skipped for other roles, because only admins may read settings, and a refused request would be recorded in the
-  // audit log.
+  // Skipped for other roles, because only admins may read settings and a refused request would be recorded in the audit
+  // log.
   const { operatorId } = await context.key();
   const { role } = await call(http.getOperator, { params: { operator_id: operatorId } });
   const settings = role === 'admin' ? (await call(http.getSettings, {})).settings : null;

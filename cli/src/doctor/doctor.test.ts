@@ -393,7 +393,7 @@ describe('muster doctor', () => {
   });
 });
 
-test('says what to do about each finding that is not ok, even if the cause has no remedy of its own', () => {
+test('suggests a remedy for each finding that is not ok, even if the cause has no specific remedy', () => {
   const findings = [
     ...judgeHere({ ...here, configuration: { message: 'no', remedy: null } }),
     ...judgeHere({ ...here, key: { path: null, message: 'no', remedy: null } }),

@@ -14,7 +14,7 @@ export interface Finding {
 
 type Area = Finding['area'];
 
-/** Shows why the orchestrator is in its state. Run it on the machine of the orchestrator. */
+/** Command that shows why the orchestrator is in its current state. It must run on the orchestrator's machine. */
 export const orchestratorLog = 'journalctl -u muster-orchestrator -n 50';
 
 /** Returns functions that create findings for one area. Each finding that is not `ok` has a remedy. */

@@ -45,7 +45,7 @@ test.each([
   ['databse', ['database']],
   ['DATABASE', ['database']],
   ['zzzzzzzz', []],
-])('suggests for %s the names %s', (nameOrId, near) => {
+])('given %s, suggests %s', (nameOrId, near) => {
   expect(matchAgent(nameOrId, all)).toEqual({ fitting: [], nearest: near });
 });
 
@@ -82,7 +82,7 @@ function clientOf(agents: readonly Agent[]) {
 const choose = (typed: string[], options: AgentOptions = {}, stdin = '') =>
   chooseAgents(clientOf(all).context(stdin), typed, options);
 
-test('requests one record for a complete name, and one list for a prefix', async () => {
+test('requests a single agent for a complete name, and the list of agents for a prefix', async () => {
   const { call, requests } = clientOf(all);
   expect(await chooseAgent(call, 'web-1')).toBe(web1);
   expect(requests).toEqual(['web-1']);
@@ -90,13 +90,13 @@ test('requests one record for a complete name, and one list for a prefix', async
   expect(requests).toEqual(['web-1', 'data', {}]);
 });
 
-test('requests one list for several names, and removes duplicates', async () => {
+test('requests the list of agents once for several names, and removes duplicates', async () => {
   const { context, requests } = clientOf(all);
   expect(await chooseAgents(context(), ['web-1', '3f8c', 'da,b2'], {})).toEqual([web1, db, pending]);
   expect(requests).toEqual([{}]);
 });
 
-test('reads names from standard input', async () => {
+test('reads agent names from standard input', async () => {
   expect(await choose(['-', 'database'], {}, 'web-1\nweb-10\n')).toEqual([web1, web10, db]);
   expect(await choose(['-'], {}, '\r\nweb-1\r\n\r\n  web-10 \r\nweb-1\r\n')).toEqual([web1, web10]);
   await expect(choose(['-'], {}, '\n')).rejects.toMatchObject({ code: 'usage' });
@@ -121,14 +121,14 @@ test('reports unknown and ambiguous names with instructions', async () => {
   });
 });
 
-test('reports all wrong names at once', async () => {
+test('reports all invalid agent names at once', async () => {
   await expect(choose(['web-1', 'wbe-1', 'web'])).rejects.toMatchObject({
     message: 'there is no agent "wbe-1"\n2 agents begin with "web": web-1, web-10',
     remedy: expect.stringMatching(/^Did you mean web-1\?\nType more .*\nList the agents/),
   });
 });
 
-test('leaves it to the orchestrator to match a selector against the approved agents', async () => {
+test('sends a selector to the orchestrator instead of matching it locally', async () => {
   const { context, requests } = clientOf(all);
   expect(await chooseAgents(context(), [], { selector: 'role=web' })).toEqual([web1, web10, db]);
   expect(requests).toEqual([{ sort: 'name', status: 'approved', filter: 'role=web' }]);
@@ -158,7 +158,7 @@ test.each([
   await expect(choose(typed, options)).rejects.toMatchObject({ code: 'usage' });
 });
 
-test('lists the first names and the number of the others', () => {
+test('lists the first names and the number of remaining names', () => {
   expect(fewNames([web1, web10, db], 2)).toBe('web-1, web-10, database');
   expect(fewNames([web1, web10, db, pending], 2)).toBe('web-1, web-10 and 2 more');
   expect(fewNames([agent({ name: null, node_id: '\u001b]0;x\u0007' })])).toBe('\\x1b]0;x\\x07');
@@ -180,7 +180,7 @@ describe('confirmation before a change of many agents', () => {
   const agree = (context: Pick<Context, 'out' | 'prompt'>, agents: Agent[], yes = false) =>
     agreeTo(context, agents, { doing: 'Reject', yes });
 
-  test('asks only for more than three agents, and stops if the answer is no', async () => {
+  test('asks for confirmation only for more than three agents, and stops if the answer is no', async () => {
     const { questions, context } = asking(true);
     await agree(context, [web1, web10, db]);
     expect(questions).toEqual([]);

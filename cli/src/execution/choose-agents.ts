@@ -31,12 +31,15 @@ interface Match {
   readonly nearest: readonly string[];
 }
 
-/** Reports whether a name begins with the typed text. Does not split a number, so `web-1` does not match `web-10`. */
+/**
+ * Reports whether a name begins with the typed text. A match must not end within a number, so `web-1` does not match
+ * `web-10`.
+ */
 const beginsWith = (name: string | null, prefix: string): boolean =>
   name?.startsWith(prefix) === true && !(/\p{Nd}$/u.test(prefix) && /^\p{Nd}/u.test(name.slice(prefix.length)));
 
 /**
- * Matches an agent by its complete name or node ID. If there is none, matches by the beginning of either. Ignores
+ * Matches an agent by its complete name or node ID. If no agent has it, matches by the beginning of either. Ignores
  * hostnames, because a pending agent chooses its own.
  */
 export function matchAgent(nameOrId: string, agents: readonly Agent[]): Match {
@@ -49,7 +52,7 @@ export function matchAgent(nameOrId: string, agents: readonly Agent[]): Match {
   return { fitting, nearest: nearestFew(nameOrId, names) };
 }
 
-/** Returns the first names and the number of the others: `web-1, web-2, web-3 and 409 more`. */
+/** Returns the first names and the number of remaining names: `web-1, web-2, web-3 and 409 more`. */
 export function fewNames(agents: readonly Pick<Agent, 'name' | 'node_id'>[], maxNames = 5): string {
   // "and 1 more" is no shorter than the name itself.
   const shown = agents.length === maxNames + 1 ? agents : agents.slice(0, maxNames);
@@ -149,8 +152,8 @@ async function namesOf({ stdin }: Pick<Context, 'stdin'>, typed: readonly string
 }
 
 /**
- * Resolves the agents that are named, the agents that a selector matches, or all agents, with one request.
- * @param typed the words that name agents
+ * Resolves the named agents, the agents that a selector matches, or all agents, with one request. @param typed the
+ * arguments that name agents
  * @param status restricts a selector and `--all` to agents with this status; the orchestrator checks agents specified
  *   by name
  * @returns at least one agent
@@ -195,7 +198,9 @@ export async function chooseAgents(
   );
 }
 
-/** Reports whether a single agent was specified by name. If so, `--json` prints an object instead of an array. */
+/**
+ * Reports whether exactly one agent was specified by name, in which case `--json` prints an object instead of an array.
+ */
 export const isOneNamed = (typed: readonly string[], agents: readonly Agent[]): boolean =>
   typed.length === 1 && agents.length === 1 && typed[0] !== '-' && !typed[0]?.includes(',');
 
@@ -204,7 +209,7 @@ const few = 3;
 
 /**
  * Asks for confirmation before more than a few agents are changed.
- * @param doing contains the verb in the question, such as `Tag` or `Reject`
+ * @param doing the start of the question, with its verb, such as `Tag` or `Reject`
  * @param always whether to ask even for a few agents
  */
 export async function agreeTo(

@@ -25,7 +25,7 @@ export async function eachOf<T>(
       if (items.length === 1) throw error;
       failed++;
       const explanation = explain(error);
-      // A sign-in or usage error affects all items.
+      // Stops, because a sign-in or usage error affects all items.
       if (explanation.exit === exits.signIn || explanation.exit === exits.usage) throw error;
       out.warn(`${sanitiseLine(label(item))}:\n${renderExplanation(explanation, out.noteColor, out.verbose)}`);
     }
@@ -64,7 +64,7 @@ export async function inTurns<T, R>(
 
 /**
  * Removes the named items one after another, after confirmation, and reports each removal.
- * @param noun what the items are, for the question
+ * @param noun the noun for the items in the question
  * @param remove removes the item with this name
  */
 export async function removeEach(

@@ -45,7 +45,7 @@ async function read(stream: AsyncGenerator<EventFrame>) {
   return { got, error };
 }
 
-test('resumes after the last complete event for every kind of interruption', async () => {
+test('resumes an event stream after its last complete event after any interruption', async () => {
   const { lastEventIds, stream, notes } = stand([
     { text: 'id: 5\n\nid: 6\ndata: a\n\nid: 7\ndata: ha', cut: true },
     lost(),

@@ -9,7 +9,7 @@ interface StreamOptions {
   /** Comma-separated. */
   category?: string | undefined;
   node_id?: string | undefined;
-  /** The position of the last received event in the log. The stream starts after it. */
+  /** The position of the last received event in the log. The stream starts after this position. */
   after?: string | undefined;
 }
 

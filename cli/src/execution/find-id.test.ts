@@ -14,7 +14,7 @@ test.each([
   expect(await find(idPart)).toBe(id);
 });
 
-test('does not look up a complete ID, which may be older than the list', async () => {
+test('accepts a complete ID without reading the list, which may not contain older IDs', async () => {
   const old = '01AAAAAAAAAAAAAAAAAAAAAAAA';
   expect(await findId('run', '', old, () => Promise.reject(new Error('looked up')))).toBe(old);
 });

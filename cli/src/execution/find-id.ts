@@ -5,7 +5,7 @@ const fullId = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**
  * Completes an ID from its first or last characters.
- * @param noun what the ID identifies, for messages
+ * @param noun the noun for the identified item, used in messages
  * @param list the command that lists the IDs
  * @param ids reads all IDs; called only if the typed text is not a complete ID
  * @throws CliError if no ID or more than one matches

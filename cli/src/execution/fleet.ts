@@ -19,7 +19,9 @@ import { workRefused } from './operation.ts';
 import { renderPlans } from './plan-groups.ts';
 import { seeRunThrough } from './run-through.ts';
 
-/** Plans and applies on many agents. The orchestrator paces such runs and continues them even without this program. */
+/**
+ * Plans and applies on many agents. The orchestrator paces these runs, and continues them even if this program exits.
+ */
 
 /** Maximum number of parallel requests. */
 const atOnce = 16;
@@ -111,7 +113,7 @@ export const changingIn = ({ results }: Run): Run['results'] =>
 
 /**
  * Asks for confirmation to apply the given plans.
- * @param what the object in the question: the applied modules or assignment, and the number of agents
+ * @param what the object of the question: the modules or assignment to apply, and the number of agents
  * @returns false if there is nothing to apply
  */
 export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: string): Promise<boolean> {
@@ -138,7 +140,7 @@ export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: st
   return true;
 }
 
-/** Maximum number of agents in a run whose successful agents are listed individually. */
+/** Runs with more agents than this do not list successful agents individually. */
 const fewAgents = 20;
 /** Maximum number of failed agents whose script output is shown. */
 const maxShownFailures = 5;

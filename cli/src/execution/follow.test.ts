@@ -11,7 +11,7 @@ const away = () =>
 const stopping = () =>
   new ApiError({ type: '', title: '', status: 503, code: 'draining', detail: 'it is stopping', instance: '' });
 
-/** Follows a run with the given poll results, the last of which repeats. The time advances only with each sleep. */
+/** Follows a run whose polls return the given results; the last one repeats. Time advances only during sleeps. */
 function watching(looks: (number | Error)[], { json = false, begun = 0 as number | Error } = {}) {
   let now = 1000;
   let written = '';

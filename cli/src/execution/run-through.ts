@@ -45,7 +45,7 @@ export async function seeRunThrough(
     draw: (run, moment) => runLines({ doing, run, fanOut, at }, moment, out.noteColor),
     changeLines: ({ kind, results }) =>
       results
-        // The summary at the end contains the plans that succeeded.
+        // Omits successful plans, because the summary at the end contains them.
         .filter(
           ({ node_id, status }) =>
             hasEnded(status) && !reported.has(node_id) && (kind === 'apply' || status !== 'succeeded'),

@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => home.remove());
 
 const now = () => 1_795_000_000;
-/** Returns a prompter that types the given answers in order; null for no terminal. */
+/** Returns a prompter that gives these answers in order. @param answers null to simulate a missing terminal */
 const typing = (answers: string[] | null): Prompter => ({
   interactive: answers !== null,
   confirm: async () => false,
@@ -112,7 +112,7 @@ test('reports a missing key and how to create one', async () => {
 });
 
 describe('keys with a passphrase', () => {
-  test('asks for the passphrase only to sign: once, and again after a wrong passphrase', async () => {
+  test('asks for the passphrase only when signing: once, and again after a wrong passphrase', async () => {
     const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     expect(await modeOf(path)).toBe('600');
     expect(await readFile(path, 'utf8')).not.toContain('BEGIN PRIVATE KEY');
@@ -124,7 +124,7 @@ describe('keys with a passphrase', () => {
     expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
   });
 
-  test('refuses a wrong passphrase after three attempts, if there is no terminal, or if it comes from the environment', async () => {
+  test('fails after three wrong passphrases, after one from the environment, and without a terminal', async () => {
     await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const wrong = await readKey(path, { answers: ['a', 'b', 'c'] });
     await expect(wrong.sign(message)).rejects.toMatchObject({ code: 'passphrase_wrong', exit: exits.signIn });
@@ -134,7 +134,7 @@ describe('keys with a passphrase', () => {
     await expect(given.sign(message)).rejects.toMatchObject({ code: 'passphrase_wrong' });
   });
 
-  test('reads the passphrase from the file that the environment names', async () => {
+  test('reads the passphrase from the environment or from the file that it specifies', async () => {
     const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const file = join(home.path, 'passphrase');
     await writeFile(file, 'correct horse\nand nothing else\n');

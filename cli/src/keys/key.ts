@@ -168,7 +168,7 @@ async function readOpenSsh(path: string, text: string, options: KeyOptions): Pro
     return signs;
   };
   return await keyOf(path, head.key, head.sealed ? 'sealed' : 'plain', async (message) => {
-    // Does not ask for a passphrase if ssh-agent has the key, as ssh does.
+    // Like ssh, does not ask for a passphrase if ssh-agent has the key.
     if (head.sealed && signs === null && (await isInAgent(head.key, options)))
       return await byAgent(path, head.key, message, options);
     return (await unlock())(message);

@@ -12,7 +12,7 @@ export interface Passphrases {
   open<T>(path: string, attempt: (passphrase: string) => Promise<T | null>): Promise<T>;
 }
 
-/** Creates a source that never asks if the environment contains a passphrase. */
+/** Creates a passphrase source. It never asks if the environment contains a passphrase. */
 export function createPassphrases(env: Environment, prompt: Prompter): Passphrases {
   const wrong = (path: string, remedy: string | null) =>
     new CliError(exits.signIn, 'passphrase_wrong', `wrong passphrase for ${path}`, remedy);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createOutput } from '../context/output.ts';
 import { createPrompter } from './prompt.ts';
 
-/** A terminal in which the test types, and the text that was written to it. */
+/** A terminal that the test types into, and the text that the program wrote to it. */
 function terminal() {
   let text = '';
   let isRaw = false;

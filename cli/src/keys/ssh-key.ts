@@ -77,7 +77,7 @@ export async function openPrivateFile(text: string, passphrase: string | null): 
 export async function keysOfAgent(socket: string): Promise<{ key: PublicKey; comment: string }[]> {
   const { OpenSSHAgent } = await loadSsh();
   const found = await new Promise<ParsedKey[]>((resolve, reject) => {
-    // The declared type allows several key formats, but this agent returns only parsed keys.
+    // The declared type allows several key formats, but `OpenSSHAgent` returns only parsed keys.
     new OpenSSHAgent(socket).getIdentities((error, keys) =>
       error ? reject(error) : resolve((keys ?? []) as ParsedKey[]),
     );

@@ -11,7 +11,7 @@ const refusePrompt = async (): Promise<never> => {
   throw new Error('completion does not prompt');
 };
 
-/** Reports whether a shell takes the word literally and a terminal shows it unchanged. */
+/** Reports whether a shell interprets no character of the word and a terminal shows it unchanged. */
 const isSafe = ({ value }: Candidate): boolean => /^[\p{L}\p{N}@%+=:,./_-]+$/u.test(value);
 
 /** Parses the options that choose the orchestrator from the typed words. */

@@ -11,13 +11,13 @@ import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
 interface ProgramOptions {
   version: string;
-  /** Makes a function the action of a command. */
+  /** Sets a function as the action of a command. */
   act: Act;
   stdout: (text: string) => void;
   stderr: (text: string) => void;
   /** Width of help output; null if the output is not a terminal. */
   width: number | null;
-  /** The typed noun. If it exists, other nouns are not registered, not even for suggestions. */
+  /** The typed noun. If it is a known noun, other nouns are not registered, not even for suggestions. */
   noun?: string | undefined;
 }
 
@@ -52,7 +52,7 @@ function createProgram(options: ProgramOptions): Command {
           ? command.name()
           : `${command.name()} ${command.usage().replace(/\[options\] ?/, '')}`.trim(),
     })
-    // `runProgram` prints errors.
+    // Prints nothing here, because `runProgram` prints errors.
     .configureOutput({
       writeOut: (text) => stdout(width === null ? text : wrapProse(text, width)),
       writeErr: (text) => stderr(width === null ? text : wrapProse(text, width)),
@@ -134,7 +134,7 @@ export async function describeProgram(width: number | null = null): Promise<Comm
 async function complete(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
   try {
     const [last = '', ...before] = typed.toReversed();
-    // The shell completes the subcommand of `agent`.
+    // Completes the first word after `agent` like one after `agents`.
     const words = [
       ...(before.length === 1 && before[0] === 'agent' ? ['agents'] : withNoun(before.reverse(), isNoun)),
       last,
@@ -144,7 +144,7 @@ async function complete(program: Command, typed: readonly string[], surroundings
     const { answer } = await import('./answer-completion.ts');
     await answer(program, words, surroundings);
   } catch {
-    // Prints no completions.
+    // Prints no completions after an error.
   }
 }
 
@@ -239,7 +239,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
   const act: Act =
     (verb) =>
     async (...args) => {
-      // Commander passes the arguments, the options, and finally the command.
+      // Commander passes the arguments first, then the options and the command.
       const command = args.at(-1) as Command;
       const rest = args.slice(0, -1);
       const { runVerb } = await import('./run.ts');
@@ -289,7 +289,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
     await program.parseAsync(words, { from: 'user' });
     return exit;
   } catch (error) {
-    // Commander has printed the help or the version, or leaves the error to this function.
+    // Commander has printed the help or the version, or has rejected the command line, which this function reports.
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return 0;
     if (error.code === 'commander.help' && !json) return 2;

@@ -17,7 +17,7 @@ export async function runVerb(
   { json: jsonFlag, verbose: verboseFlag, quiet: quietFlag, color, ...options }: GlobalOptions,
   verb: (context: Context) => Promise<number | undefined>,
 ): Promise<number> {
-  // Without `stdin`, which is opened on demand.
+  // Omits `stdin`, which is opened on demand.
   const { env: variables, stdout, stderr, prompt, now, sleep, terminal, onInterrupt, onEnd } = surroundings;
   let [json, verbose, quiet, noColor] = [jsonFlag === true, verboseFlag === true, quietFlag === true, color === false];
   try {

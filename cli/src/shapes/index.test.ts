@@ -15,7 +15,7 @@ test('declares the --json output of every command and of nothing else', async ()
   expect(Object.keys(await loadShapes()).toSorted()).toEqual(verbs.toSorted());
 });
 
-test('documents every command that prints JSON, and errors', async () => {
+test('documents errors and every command that prints JSON', async () => {
   const shapes = await loadShapes();
   const document = documentOf(shapes) as { properties: Record<string, unknown>; $defs: Record<string, unknown> };
   const printing = Object.keys(shapes).filter((words) => shapes[words] !== null);

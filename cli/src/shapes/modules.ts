@@ -77,7 +77,7 @@ const tested = z.strictObject({
           name: z.string(),
           passed: z.boolean(),
           mismatches: z.array(mismatch),
-          faults: z.array(faultSchema).describe('errors of the resolution that the test does not expect'),
+          faults: z.array(faultSchema).describe('resolution errors that the test does not expect'),
         }),
       ),
     }),

@@ -20,7 +20,7 @@ export const printsLines = (schema: z.ZodType): Shape => ({ schema, form: 'lines
 /** Returns the schema of a route's success response. */
 export function answerOf(route: Route): z.ZodType {
   const [schema] = Object.values(route.answers);
-  if (!schema) throw new TypeError(`${route.id} answers without a body`);
+  if (!schema) throw new TypeError(`${route.id} returns no body`);
   return schema;
 }
 

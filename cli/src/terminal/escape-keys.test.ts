@@ -29,7 +29,7 @@ test.each([
   ['help, and then leave', ['~?~.'], '<help><leave>'],
   ['Enter after a tilde starts a line', ['~\r~.'], '~\r<leave>'],
   ['not after a multibyte character', ['é~.'], Buffer.from('é~.').toString('latin1')],
-])('passes on or interprets a tilde: %s', (_, pieces, expected) => {
+])('forwards or interprets a tilde: %s', (_, pieces, expected) => {
   expect(typed(...pieces)).toBe(expected);
 });
 

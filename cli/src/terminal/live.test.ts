@@ -100,7 +100,7 @@ test('passes bytes on unchanged in both directions, and returns the exit code of
   expect(controlled.isClosed()).toBe(true);
 });
 
-test('sends the size once when it connects and once after each change', async () => {
+test('sends the window size once when it connects and once after each change', async () => {
   const { controlled, far, ending } = await stage('terminal');
   await until(() => expect(far[0]?.messages.length).toBe(1));
   controlled.resize({ cols: 120, rows: 40 });
@@ -253,7 +253,7 @@ test('retries a lost connection for a minute, but not after the session was clos
   expect(tries).toBeGreaterThan(25);
   expect(tries).toBeLessThan(40);
 
-  // The attempt fails with an error that may not occur on a later attempt.
+  // Fails the first attempts with errors that may be temporary.
   let late = 0;
   const again = await stage('terminal', {
     attach: async () => {
@@ -336,7 +336,7 @@ test('pauses the connection while the reader is stopped, and delivers all output
   expect(controlled.shown().length).toBe(total * piece.length);
 });
 
-test('pauses the keyboard while the connection does not read, and sends all pasted input later', async () => {
+test('pauses the keyboard while the server does not read, and sends all pasted input later', async () => {
   const { controlled, far, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   far[0]?.socket.pause();

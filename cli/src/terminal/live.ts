@@ -375,7 +375,7 @@ class Live {
     for (let wait = 100; !this.#isOver; wait = Math.min(2_000, wait * 2)) {
       this.#send(endOfInput);
       await sleep(wait);
-      // Waits while there is output.
+      // Waits until output has paused for 100 ms.
       while (!this.#isOver && clock() - this.#shownAt < 100) await sleep(50);
     }
   }

@@ -47,13 +47,13 @@ async function play(
 const four = cast([0, 'o', 'a'], [2, 'o', 'b'], [4, 'o', 'c'], [24, 'o', 'd']);
 const clearScreen = '\u001b[H\u001b[2J';
 
-test('plays with the original timing, at a higher speed, and with shorter pauses', async () => {
+test('plays a recording with the original timing, at a higher speed, and with shorter pauses', async () => {
   expect((await play(four)).shown).toEqual(['0.0 a', '2.0 b', '4.0 c', '24.0 d']);
   expect((await play(four, { speed: 4 })).shown).toEqual(['0.0 a', '0.5 b', '1.0 c', '6.0 d']);
   expect((await play(four, { idleLimit: 3 })).shown).toEqual(['0.0 a', '2.0 b', '4.0 c', '7.0 d']);
 });
 
-test('pauses, resumes, and quits', async () => {
+test('pauses, resumes, and quits playback playback playback', async () => {
   const paused = await play(four, {
     keys: [
       [1, 'pause'],
@@ -104,7 +104,7 @@ test('parses keys as terminals send them', () => {
   ]);
 });
 
-test('skips other events and a truncated last line, and names the line number in errors', async () => {
+test('skips other events and a truncated last line, and includes the line number in errors', async () => {
   const read = async (text: string) => {
     const all = [];
     for await (const each of readCast(inPieces(Buffer.from(text), text.length > 1000 ? 65_536 : 5))) all.push(each);

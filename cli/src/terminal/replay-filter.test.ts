@@ -57,7 +57,7 @@ test('passes sequences that draw on the screen unchanged', () => {
   expect(shown(...screen)).toBe(screen);
 });
 
-test('passes only the display modes among modes that are set together', () => {
+test('passes only display modes if a sequence sets several modes', () => {
   expect(shown('\u001b[?1049;2004;25h')).toBe('\u001b[?1049;25h');
 });
 
@@ -98,7 +98,7 @@ const pieces = fc.array(
   ),
 );
 
-test('passes only allowed control sequences in any recording', () => {
+test('passes only allowed control sequences, for any recording', () => {
   fc.assert(
     fc.property(pieces, (all) => {
       const text = shown(...all);
@@ -118,7 +118,7 @@ test('returns the same output for any split of the input', () => {
   );
 });
 
-test('keeps lines and removes everything that a terminal interprets in plain text', () => {
+test('converts output to plain text: keeps lines, and removes everything that a terminal interprets', () => {
   const plain = new PlainText();
   expect(plain.feed('\u001b[1mone\u001b[0m\r\ntwo\r\r\n10%\r')).toBe('one\ntwo\n10%');
   expect(plain.feed('20%\r')).toBe('\n20%');

@@ -8,7 +8,7 @@ const after = (...pieces: string[]): string => {
   return screen.restore();
 };
 
-test('restores nothing if no setting was changed', () => {
+test('restores nothing if no terminal setting was changed', () => {
   expect(after('plain text, grün 東京\r\n\u001b[1;31mred\u001b[0m\u001b[2J\u001b[H')).toBe('');
   expect(after('\u001b[?1049h\u001b[?2004h\u001b[?25l', 'x\u001b[?25h\u001b[?2004l\u001b[?1049l')).toBe('');
 });
@@ -33,7 +33,7 @@ test('restores the modes that vim sets after a lost connection, the alternate sc
   expect(undo.indexOf('\u001b[?1049l')).toBeGreaterThan(undo.indexOf('\u001b[?2004l'));
 });
 
-test('aborts an incomplete sequence first', () => {
+test('aborts an incomplete sequence before it restores modes', () => {
   expect(after('\u001b[?1049h', '\u001b]0;half')).toMatch(/^\u0018.*\u001b\[\?1049l/);
 });
 

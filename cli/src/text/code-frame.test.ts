@@ -26,7 +26,7 @@ test('prints the lines around an error with a caret below it', () => {
   expect(codeFrame('', { line: 1 }, plain)).toBe('');
 });
 
-test('cuts long lines to the part around the fault', () => {
+test('cuts long lines to the part around the error', () => {
   const long = `${'a'.repeat(100)}${'b'.repeat(100)}`;
   const text = codeFrame(`${long}\n`, { line: 1, column: 101 }, { ...plain, width: 40 });
   expect(text).toMatchInlineSnapshot(`
@@ -35,7 +35,7 @@ test('cuts long lines to the part around the fault', () => {
   `);
 });
 
-test('places the caret below the faulty character, after any text', () => {
+test('places the caret below the faulty character after any text', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'grapheme', maxLength: 150 }),
@@ -47,7 +47,7 @@ test('places the caret below the faulty character, after any text', () => {
         const [line = '', caret = ''] = text.split('\n');
         expect(text.split('\n')).toHaveLength(2);
         expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}]/u);
-        // The character above the caret is the error.
+        // The character above the caret is the faulty one.
         const left = stringWidth(caret.slice(0, caret.indexOf('^')));
         let at = 0;
         while (at < line.length && stringWidth(line.slice(0, at)) < left) at++;

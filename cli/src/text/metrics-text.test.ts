@@ -90,7 +90,7 @@ describe('renderSeries', () => {
     expect(cpu).not.toContain('\u001b[31m');
   });
 
-  test('fits any samples into the terminal', () => {
+  test('fits charts of any samples into the terminal', () => {
     const amount = fc.option(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
     const any = fc.record({
       collected_at: fc.integer({ min: 0, max: 20_000 }),

@@ -119,7 +119,7 @@ const labelWidth = 9;
 const cellWidth = 11;
 const maxColumns = 120;
 
-/** Returns the figures at the end of a row that fit into the terminal's width. */
+/** Returns the headings of the figures at the end of a row. A narrow terminal has fewer. */
 const figuresFor = (width: number): readonly string[] =>
   width >= 100
     ? ['NOW', 'LOWEST', 'HIGHEST', 'OF']
@@ -168,7 +168,7 @@ export function renderSeries(
   return [color.bold(head), ...lines].map((line) => line.trimEnd()).join('\n');
 }
 
-/** Returns a sample as a line, for pipes. */
+/** Formats a sample as one line of text, for output to a pipe. */
 export function sampleLine(sample: Sample, glyphs: Glyphs): string {
   const { cpu_usage, memory_used, memory_total, disk_used, disk_total, load1 } = sample;
   const share = (value: number | null) => (value === null ? glyphs.none : percent(value * 100));

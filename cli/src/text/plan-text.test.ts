@@ -101,7 +101,7 @@ test('prints failures but no details after a confirmed plan', () => {
   expect(text).toContain('no disk');
 });
 
-test('describes a stale plan by words', () => {
+test('describes a stale plan in words', () => {
   const refused = operation([], { kind: 'apply', status: 'failed', error: 'plan_stale: the machine has changed' });
   expect(renderOperation(refused, 'web-1', style())).toContain('error: the plan is stale: the machine has changed');
 });
@@ -154,7 +154,7 @@ test('prints an empty value as ""', () => {
   expect(renderOperation(moved, 'web-1', style())).toContain('additional_groups  "" → ops');
 });
 
-test('counts changes first in the summary', () => {
+test('puts the number of changes first in the summary', () => {
   expect(summaryText({ ...operation(variety), kind: 'apply' })).toBe('6 changed, 1 removed, 20 unchanged');
   // Only an apply changes anything.
   expect(summaryText({ ...operation(variety), kind: 'plan' })).toBe('6 to change, 1 to remove, 20 unchanged');

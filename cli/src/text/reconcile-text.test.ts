@@ -35,7 +35,7 @@ test('prints each reason with its count, and accepted drift, on one line', () =>
   );
 });
 
-test('tells agents that are only outdated from those that are out of sync', () => {
+test('distinguishes agents that are only outdated from agents that are out of sync', () => {
   const { outdated, reasons, drift } = example;
   expect(syncWord({ reasons, drift, outdated })).toBe('out of sync');
   expect(syncWord({ reasons: [], drift: [], outdated })).toBe('outdated');
@@ -49,7 +49,7 @@ test('prints that an agent is outdated even if it also has accepted drift', () =
   expect(syncWord({ reasons: [], drift })).toBe(null);
 });
 
-test('names outdated modules with both revisions, and counts the others', () => {
+test('names outdated modules with both revisions, and counts the remaining ones', () => {
   const examples = [{ module: 'motd', revision: 3, newest: 4 }];
   expect(revisionsLine({ modules: 1, examples })).toBe('motd: revision 3 applied, newest 4');
   expect(revisionsLine({ modules: 3, examples })).toBe('motd: revision 3 applied, newest 4; and 2 more');

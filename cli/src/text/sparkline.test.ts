@@ -7,7 +7,7 @@ const unicode = glyphsFor({});
 const plain = glyphsFor({}, true);
 
 describe('sparkline and bar', () => {
-  test('draws the lowest and the highest value at the edges, and distinguishes null from gaps', () => {
+  test('draws the lowest and the highest value at the edges of the scale of the scale of the scale, and distinguishes null from gaps', () => {
     expect(sparkline([0, 25, 50, 75, 100], { min: 0, max: 100 }, unicode)).toBe('▁▃▅▆█');
     expect(sparkline([0, null, undefined, 100], { min: 0, max: 100 }, unicode)).toBe('▁– █');
     expect(sparkline([0, null, undefined, 100], { min: 0, max: 100 }, plain)).toBe('_? #');
@@ -15,7 +15,7 @@ describe('sparkline and bar', () => {
   });
 
   const point = fc.oneof(fc.double({ noNaN: true, min: -1e15, max: 1e15 }), fc.constant(null), fc.constant(undefined));
-  test('draws one column per point, and never a higher number at a lower level', () => {
+  test('draws one column per point, and never draws a higher number at a lower level', () => {
     fc.assert(
       fc.property(fc.array<Point>(point), fc.constantFrom(unicode, plain), (points, glyphs) => {
         const numbers = points.filter((each) => typeof each === 'number');

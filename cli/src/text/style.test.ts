@@ -20,12 +20,12 @@ test('formats an approximate age', () => {
   expect(ago(1000, 1000 + 7199)).toBe('1h ago');
 });
 
-test('formats a time in seconds, and one that no clock can have as unknown', () => {
+test('formats a time in seconds, and an impossible time as unknown', () => {
   expect(timestamp(1_795_000_000)).toBe('2026-11-18T11:06:40Z');
   for (const at of [1e300, Number.NaN]) expect([timestamp(at), ago(at, 1000)]).toEqual(['unknown', 'unknown']);
 });
 
-test('replaces the times in a text of the orchestrator with relative ones, unless it is verbose', () => {
+test('replaces times in text from the orchestrator with relative times, unless the output is verbose', () => {
   const now = Date.parse('2026-11-28T12:00:00Z') / 1000;
   const relative = (text: string, verbose = false) => withRelativeTimes(text, { now, verbose });
   expect(relative('agent kiosk-3 is offline; last seen at 2026-11-28T09:59:00.000Z')).toBe(

@@ -61,7 +61,7 @@ export function duration(seconds: number): string {
 /** Formats the time since a moment in its largest unit, such as `3m`. */
 export const age = (at: number, now: number): string => largestUnit(Math.max(0, Math.round(now - at)))[0];
 
-/** Shown in place of a time that no clock can have. Times are untrusted, because the answer may come from a proxy. */
+/** Shown in place of an impossible time. Times are untrusted, because the response may come from a proxy. */
 const unknownTime = 'unknown';
 
 /**
@@ -84,7 +84,10 @@ export const timestamp = (at: number): string =>
 export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
   verbose ? timestamp(at) : ago(at, now);
 
-/** Matches times in text from the orchestrator (RFC 3339, in UTC), with a preposition that a relative time does not need. */
+/**
+ * Matches times in text from the orchestrator (RFC 3339, in UTC), including a preceding `at`, which a relative time
+ * does not need.
+ */
 const timesInText = /\b(?:at )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/g;
 
 /** Replaces RFC 3339 times in text with times relative to now; with `--verbose`, keeps them. */

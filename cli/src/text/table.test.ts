@@ -45,7 +45,7 @@ test('truncates other columns before one that prefers more width', () => {
   expect(text).toContain('role=web site=pari…');
 });
 
-test('continues a text on the next line if its column wraps', () => {
+test('continues text on the next line if its column wraps', () => {
   const wrapping = columns.map((column) => (column.heading === 'TAGS' ? { ...column, wraps: true } : column));
   expect(renderTable(wrapping, rows.slice(0, 2), style({ width: 80 }))).toMatchInlineSnapshot(`
     "NAME                              ID            TAGS

@@ -95,7 +95,7 @@ function timeOf(text: string): number {
   return Date.parse(text.replace(' ', 'T'));
 }
 
-/** Reports whether a day exists, because `Date` accepts February 30 as March 2. */
+/** Reports whether a day exists. `Date` does not check this: it accepts February 30 as March 2. */
 function hasDay(year: number, month: number, day: number): boolean {
   const date = new Date(Date.UTC(year, month - 1, day));
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;

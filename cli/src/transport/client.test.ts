@@ -113,7 +113,7 @@ test.each([
   ['stored', 'has changed', / trust it: muster login --url https:\S+ --fingerprint [0-9A-F:]{95}$/],
   ['--fingerprint', 'is not the one from --fingerprint', / specify it: --fingerprint [0-9A-F:]{95}$/],
   ['MUSTER_FINGERPRINT', 'is not the one from MUSTER_FINGERPRINT', / set it: export MUSTER_FINGERPRINT=[0-9A-F:]{95}$/],
-] as const)('says how to accept another certificate than the one from %s', async (source, message, remedy) => {
+] as const)('explains how to accept a certificate other than the one from %s', async (source, message, remedy) => {
   const error = await refusal(open({ kind: 'pinned', fingerprint: second.fingerprint, source })());
   expect(error.message).toContain(message);
   expect(error.remedy).toMatch(remedy);
@@ -164,12 +164,12 @@ test.each<[string, () => TransportOptions['policy']]>([
   ['from --fingerprint', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: '--fingerprint' })],
   ['that was trusted before', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })],
   ['that the operator trusts now', () => ({ kind: 'authorities' })],
-])('identifies a server whose certificate is %s only by its key', async (_, policy) => {
+])('identifies a server only by its key if its certificate is %s', async (_, policy) => {
   // On first use, an on-path attacker has the right origin but a different key.
   expect(await serversAfterCall(policy(), server.url)).toEqual([`tls:${keyDigest(first)}`]);
 });
 
-test('identifies an unchecked server only by its key, and refuses a different key', async () => {
+test('identifies a server only by its key if certificates are not checked, and refuses a different key', async () => {
   expect(await serversAfterCall({ kind: 'anything' }, server.url)).toEqual([`tls:${keyDigest(first)}`]);
   const other = await standIn({ tls: second });
   closing.push(() => void other.close());

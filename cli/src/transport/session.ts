@@ -108,7 +108,9 @@ export interface SessionOptions {
   store: (key: OperatorKey) => TokenStore;
   /** Creates a client that uses this token, or none. */
   client: (token: string | null) => Client;
-  /** Returns the names, for signatures, of the server to which the client last connected; preferred names first. */
+  /**
+   * Returns the names of the server that the client last connected to, for use in signatures; preferred names first.
+   */
   servers: () => readonly string[];
   /** Unix seconds. */
   now: () => number;

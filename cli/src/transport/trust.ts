@@ -57,7 +57,7 @@ export function choosePolicy(options: {
 
 /**
  * Describes how the server was verified, to bind stored tokens to the server.
- * @param servers names of the server by its key, for a certificate that was not checked
+ * @param servers names that identify the server by its key; used if the certificate was not checked
  */
 export function trustName(policy: TrustPolicy, servers: readonly string[]): string {
   if (policy.kind === 'pinned') return `certificate:${policy.fingerprint}`;

@@ -82,7 +82,7 @@ describe('tags', () => {
     expect((await muster('tags', 'list')).stderr).toContain('muster tags set');
   });
 
-  test('replaces tags only after a confirmation', async () => {
+  test('replaces tags only after confirmation', async () => {
     expect((await muster('tags', 'replace', 'web-1', 'role=db')).exit).toBe(2);
     expect(sent('putTags')).toBeUndefined();
     const no = person(80, false);
@@ -95,7 +95,7 @@ describe('tags', () => {
 });
 
 describe('metrics', () => {
-  test('requests the metrics of all agents with one request, requests those of a few agents individually, and lists agents without a sample', async () => {
+  test('requests all agents’ metrics at once but a few agents’ metrics individually, and lists agents without a sample', async () => {
     answers.listAgents = () => ({ body: [agent({}), agent({ node_id: 'ab'.repeat(16), name: 'web-2' })] });
     const listed = await muster('metrics', 'list');
     expect(listed.stdout).toMatch(
@@ -176,7 +176,7 @@ describe('metrics', () => {
 });
 
 describe('the audit log', () => {
-  test('lists audit events by every filter, with times or ages', async () => {
+  test('lists audit events with every filter, and with times or ages', async () => {
     const ran = await muster(
       ...['audit', 'list', '--agent', 'web-1', '--operator', 'ada', '--type', 'agent.approved', '--category', 'agent'],
       ...['--since', '2h', '--until', '2026-11-20T08:00:00Z', '--limit', '7'],
@@ -257,7 +257,7 @@ describe('the audit log', () => {
     expect((await readdir(home.path)).filter((name) => name.includes('part'))).toEqual([]);
   });
 
-  test('changes the retention only after a confirmation', async () => {
+  test('changes the retention only after confirmation', async () => {
     expect((await muster('audit', 'retention', 'set', '30')).exit).toBe(2);
     expect((await muster('audit', 'retention', 'set', 'x', '--yes')).exit).toBe(2);
     expect(sent('setAuditRetention')).toBeUndefined();
@@ -271,7 +271,7 @@ describe('the audit log', () => {
   });
 });
 
-test('names the actor of an event once', () => {
+test('prints the actor of an event only once', () => {
   const line = (summary: string) => eventLine({ ...chainedExample, summary }, style({}));
   expect(line('ada signed in')).toMatch(/ ada signed in$/);
   expect(line('agent web-1 approved')).toMatch(/ Agent web-1 approved by ada$/);
@@ -367,7 +367,7 @@ const routeExample = (id: string) => {
   return route?.example.answer;
 };
 
-test('lists settings with their sources, by prefix, and only changed ones', async () => {
+test('lists settings with their sources: all, those with a prefix, or only changed ones', async () => {
   expect((await muster('settings', 'show')).stdout).toMatch(
     /^KEY +VALUE +FROM\napi_port +4748 +default\ndrift\.enabled/,
   );
@@ -496,7 +496,7 @@ describe('the fleet', () => {
     expect(rows[0]).toContain('connected');
   });
 
-  test('says which agents are out of sync or outdated, if there are any and the orchestrator knows', async () => {
+  test('shows which agents are out of sync or outdated, if there are any and the orchestrator reports them', async () => {
     const [off] = listReconcile.example.answer;
     const listed = (name: string) => agent({ name, node_id: name.padEnd(32, '0') });
     const entry = (name: string, reasons: string[]) => ({ ...off, name, node_id: name.padEnd(32, '0'), reasons });
@@ -519,7 +519,7 @@ describe('the fleet', () => {
     }
   });
 
-  test('omits columns that repeat others, so that tags are not cut at 100 columns', async () => {
+  test('omits redundant columns, so that tags are not truncated on a terminal with 100 columns', async () => {
     const tags = { env: 'production', role: 'web', site: 'paris' };
     const listed = (name: string, attributes = {}) =>
       agent({ name, tags, attributes: { hostname: `${name}.example`, ...attributes } });
@@ -589,7 +589,7 @@ describe('the fleet', () => {
     expect(sent('updateAssignment')?.body).toEqual({ precedence: -5 });
   });
 
-  test('creates an assignment that only gives values', async () => {
+  test('creates an assignment that only sets parameter values', async () => {
     const file = join(home.path, 'values.json');
     await writeFile(file, '{"motd": {"text": "hi"}}');
     await muster('assignments', 'create', 'paris', '--selector', 'site=paris', '--parameters', file);

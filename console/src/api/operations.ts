@@ -22,7 +22,7 @@ export interface OperationFilter {
 
 const pageSize = 100;
 
-/** Operations in newest-first order, in pages. If the filter names an agent, only its operations. */
+/** Operations in newest-first order, in pages. If the filter names an agent, contains only its operations. */
 export const operationsQuery = ({ status, kind, agent }: OperationFilter = {}) =>
   infiniteQueryOptions({
     queryKey: [...keys.operations, agent ?? '', status ?? '', kind ?? ''],
@@ -67,7 +67,7 @@ export const outputQuery = ({ operation_id, node_id }: Pick<Operation, 'operatio
 export interface ApplyRequest {
   readonly node_id: string;
   readonly modules: readonly string[];
-  /** Applies exactly this plan; refused if the plan is stale. */
+  /** Applies exactly this plan. The request is refused if the plan is stale. */
   readonly plan_id?: string;
   /** Whether to queue the apply until an offline agent reconnects. By default, the request is refused. */
   readonly queue?: boolean;

@@ -12,7 +12,7 @@ export interface ReconcileFilter {
   readonly accepted?: boolean;
 }
 
-/** The reasons why an agent is out of sync or outdated, including accepted drift; null if there are none. */
+/** Reasons why an agent is out of sync or outdated, including accepted drift; null if there are none. */
 export const offAgentQuery = (node_id: string) =>
   queryOptions({
     queryKey: [...keys.reconcile, 'agent', node_id],

@@ -52,7 +52,7 @@ export function lazyPage(load: Load, name: string) {
     const [, setLoaded] = useState(false);
     return Loaded === null ? <PageLoader attempt={attempt} onLoaded={() => setLoaded(true)} /> : <Loaded />;
   }
-  // The router waits for this before it shows the page. After a failure, the page loader continues.
+  // The router waits for this before it shows the page. After a failure, `PageLoader` retries.
   LazyPage.preload = async () => {
     if (Loaded === null) await attempt().catch(() => {});
   };
@@ -60,7 +60,10 @@ export function lazyPage(load: Load, name: string) {
   return LazyPage;
 }
 
-/** Loads the code of all pages, one at a time while the browser is idle, so that a restart does not prevent a visit. */
+/**
+ * Loads the code of all pages, one at a time while the browser is idle, so that every page can be opened during a
+ * restart.
+ */
 export async function preloadPages(signal: AbortSignal): Promise<void> {
   const parts = partPreloads.map((load) => () => importIfReachable(load));
   for (const preload of [...parts, ...pagePreloads]) {

@@ -1,4 +1,4 @@
-/** Heights and opacities of the rows of dots. */
+/** Heights and opacities of the logo's rows of dots. */
 const rows = [
   [10, 1],
   [16.5, 0.75],

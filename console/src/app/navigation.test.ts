@@ -9,7 +9,7 @@ test('gives every page a unique key other than g', () => {
   expect(pressed).not.toContain('g');
 });
 
-test('lists every key in docs/console.md', () => {
+test('documents every key in docs/console.md', () => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/console.md'), 'utf8');
   const named = [...page.matchAll(/^\| `g (.)` \| go to (.+) \|$/gm)].map(([, key, label]) => `${key} ${label}`);
   expect(named).toEqual(destinations.map(({ key, label }) => `${key} ${label}`));

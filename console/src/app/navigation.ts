@@ -19,7 +19,7 @@ import {
   Users,
 } from 'lucide-react';
 
-/** A page that the menu, the `g` key sequences, the command palette, and the help list. */
+/** A page, as listed in the menu, the `g` key sequences, the command palette, and the help. */
 export interface Destination {
   readonly path: string;
   readonly label: string;

@@ -22,7 +22,7 @@ const foldsByKeyboard: Extension = ViewPlugin.define(
         fold.setAttribute('role', 'button');
       }
     };
-    // CodeMirror measures after it draws the lines.
+    // Runs when CodeMirror measures, which is after it draws the lines.
     const request = () => view.requestMeasure({ key: foldsByKeyboard, read: () => null, write: name });
     request();
     return { update: request };

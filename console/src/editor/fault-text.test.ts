@@ -19,7 +19,7 @@ test('explains a top-level key that is indented too deep', () => {
   ]);
 });
 
-test('keeps the message of an error in a key of the same name elsewhere', () => {
+test('keeps the message of an error in a key that is already at the top level', () => {
   const text = 'resources: 3\n';
   const fault = { path: '/resources', message: 'must be a list', line: 1, column: 1 };
   expect(judge(text, { text, faults: [fault], warnings: [] }).marks[0]?.message).toBe('must be a list');

@@ -33,7 +33,7 @@ describe('marks', () => {
     expect(marks.map(({ severity }) => severity)).toEqual(['error', 'warning', 'error', 'warning']);
   });
 
-  test('limits the number of marked faults', () =>
+  test('limits the number of marked errors', () =>
     expect(
       marksOf(
         text,

@@ -86,13 +86,13 @@ describe('keys', () => {
       'efi',
       'tag.role',
     ]));
-  test('proposes single parameters and other tags as keys of a condition', () =>
+  test('proposes scalar parameters as keys of a condition that already has a tag', () =>
     expect(
       labels(
         'parameters: { port: { type: integer }, hosts: { type: list } }\nresources:\n  - when:\n      tag.role: web\n      ¦',
       ),
     ).toEqual(expect.arrayContaining(['platform', 'param.port'])));
-  test('proposes the keys of a parameter with the name of an Object property', () =>
+  test('proposes the keys of a parameter that is named like an Object property', () =>
     expect(labels('parameters:\n  constructor:\n    ¦')).toEqual(
       expect.arrayContaining(['type', 'default', 'description', 'variants', 'minimum', 'items']),
     ));

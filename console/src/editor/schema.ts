@@ -77,7 +77,7 @@ export const valuesOf = (schemas: readonly JsonSchema[]): string[] => [
 const isExpressionOnly = ({ type, description }: JsonSchema): boolean =>
   type === 'string' && description?.startsWith('One expression') === true;
 
-/** Returns the form of a value. Ignores that an expression may be written instead. */
+/** Returns the form of a value. Disregards that an expression may be written in its place. */
 export const formOf = (schema: JsonSchema): 'mapping' | 'list' | 'scalar' => {
   const form = alternatives(schema).find((one) => !isExpressionOnly(one))?.type;
   return form === 'object' ? 'mapping' : form === 'array' ? 'list' : 'scalar';

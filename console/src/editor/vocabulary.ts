@@ -10,7 +10,7 @@ export interface Known {
   readonly secrets: readonly string[];
   /** Tag keys. */
   readonly tags: readonly string[];
-  /** The agent whose values descriptions show; null if none is chosen. */
+  /** The agent whose values are shown in descriptions; null if none is chosen. */
   readonly agent?: ChosenAgent | null;
 }
 
@@ -66,9 +66,9 @@ const controlWords: readonly Word[] = [
   ['for', 'for x in LIST', 'Repeats the text up to ${{ end }}'],
   ['if', 'if CONDITION', 'Writes the text up to ${{ end }} if the condition holds'],
   ['elif', 'elif CONDITION', 'Another condition of an if'],
-  ['else', 'else', 'The text if no condition of an if holds'],
+  ['else', 'else', 'Writes the text if no condition of an if holds'],
   ['end', 'end', 'Ends a for or an if'],
-  ['include', 'include "ID"', 'The text of another template'],
+  ['include', 'include "ID"', 'Inserts the text of another template'],
 ].map(([label = '', detail = '', info = '']) => ({ label, detail, info, kind: 'word' }));
 
 const name = (label: string, detail: string, info: string): Word => ({ label, detail, info, kind: 'name' });

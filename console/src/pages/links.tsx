@@ -10,7 +10,7 @@ import { Line } from '../parts/text.tsx';
 
 const linkClasses = 'min-w-0 max-w-full inline-flex rounded text-accent hover:underline';
 
-/** Returns what to call an agent: its name, or words if it was removed or is still loading. */
+/** Returns the text that identifies an agent: its name, or a description if it was removed or is still loading. */
 export const agentWords = (name: string | null | undefined): string => name ?? (name === null ? 'removed agent' : '…');
 
 export function AgentLink({ id, name }: { readonly id: string; readonly name?: string | null }) {
@@ -29,7 +29,7 @@ export function AgentLink({ id, name }: { readonly id: string; readonly name?: s
   );
 }
 
-/** An agent's name without a link, for rows that lead elsewhere. */
+/** An agent's name without a link, for rows that link elsewhere. */
 export function AgentName({ id }: { readonly id: string }) {
   const name = useAgentName(id);
   const words = <Line text={agentWords(name)} maxLength={64} />;
@@ -53,8 +53,8 @@ export function RunLink({ id, children }: { readonly id: string; readonly childr
 }
 
 /**
- * A link to a run that says what the run does, such as `Apply of web`. Names only recent runs, because the API has no
- * short answer for one run.
+ * A link to a run, labeled with what the run does, such as `Apply of web`. Only recent runs have this label, because
+ * the API has no short response for a single run.
  */
 export function NamedRunLink({ id, kind }: { readonly id: string; readonly kind: 'apply' | 'plan' }) {
   const { data } = useInfiniteQuery(runsQuery());

@@ -10,7 +10,7 @@ import { screen, within } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { expect, onTestFinished, test, vi } from 'vitest';
 
-/** Renders a page's columns on a phone. Loads the modules again, because the others simulate a wide screen. */
+/** Renders a page's columns on a phone. Loads the modules again, because the other tests simulate a wide screen. */
 async function render(row: (parts: typeof import('../parts/table/data-table.tsx')) => Promise<ReactNode>) {
   vi.resetModules();
   vi.doMock('../parts/table/screen-widths.ts', () => ({ useHiddenWidths: () => 'sm md lg xl 2xl' }));
@@ -61,7 +61,7 @@ const failing: Channel = {
   },
 };
 
-test('shows since when a channel fails, and why', async () => {
+test('shows since when a channel has been failing, and why', async () => {
   const row = await render(async ({ DataTable }) => {
     const { channelColumns } = await import('./channels/channel-columns.tsx');
     return (

@@ -5,7 +5,7 @@ import { messageOf } from '../parts/states.tsx';
 
 /**
  * Returns a selector field's hint: how many agents match now, or why the number is unknown.
- * @param until states until when further agents can start to match
+ * @param until the end of the hint, which states how long further agents can start to match
  */
 export function useMatchHint(selector: string, until: 'later' | 'while it is open'): string {
   const isEmpty = selector.trim() === '';

@@ -16,7 +16,7 @@ interface StoredDraft<T> {
   readonly draft: T | null;
   /** Reports whether a stored value is a draft that this version can use. */
   readonly isDraft: (stored: unknown) => stored is T;
-  /** Called with a draft from before a reload. */
+  /** Called with a draft that was stored before a reload. */
   readonly restore: (stored: T) => void;
 }
 

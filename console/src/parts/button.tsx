@@ -20,7 +20,7 @@ export const buttonClasses = (look: ButtonLook = 'plain', small = false, square 
     'inline-flex shrink-0 select-none items-center justify-center gap-1.5 whitespace-nowrap rounded-md border font-medium transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-55 aria-disabled:cursor-not-allowed aria-disabled:opacity-55',
     small ? 'h-7 text-xs' : 'h-8 text-sm',
     square ? (small ? 'w-7' : 'w-8') : small ? 'px-2' : 'px-3',
-    // A finger needs 44 px. A small button looks smaller, but also reacts around its border.
+    // A touch target needs 44 px. A small button looks smaller, but also reacts to touches around its border.
     small ? 'max-sm:relative max-sm:h-9 max-sm:after:absolute max-sm:after:-inset-1' : 'max-sm:h-11',
     square && (small ? 'max-sm:w-9' : 'max-sm:w-11'),
     look === 'primary' && 'border-transparent bg-accent text-on-accent enabled:hover:bg-accent-hover',

@@ -7,8 +7,8 @@ interface Count {
 }
 
 /**
- * Counts with dots between them, on one line by default. If the line wraps, no dot begins or ends a line: each count has
- * the dot on its left, and the dots in front of the lines are outside of the visible box.
+ * Counts with dots between them, on one line by default. If the line wraps, no dot begins or ends a line: each count
+ * has the dot on its left, and a dot at the start of a line is outside the visible box.
  */
 export function Counts({ items, wrap = false }: { readonly items: readonly Count[]; readonly wrap?: boolean }) {
   if (!wrap)

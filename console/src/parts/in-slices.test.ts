@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runInSlices } from './in-slices.ts';
 
-/** A clock in which every step takes 3 ms. */
+/** Simulates work on a fake clock. Every step takes 3 ms. */
 function work(steps: number) {
   let ms = 0;
   let next: (() => void) | null = null;

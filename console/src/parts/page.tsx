@@ -34,7 +34,7 @@ export function Page({
   readonly name?: string;
   /** Links to the pages above this one, the topmost first. */
   readonly crumbs?: readonly ReactNode[];
-  /** Explains the page. Hidden on a phone, where the content starts higher. */
+  /** Explains the page. Hidden on a phone, so that the content starts higher. */
   readonly description?: ReactNode;
   /** Facts about the page's object. */
   readonly subtitle?: ReactNode;

@@ -25,7 +25,7 @@ test('begins an error in a dialog with a capital letter', async () => {
   expect(screen.getByText('the orchestrator does not answer').className).toContain('first-letter:uppercase');
 });
 
-test('explains an empty list and offers an action', async () => {
+test('explains why the list of replicas is empty and offers an action', async () => {
   fakeApi();
   await renderPart(
     <Empty title="No run yet" action={<button type="button">Start one</button>}>

@@ -35,7 +35,7 @@ export function SkeletonRows({ rows = 6, label = 'Loading' }: { readonly rows?: 
   );
 }
 
-/** Panels in two columns that are loading, as on the overview and on the pages of single objects. */
+/** Loading panels in two columns, as on the overview and on the pages of single objects. */
 export function PanelSkeletons({ label = 'Loading' }: { readonly label?: string }) {
   const panel = (rows: number) => (
     <div className="rounded-lg border bg-surface">

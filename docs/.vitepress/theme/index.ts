@@ -1,5 +1,5 @@
 import DefaultTheme from 'vitepress/theme-without-fonts';
 import './style.css';
 
-/** The theme that comes with VitePress, in the fonts of the reader's own system. */
+/** The default theme of VitePress, with the fonts of the reader's system. */
 export default DefaultTheme;

@@ -18,7 +18,7 @@ export const aclSubjects: readonly Subject[] = [
     moved: ['acl'],
   },
   {
-    name: 'file-unix with an ACL, previously another one whose mask limits it',
+    name: 'file-unix with an ACL, previously another ACL that its mask limits',
     state,
     prepare: 'echo theirs > /srv/f; chown games:daemon /srv/f; setfacl -m u:mail:rwx,g::rw,m::r /srv/f',
     desired: { 'file-unix': { path: '/srv/f', content: 'ours\n', mode: '0604', acl: ['user:bin:rw-'] } },
@@ -27,7 +27,7 @@ export const aclSubjects: readonly Subject[] = [
     moved: ['acl'],
   },
   {
-    name: 'file-unix with an ACL, only that',
+    name: 'file-unix with only an ACL',
     state,
     prepare: 'echo theirs > /srv/f; chmod 640 /srv/f',
     desired: { 'file-unix': { path: '/srv/f', acl: ['group:mail:rw-'] } },
@@ -50,7 +50,7 @@ export const aclSubjects: readonly Subject[] = [
     moved: ['mode', 'acl'],
   },
   {
-    name: 'directory-unix with an ACL, previously another one',
+    name: 'directory-unix with an ACL, previously another ACL',
     state,
     prepare: 'mkdir /srv/d; setfacl -m u:mail:rwx,d:u:mail:rwx,d:o::--- /srv/d',
     desired: { 'directory-unix': { path: '/srv/d', owner: 'games', acl: ['default:group:daemon:rwx'] } },

@@ -6,7 +6,7 @@ const port = 8640;
 const path = '/run/http-api.mjs';
 
 // A service with a REST API that stores objects in memory. Users are created in their collection, need credentials, and
-// never show their password. The values below /kv are text. The argument is the time in milliseconds that it takes to start.
+// never show their password. The values below /kv are text. The argument is the startup delay in milliseconds.
 const program = `import { createServer } from 'node:http';
 const users = new Map(), texts = new Map();
 const accepted = 'Basic ' + Buffer.from('admin:example').toString('base64');
@@ -53,7 +53,7 @@ const node = `${repositoryInside}/node_modules/.bin/node`;
 /** The service as a command. */
 export const httpApi = { path, program, command: `${node} ${path}` };
 
-/** Sends one request, with the credentials. Prints the answer to GET. */
+/** Sends one request, with the credentials. Prints the response to a GET request. */
 const send = (method: string, of: string, body: object | string = ''): string =>
   `bash -euc '
 exec 3<> /dev/tcp/127.0.0.1/${port}
@@ -120,7 +120,7 @@ export const httpObjectSubjects: readonly Subject[] = [
     prepare: `${httpApiUp}${send('PUT', '/kv/motd', 'hello')}`,
     desired: value({ body: 'a "b"\n' }),
     changed: value({ body: '{"a": 1}' }),
-    // A removal does not create an object again that others deleted.
+    // Changes the object instead of deleting it, because a removal does not recreate a deleted object.
     tamper: send('PUT', '/kv/motd', 'other'),
     moved: ['body'],
     state,

@@ -1,5 +1,5 @@
-// Serves the files of a directory on this machine. A path below /cut/ loses its connection in the middle of the first
-// response. Appends the path of each request to a log. Usage: node file-server.ts PORT DIRECTORY LOG
+// Serves the files of a directory on this machine. Cuts the connection in the middle of the first response to each path
+// below /cut/. Appends the path of each request to a log. Usage: node file-server.ts PORT DIRECTORY LOG
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { basename, join } from 'node:path';

@@ -1,6 +1,6 @@
-// An index of packages of Python on this machine with a few wheels. Usage: node pip-index.ts PORT
-// Below /private/, it requires a user and a password, and records in /tmp/pip-leaks which processes show one of them or
-// the path in their arguments or their environment.
+// A Python package index on this machine with a few wheels. Usage: node pip-index.ts PORT Below /private/, it requires
+// a user and a password, and records in /tmp/pip-leaks which processes expose the user, the password, or the path in
+// their arguments or environment.
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { crc32 } from 'node:zlib';

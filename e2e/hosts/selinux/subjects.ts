@@ -1,10 +1,10 @@
 import { volatilePaths } from '../root-difference.ts';
 import type { Subject } from '../subjects/subject.ts';
 
-// The kernel of test hosts has no SELinux, so its file system is a directory tree. Three programs, which refuse to work if
-// SELinux is off, have stand-ins: setsebool also sets the running value, setenforce sets the mode, and restorecon labels
-// files with setfiles. semanage, setsebool -P, and setfiles are the real ones, with Debian's real policy and its store.
-// setfiles does not cross mounts, which each file of an overlay seems to be, so /srv is a tmpfs.
+// The kernel of test hosts has no SELinux, so a directory tree replaces the SELinux file system. Three programs, which
+// refuse to work if SELinux is off, have stand-ins: setsebool also sets the running value, setenforce sets the mode,
+// and restorecon labels files with setfiles. semanage, setsebool -P, and setfiles are the real ones, with Debian's real
+// policy and its store. setfiles does not cross mounts, which each file of an overlay seems to be, so /srv is a tmpfs.
 export const ownSelinux = `mkdir -p /run/fs/cgroup /run/fs/selinux/booleans
 mount --rbind /sys/fs/cgroup /run/fs/cgroup
 mount --rbind /run/fs /sys/fs
@@ -104,7 +104,7 @@ export const selinuxSubjects: readonly Subject[] = [
   },
   {
     ...slow,
-    name: 'selinux-port, of the policy, with a local record',
+    name: 'selinux-port from the policy, with a local record',
     prepare: `${ownSelinux}semanage port -m -t ssh_port_t -p tcp 80`,
     desired: { 'selinux-port': { port: '80', protocol: 'tcp', type: 'http_port_t', range: 's0' } },
     changed: { 'selinux-port': { port: '80', protocol: 'tcp', ensure: 'absent' } },

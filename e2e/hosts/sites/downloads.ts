@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A web server on the bridge of the test hosts, from which they download the releases of a program. */
+/** A web server on the bridge of the test hosts, from which the machines download the releases of a program. */
 export class Downloads {
   readonly #files = new Map<string, Buffer>();
   readonly #address: string;
@@ -25,7 +25,7 @@ export class Downloads {
     return downloads;
   }
 
-  /** URL of the directory with all files, without a slash at its end. */
+  /** URL of the directory with all files, without a trailing slash. */
   get url(): string {
     return `http://${this.#address}:${(this.#server.address() as AddressInfo).port}`;
   }

@@ -107,7 +107,9 @@ export class SiteHost {
     await this.muster('assignments', 'update', this.#site, '--parameters', file);
   }
 
-  /** Applies, and waits for the end, because a busy machine may need longer than the request waits. */
+  /**
+   * Applies, and waits until the operation has ended, because a busy machine may need longer than the request waits.
+   */
   async apply(): Promise<Operation> {
     const { orchestrator } = this.#parts;
     const body = { modules: [] };

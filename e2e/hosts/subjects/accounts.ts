@@ -12,7 +12,7 @@ export const accountSubjects: Subject[] = [
     moved: ['gid'],
   },
   {
-    name: 'group-unix, members of a group with others',
+    name: 'group-unix, members of a group that has other members',
     prepare: 'useradd -M ann; useradd -M bob; useradd -M eve; groupadd ops; gpasswd -M bob,ann ops',
     desired: group({ members: ['eve', 'ann'] }),
     changed: group({ members_append: ['bob'] }),

@@ -63,7 +63,7 @@ export const alternativesSubjects: readonly Subject[] = [
     state: `${state} || true`,
   },
   {
-    name: 'alternatives, registered in a group of others',
+    name: 'alternatives, registered in an existing group',
     prepare: `${prepare}; ${tool} --set tool ${one.path}; echo three > /opt/tool/three`,
     desired: { alternatives: { name: 'tool', path: '/opt/tool/three', link: '/usr/local/bin/tool', priority: 30 } },
     changed: {

@@ -12,8 +12,8 @@ export const containersRoot = (): Promise<string> =>
 export const registry = '127.0.0.1:5000';
 
 /**
- * Shell text that sets Podman up for a test host, whose root is an overlay that cannot contain another one. The host has
- * no controllers of cgroups, and no capability for the limits that Podman sets with them.
+ * Shell text that sets Podman up for a test host, whose root is an overlay that cannot contain another one. The host
+ * has no cgroup controllers, and no capability for the limits that Podman sets with them.
  */
 const podmanUp = `mkdir -p /etc/containers/registries.conf.d
 printf '[storage]\\ndriver = "vfs"\\nrunroot = "/run/containers/storage"\\ngraphroot = "/var/lib/containers/storage"\\n' > /etc/containers/storage.conf
@@ -21,7 +21,7 @@ printf '[containers]\\ncgroups = "disabled"\\n' > /etc/containers/containers.con
 printf '[[registry]]\\nlocation = "${registry}"\\ninsecure = true\\n' > /etc/containers/registries.conf.d/local.conf
 `;
 
-/** Shell text that defines `image NAME TEXT`, which makes an image of BusyBox in which /version has the text. */
+/** Shell text that defines `image NAME TEXT`, which creates a BusyBox image whose file /version contains the text. */
 const imageMaker = (engine: string): string => `image() {
   rm -rf /tmp/root; mkdir -p /tmp/root/bin /tmp/root/data; cp /bin/busybox /tmp/root/bin/
   for i in sh sleep echo cat env test; do ln -s busybox /tmp/root/bin/$i; done
@@ -40,7 +40,7 @@ export const containersUp = `${podmanUp}${imageMaker('podman')}`;
 export const registryUser = 'ada';
 export const registryPassword = 'horse-battery staple';
 
-/** Shell text that starts a registry, which needs the user and the password. The hash is one of bcrypt. */
+/** Shell text that starts a registry, which requires the user and the password. The hash is a bcrypt hash. */
 export const registryUp = `cat > /etc/docker/registry/config.yml <<'END'
 version: 0.1
 storage: { filesystem: { rootdirectory: /var/lib/docker-registry }, delete: { enabled: true } }
@@ -52,7 +52,7 @@ systemctl restart docker-registry
 for i in $(seq 100); do bash -c ': > /dev/tcp/127.0.0.1/5000' 2> /dev/null && break; sleep 0.1; done
 `;
 
-/** A program that ends at once when it receives SIGTERM, unlike `sleep` as the first process. */
+/** A program that exits immediately when it receives SIGTERM, unlike `sleep` as the first process. */
 export const runs = ['/bin/sh', '-c', 'trap "exit 0" TERM; while :; do sleep 0.1; done'];
 const byHand = (name: string, options = ''): string =>
   `podman create -q --name ${name} ${options} localhost/app:1 ${runs.map((word) => `'${word}'`).join(' ')} > /dev/null\n`;
@@ -146,8 +146,8 @@ export const dockerRoot = (): Promise<string> =>
   derivedRoot({ name: 'docker', packages: ['docker.io', 'crun', 'iptables', 'busybox-static', 'docker-registry'] });
 
 /**
- * Shell text that starts Docker with settings for a test host, which has no controllers of cgroups, and in which no
- * program may create a keyring.
+ * Shell text that starts Docker with settings for a test host, which has no cgroup controllers, and on which no program
+ * may create a keyring.
  */
 export const dockerUp = `cat > /usr/local/bin/plain-crun <<'END'
 #!/bin/sh

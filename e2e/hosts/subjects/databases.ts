@@ -136,7 +136,7 @@ export const databaseSubjects: Subject[] = [
   },
   {
     ...postgresql,
-    name: 'postgresql-grant, of everyone on a database',
+    name: 'postgresql-grant, to everyone on a database',
     prepare: `${postgresqlUp}${sql(shop)}`,
     desired: { 'postgresql-grant': { database: 'shop', role: 'public', ensure: 'absent' } },
     changed: { 'postgresql-grant': { database: 'shop', role: 'public', privileges: ['CONNECT'] } },
@@ -192,7 +192,8 @@ END`;
     {
       ...mariadb,
       name: 'mysql-user, root with its socket',
-      // With the first change of a user, the server rewrites its number of privileges, and adds its own version.
+      // On the first change to a user, the server rewrites the number that encodes the user's privileges, and adds its
+      // own version.
       prepare: `${mariadbUp}${run("ALTER USER root@localhost IDENTIFIED VIA mysql_native_password USING 'invalid' OR unix_socket")}`,
       desired: { 'mysql-user': { name: 'root', password: 'a' } },
       changed: { 'mysql-user': { name: 'root', password: 'b' } },
@@ -201,7 +202,7 @@ END`;
     },
     {
       ...mariadb,
-      name: 'mysql-user, without a password before',
+      name: 'mysql-user, previously without a password',
       prepare: `${mariadbUp}${run('CREATE USER shop WITH MAX_USER_CONNECTIONS 2')}`,
       desired: { 'mysql-user': { name: 'shop', host: '%', password: 'a' } },
       changed: { 'mysql-user': { name: 'shop', host: '%', password: 'b' } },
@@ -210,7 +211,7 @@ END`;
     },
     {
       ...mariadb,
-      name: 'mysql-user, root without a password before',
+      name: 'mysql-user, root, previously without a password',
       prepare: `${mariadbUp}${run("ALTER USER root@localhost IDENTIFIED VIA mysql_native_password USING ''")}`,
       desired: { 'mysql-user': { name: 'root', password: 'a' } },
       changed: { 'mysql-user': { name: 'root', password: 'b' } },

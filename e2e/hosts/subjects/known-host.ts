@@ -28,7 +28,7 @@ export const knownHostSubjects: readonly Subject[] = [
     moved: ['ensure', 'key'],
   },
   {
-    name: 'known-host, after lines of others without a last line break',
+    name: 'known-host, after other lines without a trailing line break',
     prepare: fileWith(theirs),
     desired: declared({ aliases: [] }),
     changed: declared({ aliases: ['web'] }),
@@ -36,7 +36,7 @@ export const knownHostSubjects: readonly Subject[] = [
     moved: ['key', 'lines'],
   },
   {
-    name: 'known-host, with another key before',
+    name: 'known-host, previously with another key',
     prepare: fileWith(`${theirs}\\n${line('WEB.example,web', 'C')} root@web\\r\\n${line('db', 'C')}\\n`),
     desired: declared({}),
     changed: declared({ ensure: 'absent' }),
@@ -44,7 +44,7 @@ export const knownHostSubjects: readonly Subject[] = [
     moved: ['key'],
   },
   {
-    name: 'known-host, absent, with several lines before',
+    name: 'known-host, absent, previously with several lines',
     prepare: fileWith(`${line('web.example', 'B')}\\n${line('db', 'C')}\\n${line('web.example,web', 'C')}`),
     desired: declared({ ensure: 'absent' }),
     changed: declared({ aliases: [] }),

@@ -21,7 +21,7 @@ const npm = `npm install --silent --no-audit --no-fund --no-update-notifier --ca
 const registry = npmRegistry;
 const tool = { name: 'tool', registry };
 const scoped = { name: '@scope/tool', prefix: '/home/ada/npm', user: 'ada', registry };
-/** Prints what the commands print, which shows whether their files are complete. */
+/** Prints the output of the installed commands, which shows whether their files are complete. */
 const state = 'for i in /usr/local/bin/* /home/ada/npm/bin/*; do [ ! -L "$i" ] || echo "$i $("$i")"; done';
 const common = { slow: true, state };
 
@@ -75,7 +75,7 @@ const byHand = (path: string, ...packages: string[]): string =>
 const pipCommon = {
   slow: true,
   state: 'for i in /opt/venv/bin/tool* /home/ada/venv/bin/tool*; do [ ! -f "$i" ] || echo "$i $("$i")"; done',
-  // Bytecode contains the time of the file.
+  // Bytecode contains the modification time of its source file.
   volatile: [...volatilePaths, ...[venv, '/home/ada/venv'].map((path) => `${site(path)}/__pycache__`)],
 };
 

@@ -52,7 +52,7 @@ export const packageAptSubjects: Subject[] = [
   },
   {
     ...common,
-    name: 'package-apt, held before and released',
+    name: 'package-apt, previously on hold, then released',
     prepare: `${quiet} install sample-plain=1.0; apt-mark -qq hold sample-plain`,
     desired: { 'package-apt': { name: 'sample-plain', version: '2.0', hold: false } },
     changed: { 'package-apt': { name: 'sample-plain', version: '1.0', hold: true } },

@@ -12,7 +12,7 @@ const peers = new WeakMap<Peer, string>();
  */
 export const peerOf = (socket: Peer): string => peers.get(socket) ?? `${socket.remoteAddress}|${socket.remotePort}`;
 
-/** Replaces a socket's remote address by that of the balancer's client. */
+/** Replaces a socket's remote address with that of the balancer's client. */
 export function setClient(socket: Socket, { address, port }: ProxiedClient): void {
   peers.set(socket, peerOf(socket));
   Object.defineProperties(socket, {

@@ -99,14 +99,14 @@ describe.each(['http', 'https'] as const)('over %s', (scheme) => {
     socket.on('error', () => {});
     socket.write(headerOf('203.0.113.7', 999).subarray(0, 20));
     const closed = once(socket, 'close');
-    // Until the server has accepted the connection, it has no timer for it.
+    // The server has no timer for a connection that it has not accepted yet.
     const advance = setInterval(() => clock.advance(500), 5);
     await closed;
     clearInterval(advance);
     expect(refusals()).toMatchObject([{ reason: expect.stringMatching(/no header arrived within 5 s/) }]);
   });
 
-  test('stops while a header is awaited', async () => {
+  test('stops while it waits for a header', async () => {
     const { app, dial, askFrom } = await start(scheme);
     const socket = dial('127.0.0.2');
     socket.on('error', () => {});

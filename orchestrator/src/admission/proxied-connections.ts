@@ -22,7 +22,7 @@ export interface ProxiedConnectionsOptions {
   readonly log: Log;
 }
 
-/** Time in which a balancer must send the header, in milliseconds. Balancers send it at once. */
+/** Maximum time for a balancer to send the header, in milliseconds. Balancers send it immediately. */
 const headerTimeoutMs = 5_000;
 const tickMs = 500;
 /** Maximum number of connections whose header has not arrived. */

@@ -9,7 +9,7 @@ function read(header: Buffer) {
   return readClient(fixed, header.subarray(fixedBytes));
 }
 
-test('reads the client’s address of both families, and skips extensions', () => {
+test('reads IPv4 and IPv6 client addresses, and skips extensions', () => {
   expect(read(headerOf('192.0.2.7', 40_000))).toEqual({ address: '192.0.2.7', port: 40_000 });
   expect(read(headerOf('2001:db8::7', 1))).toEqual({ address: '2001:db8::7', port: 1 });
   expect(read(headerOf('192.0.2.7', 40_000, Buffer.alloc(300, 0x20)))?.address).toBe('192.0.2.7');
@@ -43,7 +43,7 @@ test.each<[string, (header: Buffer) => void, RegExp]>([
   expect(() => readFixedPart(header.subarray(0, fixedBytes))).toThrow(message);
 });
 
-test('reads every address that a header states, and refuses all other bytes with an error of its own', () => {
+test('reads every address that a header states, and refuses all other bytes with its own error class', () => {
   fc.assert(
     fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), fc.integer({ min: 0, max: 65_535 }), (address, port) => {
       const header = headerOf(address, port);

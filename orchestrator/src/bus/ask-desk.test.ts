@@ -31,7 +31,7 @@ test('accepts an answer only from the process that it asked, and only once', asy
   expect(await asked).toBe('from a');
 });
 
-test('fails if the answer is late, has another form, or is an unknown error', async () => {
+test('fails if the answer is late, has an invalid form, or is an unknown error', async () => {
   const { desk, clock } = open();
   const asked = [1, 2, 3].map(() => desk.ask('a', echo, 'hello', { milliseconds: 1_000 }));
   desk.answered('a', { type: 'answer', id: '2', answer: 7 });
@@ -42,7 +42,7 @@ test('fails if the answer is late, has another form, or is an unknown error', as
   expect(reasons).toEqual(['timeout', 'failed', 'failed']);
 });
 
-test('limits open questions, of this process and to it', async () => {
+test('limits the number of open questions from this process and to it', async () => {
   const { desk, sent } = open();
   const asked = Array.from({ length: 1_000 }, () => desk.ask('a', echo, 'hello', { milliseconds: 1_000 }));
   await expect(desk.ask('a', echo, 'one more', { milliseconds: 1_000 })).rejects.toMatchObject({ reason: 'busy' });
@@ -61,7 +61,7 @@ test('limits open questions, of this process and to it', async () => {
   expect((await Promise.allSettled(asked)).every(({ status }) => status === 'rejected')).toBe(true);
 });
 
-test('neither answers nor occupies a place after the deadline, even if the handler ignores its signal', async () => {
+test('does not answer or count a question after its deadline, even if the handler ignores the abort signal', async () => {
   const { desk, clock, sent } = open();
   const answers: ((text: string) => void)[] = [];
   desk.answer(echo, () => new Promise((resolve) => answers.push(resolve)));

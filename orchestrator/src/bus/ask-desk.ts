@@ -6,9 +6,9 @@ import type { Message } from './messages.ts';
 
 /** Open questions of this process to others, and of others to this one. */
 
-/** Maximum number of open questions, of this process and to it. */
+/** Maximum number of open questions from this process, and of those to it. */
 const maxOpen = 1_000;
-/** Maximum number of open questions of one other process. */
+/** Maximum number of open questions from one other process. */
 const maxOpenOfSender = 250;
 /** The code with which a process refuses a question, without acting on it, because it does not know the sender yet. */
 export const unknownSender = 'unknown_sender';
@@ -36,7 +36,7 @@ export class AskDesk implements Asks {
   readonly #parts: AskDeskParts;
   readonly #open = new Map<string, Open>();
   readonly #handlers = new Map<string, Handler>();
-  /** The questions of other processes that are being answered. */
+  /** The questions from other processes that are being answered. */
   readonly #answering = new Map<AbortController, string>();
 
   constructor(parts: AskDeskParts) {
@@ -82,18 +82,18 @@ export class AskDesk implements Asks {
     { topic, question: schema }: Ask<Question, Answer>,
     handler: (question: Question, asked: Asked) => Promise<Answer>,
   ): () => void {
-    if (this.#handlers.has(topic)) throw new Error(`${topic} has a handler already`);
+    if (this.#handlers.has(topic)) throw new Error(`${topic} already has a handler`);
     this.#handlers.set(topic, async (question, asked) => handler(schema.parse(question), asked));
     return () => this.#handlers.delete(topic);
   }
 
-  /** Accepts an answer, unless it is late or comes from another process than the question was for. */
+  /** Accepts an answer, unless it is late or comes from a process other than the one that was asked. */
   answered(from: string, message: Answering): void {
     const open = this.#open.get(message.id);
     if (open?.to === from) open.settle(message);
   }
 
-  /** Answers a question. Ignores it after its deadline, when the other process no longer waits. */
+  /** Answers a question. Ignores it after its deadline, because the other process no longer waits for the answer. */
   async asked(from: string, { id, topic, until, question }: Extract<Message, { type: 'ask' }>): Promise<void> {
     const { clock, log, send } = this.#parts;
     const left = until - clock.now();

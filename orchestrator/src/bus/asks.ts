@@ -1,7 +1,7 @@
 import type { MusterError } from '@muster/protocol';
 import type { z } from 'zod';
 
-/** Questions from one process to another one on the same database, with an answer before a deadline. */
+/** Questions from one process to another on the same database, with an answer before a deadline. */
 
 /**
  * A kind of question. Both sides check received values against its schemas. The schemas must accept unknown fields, which
@@ -19,7 +19,7 @@ export interface AskOptions {
   readonly milliseconds: number;
 }
 
-/** Who asked, and until when. */
+/** The process that asked, and the deadline. */
 export interface Asked {
   /** Incarnation of the process that asked. */
   readonly from: string;
@@ -32,7 +32,7 @@ export interface Asks {
    * Asks another process. The question is delivered at most once. Without an answer, it is unknown whether the other
    * process acted on it.
    * @param to incarnation of the other process
-   * @throws AskFailed, and the MusterError with which the other process refuses
+   * @throws AskFailed, or the MusterError with which the other process refuses
    */
   ask<Question, Answer>(
     to: string,
@@ -42,7 +42,7 @@ export interface Asks {
   ): Promise<Answer>;
   /**
    * Answers questions of one kind. A kind has one handler.
-   * @param handler may throw a MusterError, which the process that asked gets
+   * @param handler may throw a MusterError, which is returned to the process that asked
    * @returns a function that removes the handler
    */
   answer<Question, Answer>(
@@ -52,7 +52,7 @@ export interface Asks {
 }
 
 /**
- * - `unreachable`: this process has no connection with the other one.
+ * - `unreachable`: this process has no connection to the other one.
  * - `disconnected`: the connection was lost before an answer arrived.
  * - `timeout`: no answer arrived before the deadline.
  * - `busy`: too many questions are open.
@@ -68,7 +68,7 @@ const descriptions: Record<AskFailure, string> = {
   failed: 'the other replica failed to answer',
 };
 
-/** There is no answer. A refusal by the other process is a {@link MusterError} instead. */
+/** The question was not answered. A refusal by the other process is a {@link MusterError} instead. */
 export class AskFailed extends Error {
   readonly reason: AskFailure;
 

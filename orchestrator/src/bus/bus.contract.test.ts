@@ -5,7 +5,7 @@ import type { Bus, Hint } from './bus.ts';
 import { createInProcessBus } from './in-process.ts';
 
 const work = (node_id: string): Hint => ({ type: 'work', node_id });
-/** A bus to publish at, and one to subscribe at. */
+/** A bus to publish on, and a bus to subscribe to. */
 interface Ends {
   readonly from: Bus;
   readonly bus: Bus;

@@ -62,7 +62,7 @@ export type Hint =
   | { type: 'placed'; place: number }
   /** Other processes have changed links or records of agents. The rows name them. */
   | { type: 'links_changed' }
-  /** Hints of other processes were lost, so everything may have changed. */
+  /** Hints from other processes were lost, so everything may have changed. */
   | { type: 'hints_lost' };
 
 /** The process that published a hint: this one, or another one on the same database. */
@@ -72,14 +72,14 @@ export type HintListener = (hint: Hint, source: HintSource) => void;
 
 /** Carries hints to all subscribers, and questions to single processes. */
 export interface Bus extends Asks {
-  /** Notifies all subscribers, also those of other processes, in a later event-loop turn. Never throws. */
+  /** Notifies all subscribers, including those in other processes, in a later event-loop turn. Never throws. */
   publish(hint: Hint): void;
   /**
-   * Notifies the subscribers of this process only. For changes that each process finds in the database by itself, so
-   * that no process gets them twice.
+   * Notifies only the subscribers in this process. Use it for changes that each process finds in the database itself,
+   * so that no subscriber is notified twice.
    */
   publishHere(hint: Hint): void;
-  /** Resolves after all listeners of this process have run for all published hints. */
+  /** Resolves after all listeners in this process have run for all published hints. */
   delivered(): Promise<void>;
   /** @returns a function that unsubscribes the listener */
   subscribe(listener: HintListener): () => void;

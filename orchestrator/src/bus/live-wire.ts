@@ -1,7 +1,7 @@
-/** Messages between two processes that nothing stores: each is delivered at most once, in order, or is lost. */
+/** Messages between two processes, which are not stored. Each is delivered at most once and in order, or is lost. */
 export interface LiveWire {
   readonly isConnected: boolean;
-  /** @returns whether the message was handed over; it may still be lost */
+  /** @returns whether the message was accepted for sending; it may still be lost */
   send(to: string, bytes: Buffer): boolean;
   /** Sets the only listener. */
   listen(listener: LiveListener): void;
@@ -9,8 +9,8 @@ export interface LiveWire {
 }
 
 export interface LiveListener {
-  /** @param from incarnation of the sender, which is authentic. The message may be a repeated one */
+  /** @param from incarnation of the sender, which is authentic. The message may be a duplicate */
   received(from: string, bytes: Buffer): void;
-  /** The connection was lost, and messages with it. */
+  /** The connection was lost, so messages may be lost too. */
   lost(): void;
 }

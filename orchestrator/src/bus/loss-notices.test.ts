@@ -18,12 +18,12 @@ function announce(lossesUntil: number, then: number[] = []): number[] {
   return at;
 }
 
-test('announces a loss at once, and further ones less and less often', () => {
+test('announces a loss immediately, and further losses less and less often', () => {
   expect(announce(0)).toEqual([0]);
   expect(announce(200)).toEqual([0, 1_000]);
   expect(announce(60_000)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 47_000, 63_000]);
 });
 
-test('announces a loss at once again after a time without losses', () => {
+test('announces a loss immediately again after a period without losses', () => {
   expect(announce(200, [20_000, 20_100])).toEqual([0, 1_000, 20_000, 21_000]);
 });

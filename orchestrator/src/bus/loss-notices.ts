@@ -1,8 +1,8 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 
-/** Milliseconds between the first two notices of a series. The time doubles with each further one. */
+/** Milliseconds between the first two notices of a series. The interval doubles with each further notice. */
 const firstMs = 1_000;
-/** Maximum number of milliseconds between two notices, and the time without a loss that ends a series. */
+/** Maximum milliseconds between two notices. This time without a loss also ends a series. */
 const maxMs = 16_000;
 
 /**
@@ -13,7 +13,7 @@ export class LossNotices {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly #announce: () => void;
   #intervalMs = firstMs;
-  /** Monotonic milliseconds from which on the next notice is allowed. */
+  /** Time from which the next notice is allowed, in monotonic milliseconds. */
   #nextAt = Number.NEGATIVE_INFINITY;
   #cancel: (() => void) | null = null;
 
@@ -22,7 +22,7 @@ export class LossNotices {
     this.#announce = announce;
   }
 
-  /** Announces a loss, now or as soon as that is allowed. */
+  /** Announces a loss, now or as soon as a notice is allowed. */
   lost(): void {
     if (this.#cancel !== null) return;
     const now = this.#clock.monotonic();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { decode, encode, hintsIn, type Message, toWire } from './messages.ts';
 
-test('sends where output is to be read, but no names of changed links and no queued operations', () => {
+test('sends which resource has new output, but neither names of changed links nor queued operations', () => {
   const operation = { operation_id: 'o' } as never;
   expect(toWire({ type: 'work', node_id: 'a', operation })).toEqual({ type: 'work', node_id: 'a' });
   expect(toWire({ type: 'agent_departed', node_id: 'a', heard_at: 1 })).toEqual({ type: 'links_changed' });

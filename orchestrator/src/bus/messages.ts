@@ -40,10 +40,10 @@ const wireHint = z.discriminatedUnion('type', [
 type WireHint = z.infer<typeof wireHint>;
 
 /**
- * Returns what other processes need to know of a hint; null if they need nothing.
+ * Returns what other processes need to know about a hint; null if they need nothing.
  *
- * Each process finds the links and records of agents in the rows, in order, and announces them itself. Other processes
- * read a queued operation from its row.
+ * Each process reads changed links and agent records from the database, in order, and publishes hints about them
+ * itself. Other processes read a queued operation from its row.
  */
 export function toWire(hint: Hint): WireHint | null {
   switch (hint.type) {
@@ -61,9 +61,9 @@ export function toWire(hint: Hint): WireHint | null {
 }
 
 const message = z.discriminatedUnion('type', [
-  /** Shows the number of the sender's last message. Sent every second in which there was no other message. */
+  /** Its number shows whether earlier messages were lost. Sent in every second without another message. */
   z.object({ type: z.literal('beat') }),
-  /** Asks for the sender's last numbers. */
+  /** Requests the numbers of the receiver's last messages. */
   z.object({ type: z.literal('greeting'), nonce: id }),
   /** `all`: the number of the sender's last message to all processes. */
   z.object({ type: z.literal('numbers'), nonce: id, all: secs }),

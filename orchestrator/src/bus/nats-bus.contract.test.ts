@@ -75,7 +75,7 @@ describe('replicas with NATS', () => {
     ]);
   });
 
-  test('announces changes of links without names, and keeps local hints here', async () => {
+  test('announces link changes to other replicas without names, and does not send local hints', async () => {
     const [one, two] = await three();
     const seen = heard(two);
     for (const type of ['agent_linked', 'agent_changed'] as const) one.publish({ type, node_id: 'a' });
@@ -94,7 +94,7 @@ describe('replicas with NATS', () => {
     expect(one.state.sent - before).toBeLessThan(40);
   });
 
-  test('announces lost hints after NATS was away, and continues by itself', async () => {
+  test('announces lost hints after a NATS outage, and continues by itself', async () => {
     const [one, two, three_] = await three();
     const seen = [two, three_].map(heard);
     await fleet.server.kill();
@@ -115,7 +115,7 @@ describe('replicas with NATS', () => {
     const own = randomBytes(16).toString('hex');
     const two = fleet.join();
     const seen = heard(two);
-    // A sender whose messages can be left out.
+    // A sender whose messages the test can omit.
     const { client } = await eavesdrop();
     const seal = new Seal(secret, own);
     const send = (to: string, message: object) =>
@@ -135,7 +135,7 @@ describe('replicas with NATS', () => {
     });
     await expect.poll(() => two.state.isConnected).toBe(true);
     await client.flush();
-    // The hints of a process whose numbers are not known may be old.
+    // Hints from a process whose message numbers are unknown may be old.
     send(everyone, { type: 'hints', hints: [work('early')] });
     const until = systemClock.now() + 60_000;
     send(fleet.idOf(two), { type: 'ask', id: 'early', topic: double.topic, until, question: { number: 1 } });
@@ -167,7 +167,7 @@ describe('replicas with NATS', () => {
     await expect.poll(() => seen).toEqual(['other a', 'other hints_lost']);
   });
 
-  test('accepts no message that NATS repeats, sends elsewhere, changes, or invents', async () => {
+  test('accepts no message that NATS repeats, redirects, changes, or forges', async () => {
     const { client, messages } = await eavesdrop();
     const [one, two] = await three();
     const seen = heard(two);
@@ -193,7 +193,7 @@ describe('replicas with NATS', () => {
     expect(two.state.ignored.oversized).toBe(1);
     one.publish(work('b'));
     await expect.poll(() => seen).toEqual(['other a', 'other b']);
-    // A replica that starts later accepts nothing that was said before.
+    // A replica that starts later accepts no message that was sent before it started.
     const late = fleet.join();
     const heardLate = heard(late);
     await fleet.isComplete();
@@ -201,7 +201,7 @@ describe('replicas with NATS', () => {
     one.publish(work('c'));
     await expect.poll(() => heardLate).toContain('other c');
     expect(heardLate).not.toContain('other a');
-    // No message shows its content.
+    // No message reveals its content.
     expect(messages.some(({ data }) => Buffer.from(data).includes('hints'))).toBe(false);
   });
 
@@ -258,7 +258,7 @@ describe('replicas with NATS', () => {
       reason: 'timeout',
     });
     await expect.poll(() => signals.map(({ aborted }) => aborted)).toEqual([true]);
-    // A question that NATS held back for longer is not answered.
+    // A question that NATS delays beyond the deadline is not answered.
     const late = one.ask(to, double, { number: 2 }, { milliseconds: 500 });
     clock.jump(501);
     await expect(late).rejects.toMatchObject({ reason: 'timeout' });
@@ -270,12 +270,12 @@ describe('replicas with NATS', () => {
     await refused;
   });
 
-  test('names the replicas that were not heard for ten seconds', async () => {
+  test('names the replicas from which no message has arrived for ten seconds', async () => {
     let stopped: number | null = null;
     const time = { ...systemClock, monotonic: () => stopped ?? systemClock.monotonic() };
     const [one, two] = [fleet.join({ clock: time }), fleet.join()];
     await fleet.isComplete();
-    // A whole number: differences of fractions are not exact.
+    // An integer, because differences between fractions are not exact.
     const since = Math.round(systemClock.monotonic());
     stopped = since;
     let looks = 0;
@@ -334,7 +334,7 @@ describe('the connection with NATS', () => {
     return { fleet, url, caFile, right, wrong, why };
   };
 
-  test('uses TLS and a password, and explains why it cannot', async ({ onTestFinished }) => {
+  test('connects with TLS and a password, and reports why it cannot connect', async ({ onTestFinished }) => {
     const { fleet, url, caFile, right, wrong, why } = await startSecured('127.0.0.1', 'localhost');
     onTestFinished(() => fleet.end());
     const one = fleet.join({ settings: { url, caFile, credentialsFile: right } });
@@ -387,7 +387,7 @@ describe('the connection with NATS', () => {
     expect(await why({ url: url.replace('127.0.0.1', 'localhost') })).toMatch("Host: localhost. is not in the cert's");
   });
 
-  test('needs TLS if the URL says so, and messages of sufficient size', async ({ onTestFinished }) => {
+  test('requires TLS if the URL specifies it, and a sufficient maximum message size', async ({ onTestFinished }) => {
     const fleet = new NatsFleet(new NatsServer('max_payload: 65536'));
     onTestFinished(() => fleet.end());
     await fleet.server.start();
@@ -398,7 +398,7 @@ describe('the connection with NATS', () => {
     await expect.poll(() => reasons(entries[1]!)[0]).toMatch("does not support 'tls'");
   });
 
-  test('tries again if NATS refuses each message, and reports the reason once', async ({ onTestFinished }) => {
+  test('reconnects if NATS refuses each message, and reports the reason once', async ({ onTestFinished }) => {
     const fleet = new NatsFleet(
       new NatsServer(
         'authorization { users: [ { user: u, password: p, permissions: { publish: "none", subscribe: ">" } } ] }',

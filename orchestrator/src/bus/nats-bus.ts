@@ -12,23 +12,23 @@ import { type Channel, PeerNumbers } from './peer-numbers.ts';
 import { everyone, maxPlainBytes, type Opened, Seal, type SealFault } from './sealing.ts';
 
 /**
- * The bus of a replica: delivers hints here and, with core NATS, to all other replicas. NATS stores nothing, so messages
- * to a replica without a connection are lost. Each replica numbers its messages, so the others notice, publish
- * `hints_lost`, and read the rows.
+ * The bus of a replica: delivers hints here and, with core NATS, to all other replicas. NATS stores nothing, so
+ * messages to a replica without a connection are lost. Each replica numbers its messages, so the others notice lost
+ * messages, publish `hints_lost`, and read the rows.
  */
 
 /** Milliseconds for which hints are collected into one message. */
 const gatherMs = 5;
-/** Number of characters at which a message is sent at once. A character has at most 3 bytes in UTF-8. */
+/** Number of characters at which a message is sent immediately. A character has at most 3 bytes in UTF-8. */
 const fullLength = Math.floor(maxPlainBytes / 4);
-/** Milliseconds after which a replica counts as unheard. */
+/** Milliseconds without a message after which a replica counts as unheard. */
 const unheardMs = 10_000;
-/** Milliseconds in which other replicas must hear from this one, to notice lost messages. */
+/** Maximum milliseconds between messages to the other replicas, so that they notice lost messages. */
 const beatMs = 1_000;
 
 export interface NatsBusParts {
   readonly settings: NatsSettings;
-  /** 32 bytes that only the replicas of the fleet have. */
+  /** A secret of 32 bytes that only the replicas of the fleet have. */
   readonly secret: Buffer;
   /** Identifies the fleet among those that use the same NATS server. Not secret. */
   readonly fleet: string;
@@ -49,9 +49,9 @@ export interface NatsBusState {
   readonly isConnected: boolean;
   readonly sent: number;
   readonly received: number;
-  /** Messages that could not be handed to NATS. */
+  /** Number of messages that could not be passed to NATS. */
   readonly dropped: number;
-  /** How often messages of another replica were found to be missing. */
+  /** Number of times that messages from another replica were missing. */
   readonly gaps: number;
   readonly ignored: Readonly<Record<IgnoredReason, number>>;
   /** Names of the live replicas whose messages have not arrived for ten seconds. */
@@ -73,16 +73,16 @@ export class NatsBus implements Bus {
   readonly #asks: AskDesk;
   readonly #connection: NatsConnection;
   readonly #subject: (to: string) => string;
-  /** The collected hints as JSON; each once. */
+  /** The collected hints as JSON, without duplicates. */
   readonly #batch = new Set<string>();
   #batchLength = 0;
   #cancelBatch = () => {};
   #cancelBeat = () => {};
-  /** Monotonic milliseconds of the last message to all that was handed to NATS. */
+  /** Time of the last message to all replicas that was passed to NATS, in monotonic milliseconds. */
   #spokeAt = Number.NEGATIVE_INFINITY;
   #closed = false;
   #expected: () => Iterable<Expected> = () => [];
-  /** The live replicas that are not heard, with the monotonic time since when. */
+  /** The live replicas whose messages do not arrive, and since when, in monotonic milliseconds. */
   #unheard = new Map<string, { readonly name: string; readonly since: number }>();
   readonly #counts = { sent: 0, received: 0, dropped: 0, gaps: 0 };
   readonly #ignored: Record<IgnoredReason, number> = {
@@ -115,12 +115,12 @@ export class NatsBus implements Bus {
     return { isConnected: this.#connection.isConnected, ...this.#counts, ignored: this.#ignored, unheard };
   }
 
-  /** Whether this process accepts the messages of another one. */
+  /** Whether this process accepts the messages of another process. */
   hears(incarnation: string): boolean {
     return this.#peers.knows(incarnation);
   }
 
-  /** Sets how this process finds the other live replicas, whose messages should arrive. */
+  /** Sets the function that returns the other live replicas, whose messages should arrive. */
   expect(replicas: () => Iterable<Expected>): void {
     this.#expected = replicas;
   }
@@ -156,7 +156,7 @@ export class NatsBus implements Bus {
     question: Question,
     options: AskOptions,
   ): Promise<Answer> {
-    // The answer of a process whose numbers are not known would be ignored.
+    // An answer from a process whose message numbers are unknown would be ignored.
     if (this.#closed || !this.hears(to)) throw new AskFailed('unreachable');
     return this.#asks.ask(to, ask, question, options);
   }
@@ -182,7 +182,7 @@ export class NatsBus implements Bus {
   #sendBatch(): void {
     this.#cancelBatch();
     if (this.#batch.size === 0) return;
-    // The hints are JSON already.
+    // The hints are already JSON.
     const plain = Buffer.from(`{"type":"hints","hints":[${[...this.#batch].join()}]}`);
     this.#batch.clear();
     this.#batchLength = 0;
@@ -205,7 +205,7 @@ export class NatsBus implements Bus {
       this.#counts.sent++;
       if (to === everyone) this.#spokeAt = this.#parts.clock.monotonic();
     } else {
-      // A message that was sealed has a number already.
+      // A sealed message already has a number.
       this.#seal.skip(to);
       this.#counts.dropped++;
     }
@@ -244,7 +244,7 @@ export class NatsBus implements Bus {
     else this.#ignored[ignored]++;
   }
 
-  /** @returns why the message is ignored; null if it is not */
+  /** @returns why the message is ignored; null if it is accepted */
   #accept(channel: Channel, { sender, number, plain }: Opened): IgnoredReason | null {
     // NATS sent the message back.
     if (sender === this.#parts.own) return 'repeated';
@@ -254,7 +254,7 @@ export class NatsBus implements Bus {
     if (order === 'unknown' && message?.type !== 'numbers') {
       this.#greet(sender);
       if (channel === 'all') this.#peers.ignored(sender, number, message?.type === 'beat');
-      // Otherwise, the sender waits until its deadline.
+      // Without a refusal, the sender would wait until its deadline.
       if (message?.type === 'ask' && channel === 'direct')
         this.#send(sender, { type: 'refusal', id: message.id, code: unknownSender, detail: '' });
       if (message?.type !== 'greeting') return 'unknown_sender';

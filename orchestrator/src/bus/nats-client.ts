@@ -9,19 +9,19 @@ import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
 
 /**
  * A client of the NATS library whose socket can be destroyed at any time. The library itself leaves a socket open if
- * NATS accepts the connection and then says nothing, and ends a lost connection only after the operating system has
+ * NATS accepts the connection and then sends nothing, and closes a lost connection only after the operating system has
  * accepted all waiting data.
  */
 export interface DisposableClient {
   readonly client: NatsConnection;
   /** @throws Error if there is no connection within the time limit of the options */
   connect(): Promise<void>;
-  /** Destroys the socket, also while the connection is being opened. Does not send waiting messages. */
+  /** Destroys the socket, even while the connection is being opened. Does not send waiting messages. */
   destroy(): Promise<void>;
 }
 
 class Transport extends NodeTransport {
-  /** The library stops reading after a malformed message, and keeps the connection. */
+  /** The library stops reading after a malformed message, but keeps the connection open. */
   override async *iterate() {
     try {
       yield* super.iterate();
@@ -31,7 +31,8 @@ class Transport extends NodeTransport {
   }
 }
 
-// The constructor is private in the types only. `connect` of the library does the same, but returns nothing if it fails.
+// The constructor is private only in the type declarations. The library's `connect` does the same, but returns no
+// client if it fails.
 const Client = NatsConnectionImpl as unknown as new (options: ConnectionOptions) => NatsConnectionImpl;
 
 export function createClient(options: ConnectionOptions): DisposableClient {
@@ -45,7 +46,7 @@ export function createClient(options: ConnectionOptions): DisposableClient {
       return protocol.dialLoop();
     },
     async destroy() {
-      // There is none before the first attempt.
+      // There is no transport before the first attempt.
       (protocol.transport as NodeTransport | undefined)?.discard();
       await client.close();
     },

@@ -15,7 +15,7 @@ describe('a connection with a NATS server that fails', () => {
   let reasons: string[];
 
   beforeEach(async () => {
-    // The pings and the time limits of the library use these functions. Sockets do not.
+    // The library's pings and time limits use these functions. Sockets do not.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     server = await FakeNats.start();
     [events, reasons] = [[], []];
@@ -47,7 +47,7 @@ describe('a connection with a NATS server that fails', () => {
   const pings = (index: number) => server.connections[index]?.lines.filter((line) => line === 'PING').length ?? 0;
   const isClosed = (index: number) => server.connections[index]?.isClosed;
 
-  test('connects again if the connection ends before the subscriptions are confirmed', async () => {
+  test('reconnects if the connection ends before the subscriptions are confirmed', async () => {
     server.behavior = {
       line: (line, socket) => {
         if (line.startsWith('SUB')) socket.destroy();
@@ -63,7 +63,7 @@ describe('a connection with a NATS server that fails', () => {
     expect(events).toEqual(['connected']);
   });
 
-  test('connects again if the subscriptions are not confirmed within five seconds', async () => {
+  test('reconnects if the subscriptions are not confirmed within five seconds', async () => {
     server.behavior = { line: () => pings(0) < 2 };
     open();
     await until(() => pings(0) === 2);
@@ -78,14 +78,14 @@ describe('a connection with a NATS server that fails', () => {
     expect(events).toEqual(['connected']);
   });
 
-  test('notices within twelve seconds that NATS does not answer, even with much data to send', async () => {
+  test('detects within twelve seconds that NATS does not respond, even if much data is waiting to be sent', async () => {
     open();
     await until(() => events.length === 1);
     expect(events).toEqual(['connected']);
     server.connections[0]!.socket.pause();
     let sent = 0;
     while (connection.send('test.all', Buffer.alloc(256 * 1024))) sent++;
-    // Further messages are dropped, up to the confirmation that does not come.
+    // Further messages are dropped until NATS confirms earlier ones, which never happens here.
     expect(sent).toBe(32);
     await new Promise((resolve) => setImmediate(resolve));
     await vi.advanceTimersByTimeAsync(12_000);
@@ -113,7 +113,7 @@ describe('a connection with a NATS server that fails', () => {
     }
   });
 
-  test.each(['INFO {\r\n', 'nonsense\r\n'])('connects again after the malformed message %j', async (text) => {
+  test.each(['INFO {\r\n', 'nonsense\r\n'])('reconnects after the malformed message %j', async (text) => {
     vi.spyOn(console, 'log').mockReturnValue();
     open();
     await until(() => events.length === 1);
@@ -127,7 +127,7 @@ describe('a connection with a NATS server that fails', () => {
     expect(events).toEqual(['connected', 'lost', 'connected']);
   });
 
-  test('connects again if a message cannot be handled', async () => {
+  test('reconnects if a message cannot be handled', async () => {
     let isBroken = true;
     open({
       received: (_, bytes) => {

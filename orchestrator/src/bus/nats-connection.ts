@@ -16,8 +16,8 @@ import type { Channel } from './peer-numbers.ts';
 import { maxSealedBytes } from './sealing.ts';
 
 /**
- * A connection to NATS that is opened again when it is lost. Each attempt uses a new client, so that no message that was
- * waiting in the former client is sent later.
+ * A connection to NATS that is reopened when it is lost. Each attempt uses a new client, so that no message that was
+ * waiting in the previous client is sent later.
  */
 
 /** Maximum number of milliseconds to wait for NATS, when connecting and again when subscribing. */
@@ -28,7 +28,10 @@ const pingMs = 3_000;
 const closingMs = 1_000;
 const firstDelayMs = 250;
 const maxDelayMs = 5_000;
-/** Milliseconds after which a connection is stable. NATS may end it at the first message, for lack of a permission. */
+/**
+ * Milliseconds after which a connection counts as stable. NATS may close it at the first message if a permission is
+ * missing.
+ */
 const stableMs = 10_000;
 /** Maximum number of bytes that NATS has not confirmed. Further messages are dropped. */
 const maxUnconfirmed = 8 * 1024 * 1024;
@@ -58,7 +61,7 @@ export class NatsConnection {
   #unconfirmed = 0;
   #confirming = false;
   #closed = false;
-  /** Monotonic milliseconds; infinite without a connection. */
+  /** When the connection was opened, in monotonic milliseconds; infinite without a connection. */
   #connectedAt = Number.POSITIVE_INFINITY;
   /** The last logged reason why there is no connection; null after a stable one. */
   #fault: string | null = null;
@@ -79,7 +82,7 @@ export class NatsConnection {
     return this.#client !== null;
   }
 
-  /** @returns whether the message was handed to NATS, which may still lose it */
+  /** @returns whether the message was passed to NATS, which may still lose it */
   send(subject: string, bytes: Buffer): boolean {
     const client = this.#client;
     if (client === null || client.isClosed() || this.#unconfirmed + bytes.length > maxUnconfirmed) return false;
@@ -197,7 +200,7 @@ export class NatsConnection {
     throw reason;
   }
 
-  /** Finds out which messages have arrived at NATS. */
+  /** Waits until NATS confirms which messages have arrived. */
   async #confirm(client: NatsClient): Promise<void> {
     this.#confirming = true;
     try {
@@ -218,7 +221,8 @@ function optionsOf({ url, credentialsFile, caFile }: NatsSettings): ConnectionOp
   const { protocol, hostname, host } = new URL(url);
   const ca = caFile === null ? undefined : readSetting('nats.ca_file', caFile);
   const name = hostname.replace(/^\[(.*)\]$/, '$1');
-  // The library names the server in the certificate for names only. `host` makes Node.js compare an address.
+  // The library sets the name to check in the certificate only for host names. `host` makes Node.js check an IP
+  // address.
   const tls = { ...(ca === undefined ? {} : { ca }), ...(isIP(name) ? { host: name } : { servername: name }) };
   return {
     servers: host,

@@ -11,7 +11,7 @@ const maxLength = 65_536;
 
 /**
  * Reads the content of a credentials file.
- * @throws Error that names the file; without its content, which is secret
+ * @throws Error that names the file but not its content, which is secret
  */
 export function credentialsIn(text: string, file: string): NatsCredentials {
   const line = text.trim();

@@ -37,7 +37,7 @@ describe('the wire between replicas', () => {
     return { own, wire, received, state };
   };
 
-  test('delivers messages to a single process in their order, sealed and with an authentic sender', async () => {
+  test('delivers messages to a single process in order, sealed and with an authentic sender', async () => {
     const [one, two, other, stranger] = [await join(), await join(), await join(), await join(randomBytes(32))];
     const client = await connect({ servers: server.url });
     const seen: { subject: string; data: Uint8Array }[] = [];
@@ -58,7 +58,7 @@ describe('the wire between replicas', () => {
     await client.close();
   });
 
-  test('reports that it was lost, and refuses messages until it is connected again', async () => {
+  test('reports that the connection was lost, and refuses messages until it has reconnected', async () => {
     const [one, two] = [await join(), await join()];
     await server.kill();
     await expect.poll(() => [one.state.lost, two.state.lost]).toEqual([1, 1]);

@@ -3,10 +3,10 @@ import type { LiveListener, LiveWire } from './live-wire.ts';
 import { NatsConnection, type NatsParts } from './nats-connection.ts';
 import { Seal } from './sealing.ts';
 
-/** A second connection to NATS, so that much output of terminals does not delay hints. */
+/** A second connection to NATS, so that large amounts of terminal output do not delay hints. */
 
 export interface NatsLiveWireParts extends Pick<NatsParts, 'settings' | 'clock' | 'random' | 'log'> {
-  /** 32 bytes that only the replicas of the fleet have. */
+  /** A secret of 32 bytes that only the replicas of the fleet have. */
   readonly secret: Buffer;
   /** Identifies the fleet among those that use the same NATS server. Not secret. */
   readonly fleet: string;
@@ -24,7 +24,7 @@ export class NatsLiveWire implements LiveWire {
   /** @throws Error if a file of the settings cannot be read */
   constructor({ secret, fleet, own, ...parts }: NatsLiveWireParts) {
     this.#own = own;
-    // Another key than that of hints, because both count their messages from 1, and the number is the nonce.
+    // A different key from that of hints, because both count their messages from 1, and the number is the nonce.
     this.#seal = new Seal(Buffer.from(hkdfSync('sha256', secret, '', 'muster live wire v1', 32)), own);
     this.#subject = (to) => `muster.${fleet}.live.${to}`;
     this.#connection = new NatsConnection({

@@ -17,7 +17,7 @@ describe('numbers of messages', () => {
     ]);
   });
 
-  test('finds missing messages, and refuses them when they arrive later', () => {
+  test('detects missing messages, and refuses them when they arrive later', () => {
     const numbers = known();
     expect([11, 14, 12, 13, 15].map((number) => numbers.judge('a', 'all', number, 0))).toEqual([
       ...['next', 'gap', 'repeated', 'repeated', 'next'],
@@ -31,7 +31,7 @@ describe('numbers of messages', () => {
     expect(numbers.judge('a', 'direct', 2, 0)).toBe('repeated');
   });
 
-  test('refuses messages of a process whose numbers are not known, or no longer', () => {
+  test('refuses messages from a process whose numbers are not known, or no longer known', () => {
     const numbers = known();
     expect(numbers.judge('b', 'all', 1, 0)).toBe('unknown');
     numbers.clear();
@@ -69,7 +69,7 @@ describe('numbers of messages', () => {
     ['a message is missing', [1, 3], 3, 'incomplete'],
     ['the first messages are missing', [2], 2, 'incomplete'],
     ['old beats are repeated', [1, 2, 1, 2], 3, 'incomplete'],
-  ])('finds out whether hints were missed if %s', (_, beats, all, expected) => {
+  ])('detects whether hints were missed if %s', (_, beats, all, expected) => {
     const numbers = new PeerNumbers();
     numbers.greet('a', 'nonce', 0);
     for (const number of beats) numbers.ignored('a', number, true);
@@ -77,7 +77,7 @@ describe('numbers of messages', () => {
     expect(numbers.answered('a', 'nonce', { all, direct: 1 }, 1_000)).toBe(expected);
   });
 
-  test('finds hints that it ignored', () => {
+  test('detects that it ignored hints', () => {
     const numbers = new PeerNumbers();
     numbers.greet('a', 'nonce', 0);
     numbers.ignored('a', 1, false);

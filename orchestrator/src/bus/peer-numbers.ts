@@ -1,7 +1,7 @@
 /**
- * Follows the numbers of the messages of other processes: refuses repeated messages, and finds missing ones. A process
- * accepts messages of another one after it has learned the other's last numbers. It asks for them with a random nonce,
- * so that an old answer cannot make old messages acceptable.
+ * Tracks the message numbers of other processes: refuses repeated messages, and detects missing ones. A process accepts
+ * messages from another process only after it has learned that process's last numbers. It requests them with a random
+ * nonce, so that an old answer cannot make old messages acceptable.
  */
 
 /** Milliseconds after which a silent process is forgotten. Each process sends a message every second. */
@@ -22,7 +22,7 @@ export type Order =
   | 'gap'
   /** The message, or a later one, was received before. */
   | 'repeated'
-  /** The last number of the sender is not known. */
+  /** The sender's last number is not known. */
   | 'unknown';
 
 interface Peer {
@@ -35,12 +35,12 @@ export class PeerNumbers {
   readonly #peers = new Map<string, Peer>();
   readonly #greeted = new Map<string, { readonly nonce: string; readonly at: number; beats: number }>();
 
-  /** Whether this process accepts messages of another one. */
+  /** Whether this process accepts messages from another process. */
   knows(sender: string): boolean {
     return this.#peers.has(sender);
   }
 
-  /** Judges a message whose sender is authentic. @param at monotonic milliseconds */
+  /** Classifies a message by its number. The sender must be authentic. @param at monotonic milliseconds */
   judge(sender: string, channel: Channel, number: number, at: number): Order {
     const peer = this.#peers.get(sender);
     if (peer === undefined) return 'unknown';
@@ -63,7 +63,7 @@ export class PeerNumbers {
     return true;
   }
 
-  /** Records a message to all that is ignored because its sender was greeted, but has not answered yet. */
+  /** Records a message to all processes that is ignored because its sender has not answered the greeting yet. */
   ignored(sender: string, number: number, isBeat: boolean): void {
     const greeted = this.#greeted.get(sender);
     if (greeted !== undefined && isBeat && number === greeted.beats + 1) greeted.beats = number;
@@ -71,8 +71,9 @@ export class PeerNumbers {
 
   /**
    * Records the last numbers of a process that answered a greeting.
-   * @param numbers `all`: of its last message to all; `direct`: of the answer itself
-   * @returns null if it is not the answer to the last greeting; `complete` if all former messages to all were beats
+   * @param numbers `all`: of its last message to all processes; `direct`: of the answer itself
+   * @returns null if this does not answer the last greeting; `complete` if all previous messages to all processes were
+   *   beats
    */
   answered(
     sender: string,
@@ -89,7 +90,7 @@ export class PeerNumbers {
 
   /**
    * Forgets processes that have been silent for ten seconds, and greetings without an answer.
-   * @returns whether a process was forgotten, whose last messages may be lost
+   * @returns whether a process was forgotten; if so, its last messages may be lost
    */
   forgetSilent(at: number): boolean {
     const silent = [...this.#peers].filter(([, { heardAt }]) => at - heardAt >= silentMs);

@@ -22,7 +22,7 @@ export interface BusParts {
 /**
  * Opens the bus. Does not wait for NATS.
  * @returns `nats` and `wire`, which relays connections: null unless the bus uses NATS
- * @throws Error if a file in the settings of NATS cannot be read
+ * @throws Error if a file in the NATS settings cannot be read
  */
 export async function openBus(
   { config, identity, incarnation, clock, log }: BusParts,

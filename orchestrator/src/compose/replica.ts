@@ -25,7 +25,7 @@ import { version } from '../version.ts';
 import type { Settings } from './settings.ts';
 import type { Store } from './store.ts';
 
-/** The state of this process as a replica. It is not ready until it has a health. */
+/** The state of this process as a replica. It is not ready until `health` is set. */
 export class OwnState {
   readonly #settings: Settings;
   readonly #key: Buffer;
@@ -78,8 +78,8 @@ export async function joinDatabase(
   const keys = fingerprintsOf(identity, generated, secretKeys);
   if (name === null) {
     // The lock on the directory or the database proves that all previous processes have ended. A database that was
-    // restored from a PostgreSQL backup still lists the process that was running when the backup was created.
-    // Agents pin the identity key, so a replica with an empty data directory must not decide it later. An operator may
+    // restored from a PostgreSQL backup still lists the process that was running when the backup was created. Agents
+    // pin the identity key, so a replica with an empty data directory must not choose that key later. An operator may
     // rotate the secrets keys of a process that runs alone.
     const claims = clock === null ? [] : claimKeys({ ...keys, secrets: null });
     await closeOtherReplicas(db, incarnation, claims);
@@ -127,7 +127,7 @@ export async function openPresence(
   return { presence: new SharedPresence(own, view), view };
 }
 
-/** The replicas for operators, and this one. */
+/** The data for the list of replicas that operators see, and this replica. */
 export interface ReplicaView extends ReplicaListParts {
   readonly replica: Replica;
 }
@@ -144,7 +144,10 @@ export const replicaListOf = (parts: {
     incarnation === parts.replica.incarnation ? parts.own.count : parts.view.countOf(incarnation),
 });
 
-/** Lets the agents of this replica go while it is drained or has lost the database. @returns a function that stops it */
+/**
+ * Releases the agents of this replica to other replicas while it is drained or has lost the database. @returns a
+ * function that stops it
+ */
 export function startReplicaRelease(parts: {
   replicas: ReplicaView;
   gateway: Gateway;

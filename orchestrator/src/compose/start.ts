@@ -141,7 +141,7 @@ async function start(
   own.health = domain.health;
   const gateway = createAgentGateway({ domain, identity, config, connected, clock, log });
   bus.subscribe((hint, source) => {
-    // Each process counts its own, so that the sum over all of them is right.
+    // Each process counts only its own hints, so that the sum over all processes is correct.
     if (source === 'own' && hint.type === 'operation_ended') telemetry.operationEnded(hint.status);
   });
   const replicas = view && replica && replicaListOf({ context, replica, view, own: connected.registry });
@@ -207,7 +207,7 @@ async function bootstrap(context: Context, config: Config): Promise<boolean> {
   return public_key !== null && username !== null && (await bootstrapOperator(context, { public_key, username }));
 }
 
-/** Begins to pass this replica's work on. Its agents follow at a steady rate. */
+/** Begins to move this replica's work to other replicas. Its agents follow at a steady rate. */
 async function drain({ gateway, domain, log }: { gateway: Gateway; domain: Domain; log: Logger }): Promise<void> {
   domain.health.draining = true;
   log.info({}, 'draining: agents and work move to other replicas; restart this process to use it again');
@@ -266,7 +266,7 @@ async function stop({ app, gateway, domain, schedules, sync, replica, clock, log
   await replica?.drain().catch((error: unknown) => log.warn({ err: error }, 'failed to announce the shutdown'));
   const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
   await schedules.stop();
-  // Without sweeps, runs whose shards stayed here would stand still until the conductor stops.
+  // Without sweeps, runs whose shards stayed here would not progress until the conductor stops.
   if (replica?.placement.shared) await domain.conductor.handOver();
   // Stops terminals before the links, so that agents terminate their shells and clients receive the reason.
   await domain.terminals.stop();

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Config } from './schema.ts';
 
-/** Settings that may differ between replicas: names, addresses, files, and what only the first start uses. */
+/** Settings that may differ between replicas: names, addresses, files, and settings that only the first start uses. */
 const ownSettings: ReadonlySet<string> = new Set([
   'advertised_host',
   'agent_host',

@@ -9,7 +9,7 @@ export class DatabaseUrl {
 
   /**
    * @param url `postgres://user:password@host:port/database`
-   * @throws TypeError if `url` has another format; the message does not repeat the text
+   * @throws TypeError if `url` has a different format; the message does not repeat the text
    */
   constructor(url: string) {
     if (!isDatabaseUrl(url)) throw new TypeError('must look like postgres://user:password@host:5432/database');

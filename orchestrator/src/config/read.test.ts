@@ -15,7 +15,7 @@ const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readInvocation(arg
 const key = 'ab'.repeat(32);
 
 describe('the configuration', () => {
-  test('accepts a name of a replica only with PostgreSQL', () => {
+  test('accepts a replica name only with PostgreSQL', () => {
     const named = { MUSTER_REPLICA_NAME: 'muster-1' };
     expect(() => read([], named)).toThrow('replica.name needs a PostgreSQL database: set database_url');
     const { config } = read([], { ...named, MUSTER_DATABASE_URL: 'postgres://m:p@db.example:5432/m' });
@@ -23,7 +23,7 @@ describe('the configuration', () => {
     expect(() => read([], { MUSTER_REPLICA_NAME: 'Muster 1' })).toThrow(/replica.name: must be 1 to 32 lowercase/);
   });
 
-  test('accepts NATS only for replicas, and settings of NATS only with its URL', () => {
+  test('accepts NATS only for replicas, and other NATS settings only with its URL', () => {
     const replica = { MUSTER_REPLICA_NAME: 'a', MUSTER_DATABASE_URL: 'postgres://m:p@db.example:5432/m' };
     const url = 'tls://nats.example:4222';
     const files = { MUSTER_NATS_CREDENTIALS_FILE: '/credentials', MUSTER_NATS_CA_FILE: '/ca' };

@@ -86,7 +86,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   };
 }
 
-/** @throws ConfigError if settings of NATS lack others */
+/** @throws ConfigError if a NATS setting requires another one that is missing */
 function checkNats({ nats, replica }: Config): void {
   const { url, credentials_file, ca_file } = nats;
   if (url === null) {

@@ -133,7 +133,7 @@ export const configSchema = z.strictObject({
       .nullable()
       .default(null)
       .describe(
-        'unique name of this orchestrator among those that share the PostgreSQL database; null: it has no others',
+        'unique name of this orchestrator among those that share the PostgreSQL database; null: it is the only one',
       ),
   }),
   nats: section({
@@ -245,7 +245,7 @@ export const configSchema = z.strictObject({
       .min(60)
       .max(31_536_000)
       .default(604_800)
-      .describe('seconds after the sign-in after which the session of a browser ends'),
+      .describe('seconds from the sign-in until the session of a browser ends'),
   }),
   discovery: section({
     port: z

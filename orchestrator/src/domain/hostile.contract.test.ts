@@ -196,7 +196,7 @@ describeDatabases('lost operations', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toMatchObject({ operation: { operation_id: id } });
   });
 
-  test('starts a recorded run in the next process if the first process dispatched no agent', async () => {
+  test('starts a recorded run in the next process if the first process dispatched no operation', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });

@@ -25,7 +25,7 @@ const mebibyte = 1024 * 1024;
 const rowsOf = (table: 'operation_outputs' | 'applied_resources' | 'drift_records') =>
   defineQuery(`test/rows of ${table}`, (db) => db.selectFrom(table).select(sql<number>`count(*)`.as('count')));
 const rows = {
-  // A row has one result per line.
+  // A row contains one result per line.
   results: defineQuery('test/results', (db) =>
     db
       .selectFrom('operation_resources')

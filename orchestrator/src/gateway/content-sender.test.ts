@@ -126,7 +126,7 @@ test('refuses content that is no longer stored', async () => {
   expect((await agent.next('content_refused')).message).toContain('apply again');
 });
 
-test('sends the contents of an operation at most twice over one link, even between those of another operation', async () => {
+test('sends the contents of an operation at most twice over one link, even if contents of another operation are sent in between', async () => {
   await start();
   const agent = await connected();
   const other = '01HZZZZZZZZZZZZZZZZZZZ0002';

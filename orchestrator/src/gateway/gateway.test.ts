@@ -1869,7 +1869,7 @@ describe('a link that closes', () => {
     await gateway.close();
   });
 
-  test('lets some agents go, each once and after its pending report, and admits no others', async () => {
+  test('closes the links of some agents, each once and after its pending report, and admits no other agents', async () => {
     await start();
     const agents = [await dial(), await dial()];
     for (const agent of agents) await agent.join();

@@ -6,10 +6,10 @@ import { type Link, workFlags } from './link.ts';
 import type { LinkRegistry } from './presence.ts';
 import type { Reception } from './reception.ts';
 
-/** Seconds after which an agent that was let go connects again. */
+/** Seconds after which an agent whose link was closed to move it to another replica reconnects. */
 const reconnectSecs = 1;
 
-/** The links of this process, for what other processes change about their agents. */
+/** This process's links, to which changes by other processes are applied. */
 export class LocalLinks implements OwnLinks {
   readonly #registry: LinkRegistry;
   readonly #reception: Reception;
@@ -19,7 +19,9 @@ export class LocalLinks implements OwnLinks {
   readonly #commitMs: number;
   readonly #released = new WeakSet<Link>();
 
-  /** @param parts.commitMs maximum milliseconds to wait for reports that are being stored when an agent is let go */
+  /**
+   * @param parts.commitMs maximum milliseconds to wait for reports that are being stored when an agent's link is closed
+   */
   constructor(parts: {
     registry: LinkRegistry;
     reception: Reception;
@@ -81,7 +83,7 @@ export class LocalLinks implements OwnLinks {
     return released;
   }
 
-  /** Waits for the reports of an agent that are being stored. The agent resends those that were not stored in time. */
+  /** Waits until an agent's pending reports are stored. The agent resends reports that were not stored in time. */
   async #committed(link: Link): Promise<void> {
     if (link.committing === null) return;
     let cancelTimer = () => {};

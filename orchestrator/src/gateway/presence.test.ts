@@ -11,7 +11,7 @@ const open = () => {
   return { clock, link, pings, registry: new LinkRegistry(clock, defaultGatewayLimits) };
 };
 
-test('answers two probes of a link at the same time with one ping', async () => {
+test('answers two concurrent probes of a link with one ping', async () => {
   const { clock, link, pings, registry } = open();
   const outcomes = [registry.probe(link), registry.probe(link)];
   for (const payload of pings) if (link.probe?.payload === payload) link.probe.answered();

@@ -422,7 +422,7 @@ describeAnyDatabase('live events', (fixture) => {
     expect(changes(one)).toEqual([...expected, { node_id: key.id, change: 'connected' }]);
   });
 
-  test('makes clients reload after hints of other replicas were lost', async () => {
+  test('makes clients reload after hints from other replicas were lost', async () => {
     const opened = await serve(fixture);
     const { bus } = opened.domain.context;
     const clients = [await follow(opened), await follow(opened, '?category=state')];

@@ -124,7 +124,7 @@ describeAnyDatabase('operations over HTTP', (fixture) => {
     await upkeep.stop();
   });
 
-  test('interrupts operations that a reconnecting agent does not know', async () => {
+  test('interrupts operations of which a reconnecting agent has no record', async () => {
     const { domain, agent, ask } = await open(fixture);
     const { location } = await ask('POST', '/agents/web-1/apply', { modules: [] }, true);
     const handed = await domain.links.nextOperation(agent.id);

@@ -19,9 +19,10 @@ export interface ApiCertificate {
 }
 
 /**
- * Loads the generated certificate for the API port, or creates it: for 127.0.0.1, localhost, and the advertised host,
- * with a P-256 key, because browsers refuse Ed25519. Stored in the data directory, so that clients must trust it only
- * once. Renewed with the same key if a host is missing, and 30 days before it expires.
+ * Loads the generated certificate for the API port, or creates it. The certificate is valid for 127.0.0.1, localhost,
+ * and the advertised host, and has a P-256 key, because browsers refuse Ed25519. It is stored in the data directory, so
+ * that clients need to trust it only once, and is renewed with the same key if a host is missing, and 30 days before it
+ * expires.
  * @param advertisedHost name or IP address at which operators reach the API; null for none
  * @throws LoosePermissionsError if other users can access the directory or a file
  */

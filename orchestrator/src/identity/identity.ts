@@ -34,13 +34,13 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   return { publicKey, privateKeyPem: pem, certificatePem };
 }
 
-/** Returns the 32-byte key with which all processes that have this identity issue sign-in challenges. */
+/** Returns the 32-byte key for sign-in challenges, which is the same in all processes with this identity. */
 export const challengeKey = (identity: Identity): Buffer => derivedKey(identity, 'muster sign-in challenges v1');
 
-/** Returns the 32 secret bytes with which all processes that have this identity protect their messages to each other. */
+/** Returns the 32 secret bytes that protect messages between processes with this identity. */
 export const busSecret = (identity: Identity): Buffer => derivedKey(identity, 'muster bus v1');
 
-/** Returns the 32-byte key with which all processes that have this identity compute digests of their configuration. */
+/** Returns the 32-byte key for digests of the configuration, which is the same in all processes with this identity. */
 export const configDigestKey = (identity: Identity): Buffer => derivedKey(identity, 'muster config digests v1');
 
 function derivedKey({ privateKeyPem }: Identity, purpose: string): Buffer {

@@ -18,7 +18,7 @@ export interface SecretKey {
 /** The secrets keys are invalid. The message names their source but never quotes their content. */
 class SecretKeysInvalid extends Error {}
 
-/** The key file in the data directory, which no one but the orchestrator writes. */
+/** The key file in the data directory, which only the orchestrator writes. */
 interface OwnFile {
   write(keys: readonly Buffer[]): Promise<void>;
 }

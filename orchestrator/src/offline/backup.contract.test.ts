@@ -184,7 +184,7 @@ describeDatabases('backup and restore', (fixture) => {
     await samples.close();
   });
 
-  test('backs up transcripts in the database, and those in files that are not moved yet', async () => {
+  test('backs up transcripts in the database and in files that have not been moved yet', async () => {
     if (fixture.kind === 'sqlite') return;
     const from = await filled();
     const [open, ended] = ['01KAGZ8R3E5F6G7H8J9K0M1N2Q', '01KAGZ8R3E5F6G7H8J9K0M1N2R'];
@@ -195,7 +195,8 @@ describeDatabases('backup and restore', (fixture) => {
     other.append('[1,"o","x"]\n'.repeat(200_000));
     await other.finish();
     await transcripts.pack();
-    // A start that was killed while moving a file leaves it as well.
+    // Simulates a startup that was killed while moving a file: the transcript is in the database, and the file still
+    // exists.
     await transcripts.store(terminal, [Buffer.from(cast)] as never);
     const bytes = await backupOf(from);
     await new Promise<void>((done) => recording.append('later\n', done));
@@ -282,7 +283,7 @@ describeDatabases('backup and restore', (fixture) => {
       expect((await restoreTo(to, bytes, true)).aside[0]).toMatch('schema muster_before_restore_');
   });
 
-  test('backs up and exports a newer schema that it can use, and restores it only with a release that knows it', async () => {
+  test('backs up and exports a database with a newer compatible schema, and restores it only with a release that supports the schema', async () => {
     const from = await filled();
     await from.domain.db.close();
     const compatible = [...migrations, { ...oneMore, compatibleFrom: migrations.length }];

@@ -13,7 +13,7 @@ export const list = (given: Given[string]): string[] => (Array.isArray(given) ? 
 export const text = (given: Given[string]): string | null => (typeof given === 'string' ? given : null);
 
 export interface PassphraseUse {
-  /** The file that is encrypted, for the prompt. */
+  /** Describes the encrypted file in the prompt. */
   readonly what: string;
   /** Environment variable that can contain the passphrase. */
   readonly variable: string;
@@ -21,8 +21,8 @@ export interface PassphraseUse {
 
 /**
  * Returns how to encrypt a file according to the options.
- * @param prompts whether to prompt for a passphrase without one in the options or the environment
- * @returns null without recipient and passphrase
+ * @param prompts whether to prompt for a passphrase if neither the options nor the environment contain one @returns
+ *   null if there is neither a recipient nor a passphrase
  * @throws ConfigError, LockError
  */
 export async function lockOf(

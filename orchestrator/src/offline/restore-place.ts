@@ -33,7 +33,8 @@ export interface Restoring {
 const staging = (dataDir: string) => join(dataDir, folder);
 
 /**
- * Returns the end of the name for former content. Its random suffix distinguishes restores within the same second.
+ * Returns the time and random part of the name for former content. The random part distinguishes restores within the
+ * same second.
  * @param now Unix milliseconds
  */
 export const restoreStamp = (now: number): string =>

@@ -57,7 +57,7 @@ async function encrypted(text: string): Promise<void> {
 }
 
 describe('muster orchestrator share and join', () => {
-  test('install the keys of one orchestrator in an empty data directory, and change nothing the second time', async () => {
+  test('installs the shared keys in an empty data directory, and changes nothing when run again', async () => {
     expect(await share()).toMatchObject({ exit: 0 });
     expect(statSync(at('keys.age')).mode & 0o777).toBe(0o600);
     const file = readFileSync(at('keys.age'), 'latin1');
@@ -77,7 +77,7 @@ describe('muster orchestrator share and join', () => {
     expect(readFileSync(at('to', 'api.crt'), 'utf8')).toBe('renewed');
   });
 
-  test('never print a key', async () => {
+  test('never prints a key', async () => {
     const said = [await share(), await joinFleet(), await run('share', 'to', '--recipient', recipient, '--json')];
     const text = said.map((each) => each.said).join('');
     expect(said.map(({ exit }) => exit)).toEqual([0, 0, 0]);
@@ -85,7 +85,7 @@ describe('muster orchestrator share and join', () => {
     expect(text).not.toContain(readFileSync(at('from', 'identity.key'), 'utf8').split('\n')[1]);
   });
 
-  test('use the passphrase of a file, and refuse a wrong or short one', async () => {
+  test('reads the passphrase from a file, and refuses a wrong or short passphrase', async () => {
     const passphrase = (text: string) => {
       writeFileSync(at('passphrase'), `${text}\n`, { mode: 0o600 });
       return ['--passphrase-file', at('passphrase')];
@@ -100,7 +100,7 @@ describe('muster orchestrator share and join', () => {
     expect(content('to')).toEqual(names.toSorted());
   });
 
-  test('refuse a directory with other keys or other content, unless --force moves it aside', async () => {
+  test('refuses a directory with other keys or other content, unless --force moves it aside', async () => {
     await share();
     writeFileSync(at('to', 'muster.db'), 'old');
     expect((await joinFleet()).said).toContain('is not empty (muster.db); nothing was changed');
@@ -117,7 +117,7 @@ describe('muster orchestrator share and join', () => {
     expect(content('to')).toEqual([...names, aside].toSorted());
   });
 
-  test('install all keys after a killed process has installed some, but not into an unfinished restore', async () => {
+  test('installs all keys after a killed process has installed some, but refuses an unfinished restore', async () => {
     await share();
     const killed = await beginRestore(at('to'));
     writeFileSync(join(killed.content, 'api.key'), 'half');
@@ -132,7 +132,7 @@ describe('muster orchestrator share and join', () => {
     expect(content('to')).toEqual(['.restoring']);
   });
 
-  test('refuse files that are damaged, too large, or of other programs', async () => {
+  test('refuses files that are damaged, too large, or written by other programs', async () => {
     writeFileSync(at('keys.age'), 'not a file of muster');
     expect(await joinFleet()).toMatchObject({ exit: 1, said: expect.stringContaining('was not written by muster') });
     writeFileSync(at('keys.age'), Buffer.alloc(2 ** 20 + 1));
@@ -149,7 +149,7 @@ describe('muster orchestrator share and join', () => {
     expect(content('to')).toEqual([]);
   });
 
-  test('share no keys that other users can read, and no incomplete keys', async () => {
+  test('refuses to share keys that are incomplete or that other users can read', async () => {
     chmodSync(at('from', 'identity.key'), 0o644);
     expect((await share()).said).toContain('gives other users access to keys');
     chmodSync(at('from', 'identity.key'), 0o600);
@@ -178,13 +178,16 @@ describe('shared keys', () => {
       'api.crt in the file is invalid',
     ],
     ['no object', () => null, 'was not written by muster'],
-  ] satisfies [string, (keys: ReturnType<typeof valid>) => unknown, string][])('refuse %s', (_, change, message) => {
-    const parse = () => parseSharedKeys(JSON.stringify(change(valid())));
-    expect(parse).toThrow(KeysRefused);
-    expect(parse).toThrow(message);
-  });
+  ] satisfies [string, (keys: ReturnType<typeof valid>) => unknown, string][])(
+    'refuses shared keys with %s',
+    (_, change, message) => {
+      const parse = () => parseSharedKeys(JSON.stringify(change(valid())));
+      expect(parse).toThrow(KeysRefused);
+      expect(parse).toThrow(message);
+    },
+  );
 
-  test('replace only themselves', () => {
+  test('replaces existing keys or content only with --force', () => {
     const { files } = valid();
     const plan = (found: object, content: readonly string[], force = false) =>
       planJoin(files, { found, content, where: '/data', force });

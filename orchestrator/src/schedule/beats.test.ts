@@ -8,7 +8,10 @@ import { lostAfterMs } from './link-release.ts';
 const silent = () => {};
 const log = { debug: silent, info: silent, warn: silent, error: silent };
 
-/** @param beatMs returns how long a heartbeat that begins now takes; if it is negative, it fails after that time */
+/**
+ * @param beatMs returns the duration of a heartbeat that begins now, in milliseconds; if negative, the heartbeat fails
+ *   after that time
+ */
 function start(inFleet: boolean, beatMs: (at: number) => number, readPeers: () => Promise<void>) {
   const clock = new ManualClock();
   const zero = clock.monotonic();
@@ -39,8 +42,8 @@ function start(inFleet: boolean, beatMs: (at: number) => number, readPeers: () =
   return { began, pass, oldest: () => oldest };
 }
 
-test('retries a heartbeat that timed out before the replica counts as lost', async () => {
-  // The database stalls once: the heartbeat that begins then fails after three seconds.
+test('retries a timed-out heartbeat early enough that the replica does not count as lost', async () => {
+  // The database stalls once: a heartbeat that begins during the stall fails after three seconds.
   const { began, pass, oldest } = start(
     true,
     (at) => (at > 1_900 && at < 4_000 ? -3_000 : 100),
@@ -51,7 +54,7 @@ test('retries a heartbeat that timed out before the replica counts as lost', asy
   expect(oldest()).toBeLessThan(lostAfterMs - 3_000);
 });
 
-test('continues the heartbeats of a fleet while the other replicas cannot be read', async () => {
+test('continues a replica’s heartbeats while a read of the other replicas hangs', async () => {
   let reads = 0;
   const never = () => {
     reads++;
@@ -62,7 +65,7 @@ test('continues the heartbeats of a fleet while the other replicas cannot be rea
   expect([began.length, reads]).toEqual([4, 1]);
 });
 
-test('keeps the interval after each heartbeat of a process that runs alone', async () => {
+test('waits for the full interval after each heartbeat if the process runs alone', async () => {
   const { began, pass } = start(
     false,
     () => 500,

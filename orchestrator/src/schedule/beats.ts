@@ -9,8 +9,9 @@ export interface BeatParts {
   readonly clock: Clock;
   readonly log: Log;
   /**
-   * Whether other replicas may use the database. Then the interval counts from the start of a heartbeat, and no heartbeat
-   * waits until the others have been read: the reads share connections with requests, which may be slow.
+   * Whether other replicas may use the database. If so, the interval is measured from the start of a heartbeat, and no
+   * heartbeat waits for the reads of other replicas, because these reads share connections with requests, which may be
+   * slow.
    */
   readonly inFleet: boolean;
   /** Called when another process has closed this one, which must then exit. */

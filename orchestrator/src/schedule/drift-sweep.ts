@@ -39,7 +39,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
     if (options.paused?.() === true) return;
     const pull = clock.monotonic() - pulledInAt >= pullInMs;
     const isIdle = !pull && !(await anyDue(context));
-    // A drained process passes the lease on even if no check is due.
+    // A draining process releases the lease even if no check is due.
     const fence = await lease.hold();
     if (fence === null) return lease.release();
     if (isIdle) return;

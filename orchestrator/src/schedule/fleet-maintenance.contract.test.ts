@@ -70,7 +70,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     expect((await getOperation(one.context, id)).status).toBe('expired');
   });
 
-  test('announces an expiry once, even if the former holder resumes just before it commits', async () => {
+  test('announces an expiry once, even if the former holder resumes just before its commit', async () => {
     const { one, two, actor, events } = await open();
     await createSecret(one.context, actor, { name: 'soon', value: 'v', expires_at: one.context.now() + hour });
     const suspended = suspendedBefore(one.context, 'secrets/expiring');
@@ -105,7 +105,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     expect(await events('agent.lost')).toEqual(['gone']);
   });
 
-  test('marks no agent as lost until the grace period after a takeover, and after another process has ended', async () => {
+  test('marks no agent as lost during the grace period after a takeover or after the end of another process', async () => {
     const { one, two, actor, advance, events } = await open();
     const agent = await newAgent(one, actor, 'web-1');
     await maintain(one).round();
@@ -126,7 +126,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     expect(agent.id).not.toBe('');
   });
 
-  test('passes each kind of work on to the process that should do it', async () => {
+  test('moves each lease to the preferred process', async () => {
     const { one, two } = await open();
     const work = (domain: ReplicaDomain) => {
       const { context, clock, leases } = domain;
@@ -180,7 +180,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     );
   });
 
-  test('chains each event once, although the former holder resumes just before it commits', async () => {
+  test('chains each event once, even if the former lease holder resumes just before its commit', async () => {
     const { one, two } = await open();
     const suspended = suspendedBefore(one.context, 'audit/place');
     const keep = (domain: ReplicaDomain, context = domain.context) => {
@@ -235,7 +235,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     expect((await listAudit(two.context, { event_type: 'system.restored' })).events).toHaveLength(1);
   });
 
-  test('waits for the next holder if it loses the lease while it repairs a restored database', async () => {
+  test('waits for the next lease holder if it loses the lease while repairing a restored database', async () => {
     const { one, two } = await open();
     const value = JSON.stringify({ id: 'backup', created_at: '2026-01-01T00:00:00Z' });
     await one.db.write({ name: 'test/restored', statements: [statement(putSetting, { key: restoredKey, value })] });

@@ -16,7 +16,7 @@ describe('a replica lets its agents go', () => {
   });
 });
 
-test('closes links at the configured rate, and stops when the database is back', () => {
+test('closes links at the configured rate, and stops when the database is available again', () => {
   const clock = new ManualClock();
   let situation: Omit<ReplicaSituation, 'runningMs'> = { draining: false, beatAgeMs: 0, hasReadyPeer: true };
   let begun = 0;
@@ -49,7 +49,7 @@ test('closes links at the configured rate, and stops when the database is back',
   expect(clock.next).toBeNull();
 });
 
-test('keeps the agents of a process that was suspended, until its next heartbeat had time to fail', () => {
+test('keeps the agents of a suspended process until its next heartbeat has had time to fail', () => {
   const clock = new ManualClock();
   let beatAt = clock.monotonic();
   let released = 0;

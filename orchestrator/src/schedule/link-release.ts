@@ -1,37 +1,43 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 
-/** Lets the agents of a replica go that cannot serve them, at a steady rate, so that others admit them without a burst. */
+/**
+ * Closes the links of a replica that cannot serve its agents, at a steady rate, so that the agents do not reconnect to
+ * other replicas in a burst.
+ */
 
 const intervalMs = 250;
 
 /**
- * Milliseconds after the last heartbeat at which a replica has lost the database: two heartbeats have failed,
- * each after at most three seconds. After one, the replica is only not ready, and gets no new agents.
+ * Milliseconds without a successful heartbeat after which a replica has lost the database: two heartbeats have failed,
+ * each after at most three seconds. After one failed heartbeat, the replica is not ready and gets no new agents, but
+ * keeps its links.
  */
 export const lostAfterMs = 9_000;
 
-/** Maximum milliseconds between two checks of a process that runs. After a longer gap, it was suspended. */
+/**
+ * Maximum milliseconds between two checks while the process runs. A longer gap means that the process was suspended.
+ */
 const maxGapMs = 1_000;
 
-/** Milliseconds that a process which was suspended has for a heartbeat. */
+/** Milliseconds in which a process that was suspended can send a heartbeat before it closes links. */
 const resumeMs = 4_000;
 
-/** What decides whether a replica lets its agents go. */
+/** Conditions that determine whether a replica closes its links. */
 export interface ReplicaSituation {
-  /** Whether an operator drains the replica. */
+  /** Whether an operator is draining the replica. */
   readonly draining: boolean;
   /** Milliseconds since the last heartbeat of this replica. */
   readonly beatAgeMs: number;
   /** Milliseconds for which the process has run without having been suspended. */
   readonly runningMs: number;
-  /** Whether another replica was ready when the others were last read. */
+  /** Whether another replica was ready when the other replicas were last read. */
   readonly hasReadyPeer: boolean;
 }
 
 /**
- * Returns whether the agents should connect to other replicas. A replica without a recent heartbeat has lost the database.
- * Without another one that is ready, it keeps its agents, because they could connect nowhere else. A process that was suspended first tries
- * to send a heartbeat.
+ * Reports whether the agents should connect to other replicas. A replica without a recent heartbeat has lost the
+ * database. If no other replica is ready, it keeps its agents, because they could not connect anywhere else. A process
+ * that was suspended first tries to send a heartbeat.
  */
 export const letsAgentsGo = ({ draining, beatAgeMs, runningMs, hasReadyPeer }: ReplicaSituation): boolean =>
   draining || (hasReadyPeer && beatAgeMs >= lostAfterMs && runningMs >= resumeMs);
@@ -41,17 +47,17 @@ export interface LinkReleaseParts {
   readonly situation: () => Omit<ReplicaSituation, 'runningMs'>;
   /** Links to close in each second. */
   readonly perSecond: () => number;
-  /** Lets this many agents go. @returns the number of agents that were still connected, up to `count` */
+  /** Closes up to `count` links. @returns the number of closed links */
   readonly release: (count: number) => number;
-  /** Called when agents begin to be let go. */
+  /** Called before the first link is closed. */
   readonly onBegin: (situation: ReplicaSituation) => void;
 }
 
-/** Checks the situation until it is stopped. @returns a function that stops it */
+/** Checks the conditions periodically, and closes links while they apply. @returns a function that stops the checks */
 export function startLinkRelease({ clock, situation, perSecond, release, onBegin }: LinkReleaseParts): () => void {
   let cancelTimer = () => {};
   let begun = false;
-  /** Part of a link that the rate allowed in earlier intervals. */
+  /** Fraction of a link left over from the previous interval's rate. */
   let rest = 0;
   let lastAt = clock.monotonic();
   let runningSince = lastAt;

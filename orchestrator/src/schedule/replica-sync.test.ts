@@ -3,7 +3,7 @@ import { ManualClock } from '../../../lib/test/manual-clock.ts';
 import { createInProcessBus } from '../bus/in-process.ts';
 import { startReplicaSync } from './replica-sync.ts';
 
-/** Records when links, and everything else, were read, in milliseconds after the start. */
+/** Records the times at which links and everything else were read, in milliseconds after the start. */
 function start() {
   const clock = new ManualClock();
   const startedAt = clock.monotonic();
@@ -77,7 +77,7 @@ test('reads everything soon after hints were lost', async () => {
   expect(reads).toEqual({ links: [500, 1_500], others: [500, 1_500] });
 });
 
-test('reads nothing after it was stopped', async () => {
+test('reads nothing after it is stopped', async () => {
   const { reads, advance, hint, sync } = start();
   await hint('hints_lost');
   await sync.stop();

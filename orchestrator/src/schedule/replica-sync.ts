@@ -1,10 +1,12 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 import { type FollowerParts, ReplicaFollower } from '../domain/presence/follow-replicas.ts';
 
-/** Follows other replicas: about once a second, and soon after their hints, which arrive only through NATS. */
+/**
+ * Reads the changes by other replicas about once a second, and soon after their hints, which arrive only through NATS.
+ */
 
 const intervalMs = 1_000;
-/** Milliseconds between the start of a turn and the next one because of a hint. */
+/** Minimum milliseconds between the start of a turn and the start of the next turn if a hint requests it. */
 const hintedMs = 100;
 
 export interface ReplicaSync {
@@ -25,7 +27,7 @@ class Sync implements ReplicaSync {
   #stopped = false;
   #cancelTimer = () => {};
   #running: Promise<void> | null = null;
-  /** Monotonic milliseconds at which the last turn, and the last complete one, began. */
+  /** Monotonic milliseconds at which the last turn and the last complete turn began. */
   #begunAt: number;
   #completeAt: number;
   /** The reads that hints request. */

@@ -18,8 +18,8 @@ import { createLease, type Fence, fencedBy, type Lease } from '../domain/shared/
 import { deleteExpiredTickets } from '../domain/terminals/terminal-tickets.ts';
 
 /**
- * Periodic maintenance, with one timer for all tasks. Each process maintains its own state. Of the processes on one
- * database, only the one that holds the maintenance lease maintains the fleet's.
+ * Periodic maintenance, with one timer for all tasks. Each process maintains its own state. Of the processes that share
+ * a database, only the one that holds the maintenance lease maintains the fleet's state.
  */
 
 const intervalMs = 5_000;
@@ -83,8 +83,8 @@ class FleetMaintenance {
   readonly #lease: Lease;
   #fence: Fence | null = null;
   /**
-   * Monotonic milliseconds at which this process started or took over the maintenance. Agents of a process that ended
-   * reconnect after it.
+   * Monotonic milliseconds at which this process started or took over the maintenance. Agents of a process that has
+   * ended reconnect after this time.
    */
   since: number;
 
@@ -95,7 +95,7 @@ class FleetMaintenance {
     this.since = clock.monotonic();
   }
 
-  /** Returns the context for maintenance of the fleet; null if another process does it. */
+  /** Returns the context for fleet maintenance; null if another process maintains the fleet. */
   async hold(): Promise<Context | null> {
     const fence = await this.#lease.hold();
     if (fence === null) await this.#lease.release();

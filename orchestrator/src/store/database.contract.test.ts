@@ -99,7 +99,7 @@ describeDatabases('database', (fixture) => {
     ['row', false],
     ['no_row', true],
     ['no_row', false],
-  ])('checks the precondition %s, which holds: %s', async (expect_, fulfilled) => {
+  ])('checks the precondition %s (holds: %s)', async (expect_, fulfilled) => {
     const database = await fixture.open();
     await write(database, statement(put, { key: 'there', value: '0' }));
     const key = fulfilled === (expect_ !== 'no_row') ? 'there' : 'missing';
@@ -145,7 +145,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ unitsCommitted: 20, unitsFailed: 40, queued: 0, queuedBytes: 0 });
   });
 
-  test('commits only one of many concurrent writes that check for the same name and then take it', async () => {
+  test('commits only one of many concurrent writes that claim the same name after checking that it is free', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, number) =>

@@ -9,7 +9,8 @@ import type { Migration } from './migrations/migration.ts';
 
 /**
  * Replicas of the previous release use the database while the first replica of this release migrates it. A migration
- * that breaks them must not claim to be compatible with their schema version: then the newer replica refuses to start.
+ * that breaks them must not claim to be compatible with their schema version. Without this claim, the newer replica
+ * refuses to start while they run.
  */
 
 describeDatabases('migrations that claim to be compatible with earlier releases', (fixture) => {
@@ -24,7 +25,7 @@ describeDatabases('migrations that claim to be compatible with earlier releases'
     return shape;
   }
 
-  test('drop, rename, and restrict nothing that these releases use', async () => {
+  test('drops, renames, and restricts nothing that the compatible releases use', async () => {
     const shapes = new Map<number, SchemaShape>();
     const at = async (version: number) => {
       const shape = shapes.get(version) ?? (await shapeAfter(version));
@@ -64,13 +65,13 @@ describeDatabases('migrations that claim to be compatible with earlier releases'
       () => [sql`create unique index replicas_name on replicas (name)`],
       'replicas_name restricts replicas',
     ],
-  ])('break earlier releases if one %s', async (_, statements, expected) => {
+  ])('detects a migration that %s', async (_, statements, expected) => {
     const migration = { version: migrations.length + 1, name: 'breaks', compatibleFrom: migrations.length, statements };
     const breaks = breaksOf(await shapeAfter(migrations.length), await shapeAfter(migrations.length, migration));
     expect(breaks).toContain(expected);
   });
 
-  test('may add tables, indices, and columns that are null or have a default', async () => {
+  test('allows new tables, new indices, and new columns that are nullable or have a default', async () => {
     const migration: Migration = {
       version: migrations.length + 1,
       name: 'expands',
@@ -105,7 +106,7 @@ describe('breaks of a schema', () => {
     [{ 't.b': ['text', true, true] }, 't.b may become null'],
     [{ 't.b': ['text', false, false] }, 't.b loses its default'],
     [{ 't.c': ['text', false, false] }, 't.c is required, but earlier releases do not set it'],
-  ] as const)('include %j', (changed, expected) => {
+  ] as const)('reports %j as incompatible with earlier releases', (changed, expected) => {
     const after = { columns: new Map([...before.columns, ...shape(changed as never).columns]), rules: new Map() };
     expect(breaksOf(before, after)).toEqual([expected]);
   });
@@ -124,7 +125,7 @@ describe('a replica beside others', () => {
     { name: 'new', schema: 42 },
   ];
 
-  test('migrates only if all of them can use the database afterward', () => {
+  test('migrates only if all other replicas can use the database afterward', () => {
     refuseBesideOlder([], others);
     refuseBesideOlder([due(41, 40), due(42, 29)], others);
     refuseBesideOlder([due(42)], [{ name: 'new', schema: 42 }]);

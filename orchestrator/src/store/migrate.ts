@@ -100,9 +100,9 @@ export const oldestUsing = (pending: readonly Migration[]): number =>
   pending.reduce((most, { version, compatibleFrom }) => Math.max(most, compatibleFrom ?? version), 0);
 
 /**
- * Decides whether a replica may migrate the database while others run.
+ * Decides whether a replica may migrate the database while other replicas run.
  * @param pending the migrations that are due
- * @param others the other replicas that run, with the newest schema version that each can use
+ * @param others the other running replicas, with the newest schema version that each can use
  * @throws SchemaRefused if a replica could not use the database afterward
  */
 export function refuseBesideOlder(
@@ -114,7 +114,7 @@ export function refuseBesideOlder(
   if (names.length === 0) return;
   const [replicas, them] = names.length === 1 ? ['the replica', 'it'] : ['the replicas', 'them'];
   throw new SchemaRefused(
-    `this release needs a change of the database after which ${replicas} ${names.toSorted().join(', ')} could not use it; ` +
+    `this release requires a database migration, after which ${replicas} ${names.toSorted().join(', ')} could not use it; ` +
       `nothing was changed: stop ${them} first, then start this replica again`,
   );
 }

@@ -26,7 +26,7 @@ export interface DatabaseDeps {
   /** Called after a commit with the number of writes that shared the transaction, and its duration. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onMigrated: (report: MigrationReport) => void;
-  /** Compares the keys of this replica with those of the others, before the database is migrated. */
+  /** Compares the keys of this replica with those of the other replicas before the database is migrated. */
   readonly checkKeys?: ((stored: readonly StoredKey[]) => void) | null;
   readonly log: {
     info(about: object, message: string): void;

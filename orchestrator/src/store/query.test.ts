@@ -48,7 +48,7 @@ describe('defineQuery', () => {
     expectTypeOf(raw).toEqualTypeOf<Query<Record<never, never>, { one: number }>>();
     // @ts-expect-error a parameter is missing
     statement(agentNamed, { name: 'x' });
-    // @ts-expect-error a parameter too many
+    // @ts-expect-error an unknown parameter
     statement(agentsIn, { ids: [], other: 1 });
   });
 

@@ -34,7 +34,7 @@ export const raiseBeat = defineQuery(
 export const otherReplicas = defineQuery('replicas/others', (db, p: { incarnation: string }) =>
   db
     .selectFrom('replicas')
-    // A newer release may add columns while this statement is prepared.
+    // Does not select all columns, because a newer release may add columns after this statement has been prepared.
     .select(['incarnation', 'name', 'version', 'started_at', 'beat', 'ready', 'draining', 'config_digest'])
     .where('incarnation', '<>', p.incarnation),
 );
@@ -52,7 +52,9 @@ export const isLiveReplica = defineQuery('replicas/is live', (db, p: { incarnati
   db.selectFrom('replicas').select('incarnation').where('incarnation', '=', p.incarnation),
 );
 
-/** Removes the former processes of a replica. Their end is proved by the lock for the name. */
+/**
+ * Removes the former processes of a replica. The lock for the replica's name proves that these processes have ended.
+ */
 export const removeFormerReplicas = defineQuery(
   'replicas/remove former',
   (db, p: { name: string; incarnation: string }) =>
@@ -95,5 +97,5 @@ export const claimReplicaKey = defineQuery(
 
 export const replicaKeys = defineQuery('replica keys/all', (db) => db.selectFrom('replica_keys').selectAll());
 
-/** Lets the next replica decide which keys all replicas must have. */
+/** Deletes the fingerprints, so that the next replica determines the keys that all replicas must have. */
 export const deleteReplicaKeys = defineQuery('replica keys/delete', (db) => db.deleteFrom('replica_keys'));

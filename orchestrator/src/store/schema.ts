@@ -77,8 +77,8 @@ export interface AgentsTable {
   /** The agent process that has the newest link. Set only by replicas. */
   link_instance: string | null;
   /**
-   * Set by another replica to ask whether the agent still answers on its newest link. The replica that holds the link
-   * replaces it by the answer.
+   * Set by another replica to ask whether the agent still responds on its newest link. The replica that holds the link
+   * replaces the question with the answer.
    */
   link_probe: string | null;
 }
@@ -392,9 +392,9 @@ export interface ReplicasTable {
   beat: number;
   /** Whether the process is stopping, so that it should hold no leases. */
   draining: Generated<0 | 1>;
-  /** Whether the process was ready at its last heartbeat; null if its release does not store it. */
+  /** Whether the process was ready at its last heartbeat; null if its release does not report readiness. */
   ready: 0 | 1 | null;
-  /** Equal for processes with the same configuration; null if the release of the process does not store it. */
+  /** Equal for processes with the same configuration; null if the release of the process does not report a digest. */
   config_digest: string | null;
 }
 

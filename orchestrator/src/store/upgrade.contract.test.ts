@@ -160,7 +160,7 @@ describeDatabases('rows of agents in a release that stored them in the order of 
 });
 
 describeDatabases('a process of an earlier release on an upgraded database', (fixture) => {
-  test('joins the others, and acquires the same leases', async () => {
+  test('lets a process of an earlier release register and read leases in an upgraded database', async () => {
     const at = await fixture.newAddress();
     const newer = await fixture.open({ at, migrations: migrations.slice(0, 33) });
     const takes = statement(takeLease, { name: 'drift-sweep', holder: 'newer', former: 0 });

@@ -111,7 +111,10 @@ function describeSqlite(name: string, suite: Suite): void {
   });
 }
 
-/** Registers a suite for what only several processes do, which share PostgreSQL, but no SQLite file. */
+/**
+ * Registers a suite for the behavior of several processes that share a database. Such processes can share PostgreSQL,
+ * but not an SQLite file.
+ */
 export function describePostgres(name: string, suite: Suite): void {
   describe(`${name} on postgres`, () => {
     const shared = inject('postgres');

@@ -1,20 +1,20 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** The message with which a client ends its connection: its type, and its length. */
+/** The message with which a client ends its connection: its type and length. */
 const terminate = Buffer.from([0x58, 0, 0, 0, 4]);
 
-/** A proxy before a PostgreSQL server that can lose connections without the server noticing. */
+/** A proxy in front of a PostgreSQL server. The proxy can drop connections without the server noticing. */
 export interface PostgresProxy {
   /** URL of the database behind the proxy. */
   readonly url: string;
-  /** Closes all connections to clients and refuses new ones. The server continues, but its answers are lost. */
+  /** Closes all connections to clients and refuses new ones. The server continues, but its responses are lost. */
   cut(): void;
-  /** Does the same when a client sends a message that contains this text. Does not pass it on. */
+  /** Does the same when a client sends a message that contains this text, and does not forward the message. */
   cutAt(text: string): void;
   /** Accepts connections again. */
   restore(): void;
-  /** From now on, ignores that a client ends its connection, as an unreachable server does. */
+  /** From now on, ignores messages with which clients end their connections, as an unreachable server does. */
   ignoreEnd(): void;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../src/store/database.ts';
 import { defineQuery } from '../../src/store/query.ts';
 
-/** What releases rely on in a schema, as the database reports it. */
+/** The parts of a schema that releases rely on, as reported by the database. */
 export interface SchemaShape {
   /** By `table.column`. */
   readonly columns: ReadonlyMap<string, ColumnShape>;
@@ -70,8 +70,8 @@ export async function shapeOf(db: Database): Promise<SchemaShape> {
 const tableOf = (column: string): string => column.slice(0, column.indexOf('.'));
 
 /**
- * Returns what breaks a release that uses the schema `before` if the database has the schema `after`; empty if the
- * schema only expands. Sees no changes of rows.
+ * Returns the differences that break a release that uses the schema `before` if the database has the schema `after`;
+ * empty if the schema only expands. Does not detect changes to rows.
  */
 export function breaksOf(before: SchemaShape, after: SchemaShape): string[] {
   const breaks: string[] = [];

@@ -7,15 +7,15 @@ const info = { server_id: 'fake', version: '2.9.10', proto: 1, max_payload: 1_04
 export interface FakeBehavior {
   /** Fields of its INFO message; null to send none. */
   readonly info?: object | null;
-  /** Handles a line of the client. @returns whether the server also handles it as usual */
+  /** Handles a line from the client. @returns whether the server also handles it as usual */
   line?(line: string, socket: Socket): boolean;
 }
 
-/** A NATS server that misbehaves: it speaks only as much of the protocol as clients need to connect. */
+/** A NATS server that misbehaves: it supports only the part of the protocol that clients need to connect. */
 export class FakeNats {
-  /** How it behaves on the next connection. */
+  /** Behavior on the next connection. */
   behavior: FakeBehavior = {};
-  /** The lines of each connection, in the order of their beginning. */
+  /** All connections with the received lines, oldest connection first. */
   readonly connections: { readonly socket: Socket; readonly lines: string[]; isClosed: boolean }[] = [];
   readonly #server: Server;
 

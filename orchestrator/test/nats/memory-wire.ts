@@ -1,12 +1,12 @@
 import type { LiveListener, LiveWire } from '../../src/bus/live-wire.ts';
 import { decodeFrame, type FrameKind } from '../../src/domain/terminals/relay/relay-frames.ts';
 
-/** Carries frames of relayed terminals to the other replica of the test, at once. */
+/** Delivers frames of relayed terminals to the other replica of the test immediately. */
 export class MemoryWire implements LiveWire {
   isConnected = true;
   other: MemoryWire | null = null;
   readonly sent: FrameKind[] = [];
-  /** Loses the next frames of these kinds, one each. */
+  /** Kinds of the next frames to drop, in this order, one frame for each entry. */
   readonly loses: FrameKind[] = [];
   listener: LiveListener = { received: () => {}, lost: () => {} };
   readonly #own: string;
@@ -15,7 +15,7 @@ export class MemoryWire implements LiveWire {
     this.#own = own;
   }
 
-  /** Creates the wires of two replicas. */
+  /** Creates the wires between two replicas. */
   static pair(one: string, two: string): readonly [MemoryWire, MemoryWire] {
     const wires = [new MemoryWire(one), new MemoryWire(two)] as const;
     wires[0].other = wires[1];

@@ -52,7 +52,7 @@ export class NatsFleet {
     return bus;
   }
 
-  /** Waits until all replicas hear each other. */
+  /** Waits until all replicas receive each other's messages. */
   async isComplete(): Promise<void> {
     for (const bus of this.#members)
       for (const [other, id] of this.#ids) if (other !== bus) await expect.poll(() => bus.hears(id)).toBe(true);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scratchDirectory } from '../scratch.ts';
 
-/** Debian's package nats-server installs it in a folder that the search path of users lacks. */
+/** Debian's package nats-server installs it in a folder that is not in the search path of users. */
 const program = ['nats-server', '/usr/sbin/nats-server'].find(
   (path) => spawnSync(path, ['--version'], { stdio: 'ignore' }).status === 0,
 );
@@ -20,7 +20,7 @@ export function natsMissing(): string | null {
   return 'needs nats-server';
 }
 
-/** A NATS server on loopback, whose port stays the same when it is started again. */
+/** A NATS server on loopback. Its port stays the same after a restart. */
 export class NatsServer {
   readonly #folder = scratchDirectory('muster-nats-');
   readonly #config: string;
@@ -32,7 +32,7 @@ export class NatsServer {
     this.#config = config;
   }
 
-  /** A folder for files of its configuration. */
+  /** A folder for files that its configuration refers to. */
   get folder(): string {
     return this.#folder;
   }
@@ -62,7 +62,7 @@ export class NatsServer {
     this.port = Number(new URL(nats[0]!).port);
   }
 
-  /** Ends it without a goodbye to its clients. */
+  /** Kills the server without notifying its clients. */
   async kill(): Promise<void> {
     const ending = this.#process;
     this.#process = null;

@@ -19,7 +19,7 @@ export const followEvents = route({
     '`change` is `connected`, `disconnected`, `attributes`, `changed` (status, name, or tags), or `removed`; `event: window` with `{}`; ' +
     'and `event: notification` with `{}` when the operator of the stream has read notifications. A client should read the changed object again. ' +
     'After 20 changes of one kind within half a second, `event: agents` with `{agents: [{node_id, change}]}` and `event: operations` with `{operations: [..]}` ' +
-    'announce the others together, with the last change of each. If the list is null, there were too many or some were lost: read all agents or operations again. ' +
+    'announce further changes together, with the last change of each. If the list is null, there were too many changes, or some were lost: read all agents or operations again. ' +
     'Changes that are neither in the audit log nor announced, such as samples, must be polled. With the category `output` or with `node_id`, the stream also sends `event: output` with ' +
     '`{operation_id, node_id, resource}`, at most once a second for an agent, while a program writes output: read the output of the operation. The stream ends with its sign-in session, if the client reads too slowly, and when the orchestrator stops.',
   access: 'operator',

@@ -114,7 +114,7 @@ export const planAgent = route({
   body: z.strictObject({
     modules: modulesField,
     draft: optional(z.strictObject({ content: z.string().describe('YAML'), files_of: filesOf })).describe(
-      'module that is not stored, planned in place of the stored module with its name; its plan can be applied once exactly this text is stored',
+      'module that is not stored, planned in place of the stored module with its name; its plan can be applied only after exactly this text has been stored',
     ),
     ttl: optional(z.number().int().min(1).max(31_536_000)),
   }),

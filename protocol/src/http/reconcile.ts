@@ -112,7 +112,7 @@ export const listReconcile = route({
   tag: 'Fleet',
   summary: 'List the approved agents that are not in their desired state, worst first',
   description:
-    'Omits agents without a reason: those whose drift was all accepted, and those that are only outdated. The query parameters include them.',
+    'Omits agents without a reason: those whose drift has all been accepted, and those that are only outdated. The query parameters include them.',
   access: 'operator',
   query: z.strictObject({
     ...pageQuery(50, 500),
@@ -122,7 +122,7 @@ export const listReconcile = route({
     include_accepted: z
       .enum(['true', 'false'])
       .optional()
-      .describe('`true` includes agents whose drift was all accepted, after the others'),
+      .describe('`true` includes agents whose drift has all been accepted, after the others'),
     include_outdated: z
       .enum(['true', 'false'])
       .optional()

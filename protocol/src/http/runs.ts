@@ -201,7 +201,7 @@ export const cancelRun = route({
   tag: 'Runs',
   summary: 'Cancel a run that has not ended',
   description:
-    'Agents that have not started are not tried, and running operations end after their current resource. 200 if no operation is running, otherwise 202.',
+    'Agents that have not started are skipped, and running operations end after their current resource. 200 if no operation is running, otherwise 202.',
   access: 'operator',
   params: z.strictObject({ run_id: z.string() }),
   answers: { 200: runSchema, 202: runSchema },

@@ -24,7 +24,7 @@ const agentValueSchema = z
     module: z.string(),
     parameter: z.string(),
     merge: z.enum(['replace', 'deep', 'append', 'unique']),
-    value: z.json().describe('null if the parameter has no value, or an error'),
+    value: z.json().describe('null if the parameter has no value or has an error'),
     layers: z
       .array(layerSchema)
       .describe('layers that contribute to the value, from high to low precedence; all layers if there is an error'),

@@ -69,7 +69,7 @@ export const createWindow = route({
   tag: 'Maintenance windows',
   summary: 'Add a maintenance window',
   description:
-    'The window is open from `starts_at` until just before `ends_at`. While it is open, notifications about its agents (`agent.lost`, `agent.returned`, `drift.detected`) are suppressed, and assignments with `window_only` may be applied to them. An apply of such an assignment expires if it was not dispatched before the end of the window.',
+    'The window is open from `starts_at` until just before `ends_at`. While it is open, notifications about its agents (`agent.lost`, `agent.returned`, `drift.detected`) are suppressed, and assignments with `window_only` may be applied to them. An apply of such an assignment expires if it is not dispatched before the window ends.',
   access: 'admin',
   body: z.strictObject({
     starts_at: unixTime,

@@ -43,7 +43,7 @@ test.each([
   [null, '/resources/0/resource/json-unix requires value, unless it has ensure: absent'],
   ['${{ param.none }}', '/resources/0/resource/json-unix/value there is no parameter "none"'],
   [['${{ attr.none }}'], 'the agent reports no attribute "none"'],
-])('evaluates %j in a value of any form', (value, expected) => {
+])('evaluates expressions in a value of any form: %j', (value, expected) => {
   const found = valueFor(value);
   if (typeof expected === 'string' && typeof found === 'string' && expected !== found)
     expect(found).toContain(expected);

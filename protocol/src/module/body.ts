@@ -20,7 +20,7 @@ export interface DeferredText {
   readonly parts: readonly DeferredPart[];
 }
 
-/** A body with evaluated expressions, except for secrets. */
+/** A body whose expressions are evaluated, except for secrets. */
 export interface EvaluatedBody {
   body: Record<string, Json>;
   deferred: DeferredText[];

@@ -73,7 +73,7 @@ verify:
     );
   });
 
-  test('refuses a text as the condition of a template', () => {
+  test('refuses text as a condition in a template', () => {
     expect(resolved(`resources:\n${file('a', 'name: a', "${{ if 'yes' }}x${{ end }}".replaceAll("'", '"'))}`)).toEqual([
       expect.stringContaining('the condition yields string'),
     ]);

@@ -43,7 +43,7 @@ export interface Findings {
 }
 
 /**
- * Checks that involve several fields in a module, which its schema cannot express.
+ * Runs the checks that involve several fields of a module and that a schema cannot express.
  * @param value the whole module as written
  */
 export function checkModule(value: unknown, outline: Outline, findings: Findings): void {
@@ -499,7 +499,10 @@ function checkFileParts({ resources, supports }: Outline, { fault }: Findings): 
   }
 }
 
-/** Returns the identity of a body as declared, because equal expressions yield equal values. */
+/**
+ * Returns the identity of a body as declared. Does not evaluate expressions, because equal expressions yield equal
+ * values.
+ */
 function declaredIdentity(
   { id }: OutlineResource,
   { type, body }: Candidate,

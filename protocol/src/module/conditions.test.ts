@@ -82,7 +82,7 @@ describe('conditions', () => {
     [{ version: { from: '12', not: '12.1' } }, { version: '12.1' }, false],
     [{ 'attr.rack.row': '4' }, { 'rack.row': '4' }, true],
     [{ container: true }, { container: 'true' }, true],
-  ])('evaluates %j for %j', (when, attributes, expected) => {
+  ])('evaluates the conditions %j for the attributes %j', (when, attributes, expected) => {
     expect(whenSchema.safeParse(when).success).toBe(true);
     expect(matches(readConditions(when), { ...agent(), attributes })).toBe(expected);
   });
@@ -121,7 +121,7 @@ describe('conditions', () => {
     { distro: ['rocky', 'debian'], version: '9' },
     { distro: 'gentoo', version: '9' },
     { version: '9' },
-  ])('accepts the version in %j', (when) => {
+  ])('accepts the version condition in %j', (when) => {
     expect(impossibleVersion(readConditions(when))).toBeUndefined();
   });
 });
@@ -261,7 +261,7 @@ describe('the checks of a module', () => {
   test('refuses a condition that contains only an extension key, which would match every agent', () =>
     expect(withWhen('{ distro: { x-note: a } }')).toEqual(['needs not, from, or below']));
 
-  test('refuses two conditions on one fact', () =>
+  test('refuses two conditions on the same fact', () =>
     expect(withWhen('{ distro: debian, attr.distro: fedora }')).toEqual([
       'is the same fact as distro: keep one of them',
     ]));
@@ -277,7 +277,7 @@ resources: [{ resource: { file-unix: { path: /a, template: t } } }]`;
     ]);
   });
 
-  test.each(['__proto__', 'constructor', 'toString'])('refuses the type %s of a parameter', (type) =>
+  test.each(['__proto__', 'constructor', 'toString'])('refuses the parameter type %s', (type) =>
     expect(faultsOf(`parameters: { p: { type: ${type}, default: 1 } }`)).toEqual([expect.stringContaining('must be ')]),
   );
 

@@ -11,7 +11,7 @@ const file = (fields: string, more = '') => `  - resource: { file-unix: { path: 
 const found = (...modules: ReturnType<typeof moduleOf>[]) =>
   conflictsBetween(modules).map(({ module, message, uncertain }) => `${module} ${uncertain} ${message}`);
 
-test('finds a file that two modules declare differently, but not one that they declare equally', () => {
+test('finds a file that two modules declare differently, but not one that they declare identically', () => {
   const one = moduleOf('one', file('content: a'));
   expect(found(one, moduleOf('two', file('content: b')))).toEqual([
     '1 false file-unix "/etc/motd" is declared differently in module "one" (resource 1): the values of `content` differ; keep one of them, or make them agree',

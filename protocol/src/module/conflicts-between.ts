@@ -174,7 +174,10 @@ const usesParameter = (text: string): boolean => /\$\{\{[^}]*\bparam\./.test(tex
 const wholesOf = ({ declared: { type, body, template } }: Entry): string[] =>
   wholeFiles({ type, body: { ...body, template } });
 
-/** Returns the files that an entry declares besides its main object, and whose paths other modules can have. */
+/**
+ * Returns the files that an entry declares besides its main object, and whose paths do not depend on the module's
+ * parameters.
+ */
 const filesOf = ({ declared }: Entry): string[] => furtherFiles(declared).filter((file) => !usesParameter(file));
 
 const pathOf = ({ declared }: Entry): string | null =>

@@ -20,7 +20,7 @@ const maximumSteps = 200_000;
 
 /**
  * Finds pairs of resources in one module that have the same identity and may both apply to some agent. Each contender
- * is the later one of at most one pair.
+ * is the later member of at most one pair.
  *
  * @param clauses `supports` of the module; an empty list is treated as one clause that every agent matches
  * @returns pairs of indices into `contenders`, the earlier first

@@ -57,7 +57,7 @@ export interface Notification {
 
 /** The list or map over which `for_each` repeats a resource. */
 export type Loop =
-  /** `text` is a single expression, which must return a list or a map. */
+  /** `text` is a single expression, which must yield a list or a map. */
   | { readonly kind: 'expression'; readonly text: string }
   | { readonly kind: 'values'; readonly values: Json }
   /** Loops in order, outermost first. `list` is CEL without `${{`. */

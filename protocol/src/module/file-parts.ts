@@ -35,7 +35,7 @@ export const wholeFiles = (declared: Declared): string[] => {
   return [...(takesWholeFile(declared) && typeof path === 'string' ? [path] : []), ...furtherFiles(declared)];
 };
 
-/** Returns the key that a resource with this path has, for a path as written, which may contain expressions. */
+/** Returns the key of a resource, given its path as written, which may contain expressions. */
 export const keyOfFile = (path: string): string =>
   path.includes('${{') ? JSON.stringify(['path', [path]]) : `path:${path}`;
 
@@ -53,4 +53,4 @@ export const isValueOfFile = ({ type }: Declared): boolean => values.includes(ty
 export const whyNotBoth = (whole: Readonly<Record<string, unknown>>): string =>
   whole.ensure === 'absent'
     ? 'declares that file absent: keep one of them'
-    : 'declares the whole file, so each would undo the other at every apply: move the part into the content, or declare no content';
+    : 'declares the whole file, so each resource would undo the other at every apply: move the part into the content, or declare no content';

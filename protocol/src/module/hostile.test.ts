@@ -10,7 +10,7 @@ const lines = (count: number, line: (index: number) => string): string =>
 const filled = (piece: string, size: number = moduleLimits.bytes - 200): string =>
   piece.repeat(Math.floor(size / piece.length));
 
-/** A valid module of files that is close to the value limit. */
+/** A valid module that declares many files and is close to the value limit. */
 const honest = `name: m
 supports: [{ platform: linux }]
 resources:
@@ -95,7 +95,7 @@ describe('hostile input', () => {
   /** CPU time for the honest module in microseconds. */
   let reference = Number.POSITIVE_INFINITY;
 
-  // Runs several times, so that the code is compiled.
+  // Runs several times, so that V8 compiles the code first.
   beforeAll(() => {
     for (let run = 0; run < 5; run += 1) reference = Math.min(reference, timed(honest).took);
   });

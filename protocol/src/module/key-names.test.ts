@@ -59,11 +59,11 @@ test.each([
   ['{"constructor": 1} == {"constructor": 1} && {"constructor": 1} != {"a": 1}', true],
   ['attr.constructor + tag.constructor', 'constructorconstructor'],
   ['keys({"constructor": 1, "a": 2})', ['constructor', 'a']],
-])('reads such a key only where it is declared: %s', (expression, expected) => {
+])('reads an inherited key only where it is declared: %s', (expression, expected) => {
   expect(resolvedValue(`'\${{ ${expression} }}'`)).toEqual(expected);
 });
 
-test('refuses the key __proto__ with its place, in modules and in expressions', () => {
+test('refuses the key __proto__ in modules and in expressions, and reports its position', () => {
   const head = 'name: m\nsupports: [{ platform: linux }]\n';
   const message = 'a map cannot have the key "__proto__": choose another key';
   expect(faultsOf(`${head}parameters: { p: { type: map, default: { __proto__: 1 } } }\n`)).toEqual([
@@ -83,7 +83,7 @@ test('refuses the key __proto__ with its place, in modules and in expressions', 
   expect(resolvedValue(`'\${{ {"__" + "proto__": 1} }}'`)).toEqual([`module "m": ${message}`]);
 });
 
-test.each(['version("1")', '[1]', 'omit'])('refuses %s as a key of a map', (key) => {
+test.each(['version("1")', '[1]', 'omit'])('refuses %s as a map key', (key) => {
   expect(resolvedValue(`'\${{ {${key}: 1} }}'`)).toEqual([
     'module "m": a key of a map must be a string, a number, or a boolean: convert it with string(…)',
   ]);

@@ -2,7 +2,7 @@ import type { Field } from './kinds/field.ts';
 import type { Trigger } from './kinds/kind.ts';
 import { kinds, type ResourceType } from './kinds.ts';
 
-export const templateDescription = 'Id of the template that has the content';
+export const templateDescription = 'Id of the template that contains the content';
 
 export const triggerDescriptions: Readonly<Record<Trigger, string>> = {
   reload_on: 'Ids of resources; if one of them changes, the service is reloaded',

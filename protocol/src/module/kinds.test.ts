@@ -298,7 +298,7 @@ describe('kinds', () => {
     ['package-npm', 'name: "a@1"', 'must be the name of a package in the registry'],
     ['package-npm', 'name: "a/b"', 'must be the name of a package in the registry'],
     ['package-npm', 'name: "a\\nb"', 'must be the name of a package in the registry'],
-    ['package-npm', 'name: a.tgz', 'must not end as an archive does'],
+    ['package-npm', 'name: a.tgz', 'must not end with the suffix of an archive'],
     ['package-npm', 'name: a, version: latest', 'must be a version, such as 5.4.2, or a range'],
     ['package-npm', 'name: a, version: "--force"', 'must be a version, such as 5.4.2, or a range'],
     ['package-npm', 'name: a, version: "file:/etc"', 'must be a version, such as 5.4.2, or a range'],
@@ -347,7 +347,7 @@ describe('kinds', () => {
     ['package-pip', 'name: "-r", virtualenv: /v', 'must be the name of a package in the index'],
     ['package-pip', 'name: "a==1", virtualenv: /v', 'must be the name of a package in the index'],
     ['package-pip', 'name: "a\\nb", virtualenv: /v', 'must be the name of a package in the index'],
-    ['package-pip', 'name: a.whl, virtualenv: /v', 'must not end as an archive does'],
+    ['package-pip', 'name: a.whl, virtualenv: /v', 'must not end with the suffix of an archive'],
     ['package-pip', 'name: PIP, virtualenv: /v', 'must not be pip'],
     ['package-pip', 'name: a, virtualenv: v', 'must be an absolute path'],
     ['package-pip', 'name: a, virtualenv: /v, version: ">=1"', 'must be one version'],
@@ -504,7 +504,7 @@ describe('kinds', () => {
       'path: /a, url: "https://x.example/a", revision: "-f"',
       'must be the name of a tag or a branch, or the 40 digits of a commit',
     ],
-    ['postgresql-role', 'name: a, password: "é"', 'must have printable ASCII characters only'],
+    ['postgresql-role', 'name: a, password: "é"', 'must contain only printable ASCII characters'],
     ['postgresql-role', `name: ${'é'.repeat(32)}`, 'is longer than 63 bytes'],
     ['postgresql-grant', 'database: a, role: b', 'requires privileges, unless it has ensure: absent'],
     ['postgresql-grant', 'database: a, role: b, table: c, privileges: [ALL]', 'requires schema: add it'],
@@ -528,7 +528,7 @@ describe('kinds', () => {
     expect(key('net.ipv4.conf.eth0/1.mtu')).not.toBe(key('net.ipv4.conf.eth0.1.mtu'));
   });
 
-  test('distinguishes identities of two parts whose concatenations would be equal', () => {
+  test('distinguishes two-part identities whose concatenations are equal', () => {
     const key = (path: string, marker: string) => identify('block-unix', { path, marker }).key;
     expect(key('/a#b', 'c')).not.toBe(key('/a', 'b#c'));
     expect(key('/a%23b', 'c')).not.toBe(key('/a#b', 'c'));

@@ -63,7 +63,7 @@ describe('values in place', () => {
     expect(shown(resolved(`  - { id: d, for_each: {}, ${file('/${{ each.key }}')} }`))).toEqual([]);
   });
 
-  test('refuses wrong expressions in loops during an upload', () => {
+  test('refuses invalid expressions in loops during an upload', () => {
     expect(uploadFaults(`  - { for_each: [a, "\${{ param.user }}"], ${file('/${{ each }}')} }`)).toEqual([
       '/resources/0/for_each/1 there is no parameter "user": did you mean "users"?',
     ]);
@@ -97,7 +97,7 @@ describe('values in place', () => {
     );
   });
 
-  test('says what to write for a missing key', () => {
+  test('suggests a correction for a missing key', () => {
     const user = (uid: string) =>
       `  - { id: u, for_each: "\${{ param.users }}", resource: { user-unix: { name: "\${{ each.name }}", uid: "${uid}" } } }`;
     expect(shown(resolved(user('${{ each.uid | omit }}')))).toEqual([

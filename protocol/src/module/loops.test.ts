@@ -46,7 +46,7 @@ describe('for_each', () => {
     expect(resolved(escaped)).toEqual([['f[0]', { path: '/x/0', content: '$${{ a }}' }]]);
   });
 
-  test('warns about a type with the name of a loop around it, and resolves it as a type', () => {
+  test('warns about a type with the same name as the variable of an enclosing loop, and resolves it as a type', () => {
     const written = moduleOf(
       file('for_each: { list: "[[1], 2]" }, where: "type(each.list) != list"', '/x/${{ index }}', '${{ each.list }}'),
     );
@@ -54,7 +54,7 @@ describe('for_each', () => {
     expect(resolved(written)).toEqual([['f[1]', { path: '/x/1', content: '2' }]]);
   });
 
-  test('uses a type in a template that is not in the loop of that name', () => {
+  test('resolves a name as a type in a template outside the loop that defines the name', () => {
     const source = (loop: string) =>
       `name: m\nsupports: [{ platform: linux }]\ntemplates: [{ id: t, content: '\${{ type([1]) == list }}' }]\nresources:\n` +
       `  - { id: t, ${loop} resource: { file-unix: { path: /t, template: t } } }\n` +

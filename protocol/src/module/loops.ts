@@ -29,8 +29,8 @@ const maximumElements = 20_000;
 type Report = (path: Path, message: string) => void;
 
 /**
- * Returns the elements of a loop, without those that `where` excludes. Reports errors; after an error, elements are
- * missing.
+ * Returns the elements of a loop, without those that `where` excludes. Reports errors; after an error, the result is
+ * incomplete.
  */
 export function loopElements(loop: Loop, where: string | null, scope: Scope, report: Report): LoopElement[] {
   const all = loop.kind === 'nested' ? nestedElements(loop.loops, scope, report) : singleElements(loop, scope, report);

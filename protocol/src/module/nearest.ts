@@ -2,7 +2,7 @@ import { closest, distance } from 'fastest-levenshtein';
 
 /**
  * Suggests known names for an unknown one.
- * @returns text that completes a sentence: `: did you mean "x"?`, the known names, or an empty text
+ * @returns text that completes a sentence: `: did you mean "x"?`, the known names, or an empty string
  */
 export function suggestion(name: string, known: readonly string[]): string {
   if (known.length === 0) return '';

@@ -124,7 +124,7 @@ describe('valueFaults', () => {
     expect(faultsIn({ items: { pattern: '^[a-z0-9.-]+$' } }, Array(10_000).fill('web-1.example.org'))).toEqual([]);
   });
 
-  test('refuses a value that is too large for its alternatives, also below not and if', () => {
+  test('refuses a value that is too large for its alternatives, even below `not` and `if`', () => {
     const alternatives = Array.from({ length: 400 }, (_, index) => ({ const: `v${index}` }));
     const value = Array(5000).fill('v399');
     const tooLarge = ['is too large to be compared with all alternatives of its declaration: shorten it'];
@@ -221,7 +221,7 @@ describe('parameters of modules', () => {
     return parsed.module.parameters;
   };
 
-  test('takes the value of the matching variant unless an assignment gives one', () => {
+  test('uses the value of the matching variant unless an assignment sets one', () => {
     const of = declared(
       'service: { type: string, default: sshd, variants: [{ when: { distro: debian }, value: ssh }] }',
     );
@@ -232,7 +232,7 @@ describe('parameters of modules', () => {
     );
   });
 
-  test('reports an error if several variants tie and no assignment gives the value', () => {
+  test('reports an error if several variants tie and no assignment sets the value', () => {
     const of = declared(
       'a: { type: string, variants: [{ when: { distro: d }, value: x }, { when: { attr.arch: x }, value: y }] }',
     );

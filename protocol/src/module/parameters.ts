@@ -144,7 +144,7 @@ export function layeredParameters(
 }
 
 /**
- * Combines the layers of one parameter with its default, which takes part in a merge.
+ * Combines the layers of one parameter with its default, which is merged as well.
  * @returns null as `combined` if there is no value; with errors, only the default
  */
 export function parameterValue(

@@ -305,10 +305,10 @@ describe('parseModule reports the path, line, and column of', () => {
         '{ when: { arch: armv7 }, resource: { line-unix: { path: "/d/${{ agent.name }}", line: z } } }',
       ),
       [
-        '4:19 /resources/0/resource/line-unix line-unix "/a" is a part of a file, and resource 2 declares the whole file, so each would undo the other at every apply: move the part into the content, or declare no content',
-        '6:19 /resources/2/resource/block-unix block-unix "/a" is a part of a file, and resource 2 declares the whole file, so each would undo the other at every apply: move the part into the content, or declare no content',
+        '4:19 /resources/0/resource/line-unix line-unix "/a" is a part of a file, and resource 2 declares the whole file, so each resource would undo the other at every apply: move the part into the content, or declare no content',
+        '6:19 /resources/2/resource/block-unix block-unix "/a" is a part of a file, and resource 2 declares the whole file, so each resource would undo the other at every apply: move the part into the content, or declare no content',
         '8:19 /resources/4/resource/line-unix line-unix "/b" is a part of a file, and resource 4 declares that file absent: keep one of them',
-        '13:42 /resources/9/resource/line-unix line-unix "/d/${{ agent.name }}" is a part of a file, and resource 8 declares the whole file, so each would undo the other at every apply: move the part into the content, or declare no content',
+        '13:42 /resources/9/resource/line-unix line-unix "/d/${{ agent.name }}" is a part of a file, and resource 8 declares the whole file, so each resource would undo the other at every apply: move the part into the content, or declare no content',
       ],
     ],
     [
@@ -575,7 +575,7 @@ resources:
     expect(faults('{ exists: "/${{ each }}" }')).toEqual([expect.stringContaining('"each"')]);
   });
 
-  test('accepts commands, negations, and lists in `only_if`, and refuses malformed ones at their position', () => {
+  test('accepts commands, negations, and lists in `only_if`, and reports malformed ones at their positions', () => {
     const faults = (onlyIf: string, more = '') =>
       faultsOf(`${withResources(`{ only_if: ${onlyIf}, resource: { hostname: { name: a } } }`)}${more}`);
     for (const onlyIf of [

@@ -50,13 +50,13 @@ describe('supports clauses', () => {
     return faultsOf(resolveDesiredSet({ modules: [parsed.module], agent }));
   };
 
-  test('a module applies to an agent that matches one clause', () => {
+  test('applies a module to an agent that matches one clause', () => {
     expect(supporting('[{ platform: windows }, { platform: linux, distro: debian }]')).toEqual([]);
     expect(supporting('[{ tag.role: web, tag.team/name: blue }]')).toEqual([]);
     expect(supporting('[{}]')).toEqual([]);
   });
 
-  test('a module does not apply to an agent that matches no clause', () => {
+  test('does not apply a module to an agent that matches no clause', () => {
     expect(supporting('[{ platform: linux, distro: fedora }, { tag.zone: x }]')).toEqual([
       'module_unresolved',
       '/modules/m/supports module "m": the agent has platform=linux distro=debian tag.zone=(none) and matches no supports clause: platform=linux distro=fedora | tag.zone=x',
@@ -82,7 +82,7 @@ describe('variants', () => {
     expect(chosen('{ tag.role: web, arch: x86_64 }', '{ platform: linux }')).toBe('0');
   });
 
-  test('resolution fails if variants tie or none matches', () => {
+  test('fails the resolution if variants tie or no variant matches', () => {
     expect(faultsOf(variants('{ distro: debian }', '{ arch: x86_64 }'))).toEqual([
       'module_unresolved',
       '/modules/m/resources/0/variants module "m": these variants match the agent with the same number of keys: distro=debian | arch=x86_64; add a key to one of them',
@@ -95,7 +95,7 @@ describe('variants', () => {
 });
 
 describe('when', () => {
-  test('a resource that does not match is skipped, and dependencies on it are ignored', () => {
+  test('skips a resource that does not match, and ignores dependencies on it', () => {
     const resources = resourcesOf(
       resolve(`resources:
   - { id: a, when: { distro: fedora }, resource: { file-unix: { path: /a } } }
@@ -108,7 +108,7 @@ describe('when', () => {
 });
 
 describe('resources', () => {
-  test('resources are in execution order, with keys instead of ids', () => {
+  test('returns resources in execution order, with keys instead of ids', () => {
     const resolution = resolve(`resources:
   - { id: svc, name: "on \${{ agent.name }}", depends_on: [dir], resource: { service-systemd: { name: s, restart_on: [conf], reload_on: [dir] } } }
   - { id: dir, resource: { directory-unix: { path: /etc/s/ } } }
@@ -205,7 +205,7 @@ resources:
     expect(bodies).toEqual([{ path: '/a' }, { path: '/b', ensure: 'absent' }]);
   });
 
-  test('the password of a Windows user is always redacted', () => {
+  test('always redacts the password of a Windows user', () => {
     const [user] = resourcesOf(resolve('resources: [{ resource: { user-windows: { name: u, password: p } } }]'));
     expect(user?.sensitive_fields).toEqual(['password']);
   });
@@ -258,7 +258,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { file-unix: { path: /f, co
     expect(faultsOf(each({ k: 'a' }))[1]).toContain('each.k is not a list, so join cannot use it');
   });
 
-  test('reports a missing value, and says what to write', () => {
+  test('reports a missing value, and suggests a correction', () => {
     const more = 'parameters: { p: { type: string } }';
     const fault = (content: string, facts: Partial<AgentFacts> = {}) =>
       faultsOf(resolve(file(content, more), facts))[1];
@@ -287,7 +287,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
     expect(wrong('${{ param.q }}').join('\n')).toContain('the parameter "q" has neither value nor default');
   });
 
-  test('evaluated values must have the format of their field', () => {
+  test('refuses evaluated values that do not have the format of their field', () => {
     const bad: [string, string][] = [
       ['file-unix: { path: "${{ tag.t }}" }', 'path module "m": must be an absolute path, starting with "/"'],
       ['file-unix: { path: "/srv/${{ tag.t }}" }', 'path module "m": must not contain "..": write the resulting path'],
@@ -325,7 +325,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
 });
 
 describe('parameters', () => {
-  test('parameter values must be declared and have the right type', () => {
+  test('refuses values of undeclared parameters and values of the wrong type', () => {
     const source = 'parameters: { port: { type: integer, default: 80 } }';
     expect(faultsOf(resolve(source, {}, { port: '80', prot: 1 }))).toEqual([
       'module_unresolved',
@@ -338,7 +338,7 @@ describe('parameters', () => {
     ]);
   });
 
-  test('a parameter set to null has its default', () => {
+  test('uses the default for a parameter that is set to null', () => {
     const more = 'parameters: { p: { type: string, default: d } }';
     expect(contentOf(resolve(file('${{ param.p }}', more), {}, { p: null }))).toBe('d');
   });
@@ -348,7 +348,7 @@ describe('several modules', () => {
   const both = (one: string, other: string): Resolution =>
     resolveDesiredSet({ modules: [moduleOf(one, 'one'), moduleOf(other, 'other')], agent });
 
-  test('equal declarations in two modules are merged', () => {
+  test('merges equal declarations in two modules', () => {
     const resources = resourcesOf(
       both(
         `resources:
@@ -422,18 +422,18 @@ describe('several modules', () => {
     ]);
   });
 
-  test('declarations that use different secrets are a conflict', () => {
+  test('reports a conflict between declarations that use different secrets', () => {
     expect(faultsOf(both(file('${{ secrets.a }}'), file('${{ secrets.b }}')))[0]).toBe('module_conflict');
     expect(faultsOf(both(file('${{ secrets.a }}'), file('${{ secrets.a }}')))).toEqual([]);
   });
 
-  test('two host names are a conflict', () => {
+  test('reports a conflict between two host names', () => {
     const hostname = (name: string) => `resources: [{ resource: { hostname: { name: ${name} } } }]`;
     expect(faultsOf(both(hostname('a'), hostname('b')))[0]).toBe('module_conflict');
     expect(faultsOf(both(hostname('a'), hostname('a')))).toEqual([]);
   });
 
-  test('a cycle through two modules is reported', () => {
+  test('reports a cycle through two modules', () => {
     const resolution = both(
       `resources:
   - { id: a, depends_on: [b], resource: { sysctl: { key: a, value: "1" } } }
@@ -540,7 +540,7 @@ describe('resolving secrets', () => {
     });
   });
 
-  test('a secret in the wrong format is refused without being shown', () => {
+  test('refuses a secret in the wrong format without showing it', () => {
     const unfilled = resourcesOf(
       resolve('resources: [{ resource: { service-systemd: { name: s, exec_start: "/bin/x ${{ secrets.a }}" } } }]'),
     );
@@ -590,7 +590,7 @@ describe('values are data', () => {
     .map((pieces) => pieces.join(''));
   const secret = 'the secret value';
 
-  test('a value that looks like an expression is not evaluated', () => {
+  test('does not evaluate a value that looks like an expression', () => {
     const module = moduleOf(`parameters: { p: { type: string }, l: { type: list } }
 resources:
   - { id: plain, resource: { file-unix: { path: /plain, content: "\${{ tag.t }}|\${{ attr.a }}|\${{ param.p }}" } } }
@@ -624,7 +624,7 @@ resources:
     );
   });
 
-  test('a secret that looks like an expression is not evaluated', () => {
+  test('does not evaluate a secret that looks like an expression', () => {
     const unfilled = resourcesOf(resolve(file('${{ secrets.a }}${{ secrets.b }}')));
     fc.assert(
       fc.property(tricky, tricky, (a, b) => {
@@ -672,7 +672,7 @@ resources:
     expect(given(versions(byParameter, { fresh: true }))[0]).toBe('latest');
   });
 
-  test('accepts any version for "*", also if the default is latest', () => {
+  test('accepts any version for "*", even if the default is latest', () => {
     const source = (packages: string) =>
       `packages: ${packages}\nresources: [{ resource: { package-apt: { name: pa, version: "*" } } }, { resource: { package-dnf: { name: pb, version: "*" } } }]`;
     for (const packages of ['any', 'latest'])
@@ -682,7 +682,7 @@ resources:
       ]);
   });
 
-  test('leaves out packages from files', () => {
+  test('sets no default version for packages from files', () => {
     const file = `url: "https://x.example/a.deb", sha256: ${'A'.repeat(64)}`;
     const source = `packages: latest\nresources: [{ resource: { package-apt: { name: pa, ${file} } } }]`;
     const [resource] = resourcesOf(resolveDesiredSet({ modules: [moduleOf(source, 'm')], agent }));
@@ -690,7 +690,7 @@ resources:
     expect(resource?.body).not.toHaveProperty('version');
   });
 
-  test('refuses other values at their position', () => {
+  test('reports other values at their positions', () => {
     expect(faultsOf(versions('"${{ param.fresh }}"'))).toEqual([
       'module_unresolved',
       '/modules/m/packages module "m": must be one of any, latest',

@@ -89,7 +89,7 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
       });
     const found = faults.map(({ path, message }) => moduleFault(module.name, path, message));
     const verify = verificationsOf(module, scope, budget, found);
-    // A parameter whose value is wrong has an error; that expressions find no value only follows from it.
+    // A parameter with an invalid value already has an error. Missing values in expressions are only a consequence.
     const follow = faults.flatMap(({ path: [root, name] }) =>
       root === 'parameters' ? [unsetParameter(String(name))] : [],
     );
@@ -110,7 +110,7 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
   if (!sorted.ok) {
     const members = [...sorted.cycle, sorted.cycle[0] as number].map((index) => (merged[index] as Merged).resource);
     const nameOf = (resource: UnfilledResource) => `${resource.module}/${resource.id ?? resource.identity}`;
-    // The dependencies of a service precede the resources that it follows immediately.
+    // The dependencies of a service precede the resources that trigger it immediately.
     const service = merged.find(({ resource }) => members.some(({ key }) => resource.immediate_on?.includes(key)));
     const why = service === undefined ? '' : `; ${nameOf(service.resource)} follows one of them immediately`;
     const names = members.map(nameOf);

@@ -52,7 +52,7 @@ export function secretNames(resources: readonly { readonly deferred: readonly De
 
 /**
  * Maximum number of bytes that secrets add to one operation, as JSON. A stored desired state is at most 48 MiB, and a
- * frame at most 64 MiB. A loop can insert one secret any number of times.
+ * frame at most 64 MiB. A loop can insert the same secret any number of times.
  */
 const maximumSecretBytes = 15 * 1024 * 1024;
 
@@ -134,7 +134,7 @@ function fillBody(
   check: (body: UnfilledBody) => BodyFault[],
   fault: (path: readonly (string | number)[], message: string) => void,
 ): UnfilledBody {
-  // The error was reported where the limit was exceeded.
+  // The error was already reported where the limit was exceeded.
   if (budget.exceeded) return unfilled;
   const body = structuredClone(unfilled);
   let missing = false;

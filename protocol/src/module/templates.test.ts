@@ -64,7 +64,7 @@ describe('a template', () => {
     expect(rendered('a\n${{ if has(tag.x) }}\nb\n${{ end }}\nc\n')).toBe('a\nc\n');
   });
 
-  test('nests loops and conditions, with CRLF', () => {
+  test('nests loops and conditions in text with CRLF line breaks', () => {
     const content =
       '${{ for u in param.users }}\r\n${{ if has(u.admin) && u.admin }}\r\n${{ u.name }}\r\n${{ end }}\r\n${{ end }}\r\n';
     expect(rendered(content, { parameters: users })).toBe('ada\r\n');
@@ -76,7 +76,7 @@ describe('a template', () => {
     expect(rendered(content, { parameters: users, templates })).toBe('# web-1\nuser ada\nuser bob\n');
   });
 
-  test('keeps the rest of a line that contains other text', () => {
+  test('keeps the line break of a line that contains more than control words', () => {
     expect(rendered('a ${{ if true }}b${{ end }} c\n')).toBe('a b c\n');
     expect(rendered('$${{ if x }}\n')).toBe('${{ if x }}\n');
   });
@@ -97,7 +97,7 @@ describe('a template', () => {
     [
       'an else in a loop',
       '${{ for x in [1] }}${{ else }}${{ end }}',
-      '"else" belongs to no if: write ${{ end }} of the inner block before it',
+      '"else" has no matching if: write ${{ end }} of the inner block before it',
     ],
     [
       'an else after else',
@@ -153,7 +153,7 @@ describe('a template', () => {
     expect(faultsOf('', { templates: { t: alone }, resource })).toEqual([`/templates/0/content ${message}`]);
   });
 
-  test('warns about a loop variable with the name of a type where it is used', () => {
+  test('warns where a loop variable with the name of a type is used', () => {
     const warningsIn = (content: string) => parseModule(sourceOf(content)).warnings.map(({ message }) => message);
     expect(warningsIn('${{ for map in [1] }}a${{ end }}')).toEqual([]);
     expect(warningsIn('${{ for map in [{"a": 1}] }}${{ map.a }}${{ end }}')).toEqual([
@@ -166,7 +166,7 @@ describe('a template', () => {
     expect(rendered('a', { resource })).toBe('/resources/0/name "if" is possible only in content and templates');
   });
 
-  test('ends the last line of an included template without a line break if the control word ends a line', () => {
+  test('adds a missing line break to the end of an included template if the control word ends a line', () => {
     const templates = { a: 'one', b: 'two\n', none: '', secret: 'key=${{ secrets.a }}' };
     const included = (content: string) => rendered(content, { templates });
     expect(included('${{ include "a" }}\nlast')).toBe('one\nlast');
@@ -180,7 +180,7 @@ describe('a template', () => {
     ]);
   });
 
-  test('refuses templates that include each other, and a template in which a variable is missing', () => {
+  test('refuses templates that include each other, and a template with an undefined variable', () => {
     expect(rendered('${{ include "a" }}', { templates: { a: '${{ include "b" }}', b: 'x ${{ include "a" }}' } })).toBe(
       '/templates/1/content templates include each other: "a" -> "b" -> "a"',
     );

@@ -5,8 +5,8 @@ import { parseModule } from './parse.ts';
 import { resolveDesiredSet } from './resolve.ts';
 
 /**
- * Modules with mistakes that newcomers make. People read the messages in messages.txt, so each message says what to
- * write.
+ * Modules with mistakes that newcomers make. messages.txt contains the error messages for review: each must explain how
+ * to correct the mistake.
  */
 const folder = join(import.meta.dirname, '../../test/wrong-modules');
 const files = readdirSync(folder).filter((name) => name.endsWith('.yml'));
@@ -22,7 +22,7 @@ function messagesOf(source: string): string[] {
   return [...faults, ...warnings].map(({ line, column, message }) => `${line}:${column} ${message}`);
 }
 
-test('explains each wrong module with line and column, and says what to write', async () => {
+test('reports the error in each invalid module with line, column, and a correction', async () => {
   expect(files.length).toBeGreaterThanOrEqual(40);
   const texts = files.map((name) => {
     const source = readFileSync(join(folder, name), 'utf8');

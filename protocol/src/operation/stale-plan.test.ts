@@ -13,21 +13,21 @@ test.each([
   ['another error', { error: 'the operation was canceled' }],
   ['an error that has only the code', { error: 'plan_stale' }],
   ['no error', { error: null }],
-] as const)('does not take %s for a stale plan', (_, change) => {
+] as const)('does not treat %s as a stale plan', (_, change) => {
   expect(endedStale({ ...stale, ...change })).toBe(false);
 });
 
-test.each(['the machine has changed', 'plan_stale: again', ''])('reads the reason that was written: %j', (reason) => {
+test.each(['the machine has changed', 'plan_stale: again', ''])('reads back the reason %j', (reason) => {
   expect(stalePlanReason(stalePlanError(reason))).toBe(reason);
 });
 
 test.each([null, '', 'plan_stale', 'plan_stale:x', 'Plan_stale: x', ' plan_stale: x', 'the plan_stale: x'])(
-  'reads no reason from another error: %j',
+  'returns no reason for an error other than a stale plan: %j',
   (error) => {
     expect(stalePlanReason(error)).toBe(null);
   },
 );
 
-test('writes the error as releases before this function did', () => {
+test('writes the error in the format of earlier releases', () => {
   expect(stalePlanError('the machine has changed')).toBe('plan_stale: the machine has changed');
 });

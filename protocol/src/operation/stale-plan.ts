@@ -8,8 +8,8 @@ import type { OperationStatus } from './operation-status.ts';
 const prefix = `${'plan_stale' satisfies ErrorCode}: `;
 
 /**
- * Returns the `error` that an operation, or an agent's result in a run, has after its apply was refused because of a
- * stale plan.
+ * Returns the `error` of an operation, or of an agent's result in a run, whose apply was refused because its plan was
+ * stale.
  * @param reason the change since the plan, or another reason; for people
  */
 export const stalePlanError = (reason: string): string => prefix + reason;
@@ -23,8 +23,7 @@ export const stalePlanReason = (error: string | null): string | null =>
 
 /**
  * Reports whether an operation is an apply that was refused after it was queued, because its plan was stale. Such an
- * apply changed nothing. If an apply is refused at the request, it has no operation, and the response is 409
- * `plan_stale`.
+ * apply changed nothing. If the request itself is refused, there is no operation, and the response is 409 `plan_stale`.
  */
 export function endedStale(operation: {
   readonly plan_id: string | null;

@@ -36,7 +36,7 @@ describe('key statement', () => {
     expect(fault(now - clockSkewSecs - 1)).toContain('in the future');
     expect(fault(now + takenSecs)).toBeNull();
     expect(fault(now + takenSecs + 1)).toContain('too old');
-    // The statement does not expire if the previous key has not been seen since.
+    // The statement does not expire if the previous key has not been used since the statement was signed.
     const seen = (at: number) => keyStatementFault(statement, now + 10 * takenSecs, at);
     expect(seen(now)).toBeNull();
     expect(seen(now + clockSkewSecs)).toBeNull();

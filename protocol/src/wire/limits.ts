@@ -34,7 +34,7 @@ export const limits = {
   recentLinkMs: 5 * 60_000,
   /** Minimum duration of a link that resets the backoff. */
   stableLinkMs: 10_000,
-  /** Number of consecutive short links after which they are no longer considered recent. */
+  /** Maximum number of consecutive short links after which `recentReconnectCapMs` still applies. */
   shortLinks: 10,
   /** Delay before a rejected or removed agent reconnects. */
   rejectedRetryAfterSecs: 600,
@@ -69,7 +69,7 @@ export const limits = {
   contentRequests: 16,
   /** Maximum number of content bytes per binary frame. */
   contentFrameBytes: 16 * 1024,
-  /** Maximum number of a terminal channel on a link. Channel numbers have 32 bits. */
+  /** Highest channel number of a terminal on a link. Channel numbers have 32 bits. */
   mostChannel: 0xffff_ffff,
   /** Maximum number of terminal bytes per binary frame. */
   terminalFrameBytes: 16 * 1024,

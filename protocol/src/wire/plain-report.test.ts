@@ -41,7 +41,7 @@ test('recognizes the reports of an apply that changes nothing', () => {
   expect(isPlainReport({ ...message, reports: [{ type: 'accepted', operation_id }] })).toBe(true);
 });
 
-/** Values that fit some field, just fail to fit it, or fit none. */
+/** Values that are valid for some field, barely invalid for it, or invalid for every field. */
 const values: unknown[] = [
   ...[null, true, 0, -0, -1, 1, 0.5, 1e300, Number.POSITIVE_INFINITY, 2 ** 53 - 1, 2 ** 53, -(2 ** 53), 5_000_000],
   ...['', 'x', 'failed', 'skipped', 'none', 'report', 'finished', '\u0000', '\ud800', operation_id, `${operation_id}1`],

@@ -35,7 +35,7 @@ interface Planned {
   original: Act | null;
   /** Whether `original` was finished before the agent was killed. */
   wasFinished: boolean;
-  /** The change applied before this step's turn, if nothing else remains to be done. */
+  /** The change that was applied early, if nothing else remains to be done for this step. */
   early: Act | null;
 }
 
@@ -113,7 +113,7 @@ async function planBatch(
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     const original = intended?.verdict === 'act' ? intended : null;
     const early = servedEarly(step, decision, stepsState);
-    // An early execution does not show whether it also served triggers that have come due since.
+    // An early execution may not have handled triggers that became due after it.
     const isSettled = intent !== null && (intent.isEarly !== true || decision.verdict === 'none');
     const wasFinished =
       early === null &&
@@ -138,7 +138,7 @@ async function planBatch(
       wasFinished,
       early,
     });
-    // Services that are triggered immediately come before the next resource.
+    // Services that are triggered immediately are applied before the next resource.
     if (progress.triggeredImmediately(step).length > 0) break;
     await progress.yieldIfDue();
   }
@@ -179,7 +179,7 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
       entries.push({ position: step.position, seen: provider.inBrief(seen.it), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // Makes no change that cannot be reverted.
+      // Fails the step, because a change without a saved original state could not be reverted.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }

@@ -55,7 +55,7 @@ export async function applyOne(
       before = await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // Makes no change that cannot be reverted.
+    // Fails the step, because a change without a saved original state could not be reverted.
     return end(failedResult(step, decision, error.message, elapsed()), false);
   }
   // Before this step starts, reports earlier results and journals its start.

@@ -159,7 +159,7 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
       former: intent?.former ?? null,
       known: intent !== null,
     });
-    // Services that are triggered immediately come before the next resource.
+    // Services that are triggered immediately are applied before the next resource.
     if (progress.triggeredImmediately(step).length > 0) break;
     await progress.yieldIfDue();
   }
@@ -217,7 +217,7 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
         });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // Makes no change that cannot be reverted.
+      // Fails the step, because a change without a saved original state could not be reverted.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }

@@ -12,7 +12,7 @@ import { isConfirmed, type Progress, Stopped } from '../progress.ts';
  */
 
 /**
- * Adds the result of a step, after the services that it triggers immediately.
+ * Adds the result of a step, after applying the services that it triggers immediately.
  * @param former state before this operation, which is restored if a confirmed service fails with the change
  */
 export async function endStep(
@@ -39,7 +39,7 @@ async function triggerImmediately(
 ): Promise<string | null> {
   const tried: Step[] = [];
   for (const service of progress.triggeredImmediately(step)) {
-    // The trigger from an earlier operation becomes due again at the same point.
+    // A trigger that remains due from an earlier operation fires at the same point in this one.
     if (status !== 'changed' && !(status === 'unchanged' && stepsState.isPending(service, step))) continue;
     const failure = await apply(progress, service, stepsState, step);
     tried.push(service);
@@ -52,7 +52,7 @@ async function triggerImmediately(
 }
 
 /**
- * Restores a resource, and lets the services follow again.
+ * Restores a resource, and applies its services again.
  * @returns a note for the result
  */
 async function undo(
@@ -80,7 +80,7 @@ async function undo(
     progress.stale();
   }
   progress.context.crashPoint('undo:restored');
-  // A service without an intent was not tried, because it was too early or there was nothing to do.
+  // A service without an intent has not been applied, because it was too early or there was nothing to do.
   const followers = services.filter(({ position }) => progress.operation.intents.has(position));
   const failures: string[] = [];
   for (const service of followers) {
@@ -95,7 +95,7 @@ async function undo(
 
 /**
  * Applies a service before its own step.
- * @param trigger the step that triggers it; null if that step was restored
+ * @param trigger the step that triggers it; null after that step's resource was restored
  * @returns the failure; null if applying succeeded or there is nothing to do
  */
 async function apply(
@@ -116,8 +116,9 @@ async function apply(
   const { seen } = observation;
   const { difference } = decision;
   const hasBegun = progress.operation.intents.has(position);
-  // A service that does not run may not start without the later files, and a trial protects only one that runs. If the
-  // agent was killed during a trial, the service may be down because of this trigger.
+  // A stopped service may be unable to start before the later files are applied, and the automatic restore protects
+  // only a running service. If the agent was killed during such an attempt, the service may be down because of this
+  // trigger.
   const isTooEarly = trigger !== null && !hasBegun && isConfirmed(service) && !progress.isLastTrigger(trigger, service);
   if (isTooEarly && provider.runs?.(seen) === false) return null;
   const machine = progress.machine((process, fate) => {
@@ -155,7 +156,7 @@ async function apply(
 
 /**
  * Returns the result of an early execution of this step if the step's own execution would only repeat it, because every
- * due trigger was served.
+ * due trigger was handled.
  */
 export function servedEarly(
   step: Step,

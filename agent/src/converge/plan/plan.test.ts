@@ -12,7 +12,7 @@ const none = { read: () => null };
 const keys = (steps: ReturnType<typeof stepsOf>) => steps.map(({ kind, resource }) => `${kind} ${resource.identity}`);
 
 describe('steps', () => {
-  test('orders the desired resources first, then the removals in reverse, without kept modules', () => {
+  test('applies the desired resources first, then removes the others in reverse order, except those of kept modules', () => {
     const [a, b, c] = [file('/a'), file('/b'), file('/c', {}, { module: 'kept' })];
     expect(keys(stepsOf([b!], managed([a!, b!, c!]), ['kept']))).toEqual(['apply /b', 'remove /a']);
     expect(keys(stepsOf([], managed([a!, b!, c!]), []))).toEqual(['remove /c', 'remove /b', 'remove /a']);
@@ -61,7 +61,7 @@ describe('decisions', () => {
     return decisions;
   }
 
-  test('expects an earlier step to create a missing user in a plan, but fails in an apply', async () => {
+  test('expects an earlier step to create a missing user in a plan, but fails in an apply if the user is still missing if the user is still missing if the user is still missing', async () => {
     const owned = file('/f', { owner: 'deploy' });
     const brings = script('adduser', { apply: 'adduser deploy' });
     expect(await plan('plan', [owned], [unknownOwner])).toMatchObject([

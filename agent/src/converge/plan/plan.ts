@@ -188,7 +188,7 @@ export class StepsState {
     return this.#pending.get(resource.key)?.includes(labelOf(source.resource)) === true;
   }
 
-  /** Records that a step was executed before its turn. */
+  /** Records that a step was executed early. */
   triggeredEarly({ resource: { key } }: Step, decision: Acted): void {
     const earlier = this.#early.get(key);
     // The first execution may have made changes, whereas a later one only served a trigger.
@@ -628,7 +628,7 @@ export function triggersLeft(
   const labels = new Map(steps.map(({ resource }) => [resource.key, labelOf(resource)]));
   for (const step of steps) {
     if (step.kind === 'remove') continue;
-    // A failed resource may have changed without the service that it triggers immediately having followed.
+    // A failed resource may have changed although the service that it triggers immediately was not applied.
     const failed = (step.resource.immediate_on ?? []).filter((key) => stepsState.hasFailed(key));
     const unserved = failed.flatMap((key) => labels.get(key) ?? []);
     const due = [...new Set([...triggersOf(stepsState.circumstances(step)), ...unserved])];

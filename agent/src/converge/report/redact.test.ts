@@ -13,15 +13,18 @@ test.each([
   [plain, false],
   [secret, true],
   [line, true],
-])('a service follows a secret if a file that triggers it may contain one', (trigger, expected) => {
-  for (const triggers of [
-    { reload_on: [trigger.key], restart_on: [] },
-    { reload_on: [], restart_on: [trigger.key] },
-  ])
-    expect(followsSecret(triggers, [plain, secret, line], new Map(), new Set(['/secret']))).toBe(expected);
-});
+])(
+  'detects whether a service depends on a secret, because a file that triggers it may contain one',
+  (trigger, expected) => {
+    for (const triggers of [
+      { reload_on: [trigger.key], restart_on: [] },
+      { reload_on: [], restart_on: [trigger.key] },
+    ])
+      expect(followsSecret(triggers, [plain, secret, line], new Map(), new Set(['/secret']))).toBe(expected);
+  },
+);
 
-test('a service follows a secret that a file contained earlier', () => {
+test('detects that a service depends on a secret that a file contained earlier', () => {
   const record = { resource: resource('path:/plain', '/plain', ['content']), succeeded: null } as ManagedRecord;
   const records = new Map([['path:/plain', record]]);
   expect(followsSecret({ reload_on: ['path:/plain'], restart_on: [] }, [plain], records, new Set())).toBe(true);

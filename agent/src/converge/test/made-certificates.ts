@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { randomBytes, webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 
-/** Certificates that tests make, with real keys and signatures. */
+/** Creates certificates for tests, with real keys and signatures. */
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 x509.cryptoProvider.set(webcrypto as never);
@@ -22,10 +22,10 @@ export interface MadeCertificate {
 export const dayMs = 24 * 60 * 60_000;
 
 /**
- * Makes a certificate.
- * @param by the certificate that signs it; null to sign it with its own key
- * @param names the names of a server; null for an authority
- * @param days from now on; negative for a certificate that has expired
+ * Creates a certificate.
+ * @param by the issuer's certificate; null for a self-signed certificate
+ * @param names DNS names of the server; null for a certificate authority
+ * @param days validity in days from now; negative for an expired certificate
  */
 export async function madeCertificate(
   subject: string,

@@ -116,7 +116,7 @@ async function listen(
       });
     });
     if (isListening) return { child, url: `https://127.0.0.1:${port}`, management: `https://127.0.0.1:${management}` };
-    if (attempt === maxStarts) throw new Error(`pebble ended ${attempt} times before it listened`);
+    if (attempt === maxStarts) throw new Error(`pebble exited ${attempt} times before it listened`);
   }
 }
 

@@ -14,14 +14,14 @@ export interface NoEngine {
   message: string;
 }
 
-/** Path of the file with the secret of a run. It has no name, and only root can open it. */
+/** Path through which a program reads its secret. The file itself has no name, and only root can open it. */
 export const secretPath = '/proc/self/fd/3';
 
 const outputCap = 16 * 1024 * 1024;
 /** Milliseconds for one query. */
 const queryMs = 60_000;
 
-/** Returns whether the program is missing. */
+/** Returns why the engine cannot be queried if its program is missing; otherwise, null. */
 export const missingEngine = (engine: Engine): NoEngine | null =>
   pathOfProgram(engine) === null
     ? {
@@ -41,11 +41,14 @@ const absence: Readonly<Record<ObjectType, RegExp>> = {
   network: /no such (network|object)|\bnetwork\b.* not found/i,
   volume: /no such (volume|object)/i,
 };
-/** Messages about several ids that begin with a name. */
+/** Messages about a name that is a prefix of several IDs. */
 const ambiguity = /more than one result|multiple ids found/i;
 const unreachable = /cannot connect|is the docker daemon running/i;
 
-/** Reports whether an error says that an object of this type does not have one of the names. Other programs are missing, too. */
+/**
+ * Reports whether an error means that no object of this type has one of the names. Checks the names, because the engine
+ * may also report that other things are missing, such as a program.
+ */
 export function isAbsence(line: string, type: ObjectType, names: readonly string[]): boolean {
   if (!absence[type].test(line) && !ambiguity.test(line)) return false;
   const words = new Set(line.split(/[\s"'`]+/).map((word) => word.replace(/[:,.]+$/, '')));
@@ -94,7 +97,9 @@ function parsed(output: string, engine: Engine): unknown[] {
 
 const errorLines = (stderr: string): string[] => stderr.split('\n').filter((line) => /^\s*error/i.test(line));
 
-/** Returns the errors in the output of an engine, or its last line. Hides texts before it cuts the output. */
+/**
+ * Returns the errors in the output of an engine, or its last line. Removes hidden texts before it truncates the output.
+ */
 export function messageOf(output: string, hidden: readonly string[] = []): string {
   const stderr = withoutHidden(output, hidden);
   const lines = stderr
@@ -131,7 +136,7 @@ export interface EngineRun {
 /** Waits until the agent has recorded the process. */
 const gate = 'read -r REPLY <&4 || exit 125; exec 4<&-; exec "$@"';
 
-/** @throws HostFailure with what the engine printed */
+/** @throws HostFailure with the engine's output */
 export async function runEngine(engine: Engine | 'skopeo', run: EngineRun, runner: Runner): Promise<string> {
   const result = await startEngine(engine, run, runner);
   if (result.exitCode === 0 && !result.timedOut) return result.stdout;

@@ -28,7 +28,7 @@ export interface InspectedContainer {
   networks: string[];
 }
 
-/** Text that reports show. */
+/** Text that is shown in reports. */
 const text = z.string().max(600);
 const number = z.number().nullish();
 
@@ -54,7 +54,7 @@ const shape = z.object({
   NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()).nullish() }).nullish(),
 });
 
-/** Returns an id without the prefix that Docker writes. */
+/** Returns an id without the prefix that Docker adds. */
 export const bareId = (id: string): string => id.replace(/^sha256:/, '');
 
 /** @throws HostFailure if the value does not describe a container */

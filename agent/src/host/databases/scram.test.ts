@@ -10,7 +10,7 @@ test('computes the verifier of the example', () => {
   expect(isVerifierOf('pencil', stored)).toBe(true);
 });
 
-test('refuses verifiers of other passwords, other forms, and so many iterations that they would take seconds', () => {
+test('rejects verifiers of other passwords, in other formats, or with too many iterations to check quickly', () => {
   expect(isVerifierOf('Pencil', stored)).toBe(false);
   expect(isVerifierOf('pencil', null)).toBe(false);
   expect(isVerifierOf('pencil', 'md5e8a48653851e28c69d0506508fb27fc5')).toBe(false);

@@ -5,13 +5,16 @@ import { missingProgram } from '../processes/find-program.ts';
 import { type CommandResult, runCommand } from '../processes/run-command.ts';
 import type { OpenDirectory } from './path-walk.ts';
 
-/** Reads and sets whole access control lists with the programs of the package acl. */
+/** Reads and sets whole access control lists with the programs in the package acl. */
 
-/** An access control list of POSIX.1e, without the entries that the permissions of an object show. */
+/** A POSIX.1e access control list, without the entries that appear in the object's permissions. */
 export type Acl = {
   /** Permission bits of the owning group, 0 to 7. In the permissions of an object with a mask, the mask replaces them. */
   group: number;
-  /** The other entries in the form of getfacl with numbers, such as `user:1000:rw-`, `mask::rw-`, or `default:other::r-x`. */
+  /**
+   * The other entries in the format of `getfacl --numeric`, such as `user:1000:rw-`, `mask::rw-`, or
+   * `default:other::r-x`.
+   */
   entries: string[];
 };
 
@@ -38,7 +41,7 @@ export function parseAcl(text: string): Acl {
   for (const line of text.split('\n')) {
     if (line === '') continue;
     const [, isDefault, tag, id, bits = ''] = entryPattern.exec(line) ?? [];
-    if (tag === undefined) throw new HostFailure(`getfacl printed a line that is no entry: ${line.slice(0, 100)}`);
+    if (tag === undefined) throw new HostFailure(`getfacl printed a line that is not an entry: ${line.slice(0, 100)}`);
     if (isDefault !== undefined || id !== '' || tag === 'mask') entries.push(line);
     else if (tag === 'group') group = parseBits(bits);
   }
@@ -105,10 +108,10 @@ export function writeKeptAcl(open: string, path: string, mode: number, { group, 
 }
 
 /**
- * Returns the permissions that an existing file or directory has without its ACL: those of its owning group in place of
- * the mask. If they cannot be read, the group gets no more than others.
+ * Returns the permissions that an existing file or directory would have without its ACL, with the owning group's bits
+ * in place of the mask. If they cannot be read, the group gets no more than others.
  * @param open as in {@link readAcl}
- * @param mode permissions that it shows
+ * @param mode its current permissions, in which the mask replaces the owning group's bits
  */
 export async function permissionsWithoutAcl(open: string, path: string, mode: number): Promise<number> {
   const beyondOthers = 0o070 & mode & ~(mode << 3);

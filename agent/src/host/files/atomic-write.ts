@@ -18,16 +18,16 @@ export interface NewFile {
   /** Permission bits. */
   mode: number;
   /**
-   * Sets the ACL of the open file, by its path below /proc, and with it the permissions of the group, which are empty
-   * until then. If it throws, nothing changes.
+   * Sets the ACL of the open file, given its path below /proc, and thereby the group permissions, which are empty until
+   * then. If it throws, nothing changes.
    */
   finish?: ((open: string) => Promise<void>) | undefined;
   /**
-   * The inspected file that this one replaces, whose ACL stays if the owner does. Not that of a file of root that
-   * another user may have moved to the path.
+   * The inspected file that this one replaces. Its ACL is kept if the owner stays the same, except if the file belongs
+   * to root and another user may have moved it to the path.
    */
   keepsAclOf?: Inspected | undefined;
-  /** The inspected file that this one replaces, if `mode` is not declared but has its permissions. */
+  /** The inspected file that this one replaces, if `mode` is not declared and is taken from that file. */
   keepsModeOf?: Inspected | undefined;
   /** Called with the path of the finished temporary file, just before the rename. If it throws, nothing changes. */
   beforeRename?: (temporaryPath: string) => Promise<void>;

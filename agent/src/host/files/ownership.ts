@@ -38,9 +38,9 @@ export function setOpenOwnership(fd: number, target: Ownership): void {
 }
 
 /**
- * Returns the ownership to set before an ACL is set. The group bits are the mask of a former or inherited ACL, whose
- * entries must not grant more in between, so they stay as they are, or are empty for another group, and for a file with
- * a set-ID bit.
+ * Returns the ownership to set before an ACL is set. The group bits are the mask of a former or inherited ACL, and
+ * until the new ACL is set, its entries must not grant more than before. The bits are therefore kept, but cleared if
+ * the group changes or if the file has a set-ID bit.
  * @param found null for a new object, or one that loses its ACL
  */
 export function beforeAcl<T extends Ownership>(target: T, found: Stats | null): T {
@@ -73,7 +73,7 @@ async function setOwnershipWithoutAcls(
 /**
  * Sets the owner and permissions of an existing file. They are on disk when the promise resolves.
  * @param seen the inspected state on which `target` is based
- * @param finish sets the ACL of the open file, by its path below /proc, and with it the permissions of the group
+ * @param finish sets the ACL of the open file, given its path below /proc, and thereby the group permissions
  * @throws HostFailure if the file, its owner, or its permissions are no longer the inspected ones
  */
 export async function setFileOwnership(
@@ -135,8 +135,9 @@ export function setLinkOwner(
  * Sets the owner and permissions of a directory.
  * @param seen the inspected state; `new`: the agent has just created the directory
  * @param isInherited whether the directory may have inherited an ACL that it must not have
- * @param finish sets the ACL of the open directory, by its path below /proc, and with it the permissions of the group
- * @throws HostFailure if the path now refers to another directory, or the directory keeps an ACL that grants more than declared
+ * @param finish sets the ACL of the open directory, given its path below /proc, and thereby the group permissions
+ * @throws HostFailure if the path now refers to another directory, or the directory keeps an ACL that grants more than
+ *   declared
  */
 export async function setDirectoryOwnership(
   directory: OpenDirectory,

@@ -4,7 +4,7 @@ import type { PathWalk } from './path-walk.ts';
 
 /**
  * Reads the start of a regular file that another user may control, in one bounded read. Unlike `inspect`, accepts a
- * file with several names, so the caller must not show its content.
+ * file with several hard links, so the caller must not show its content.
  * @param limit maximum number of bytes
  * @returns null if there is no regular file at the path
  * @throws HostFailure if the path walk refuses the path, or the file cannot be read
@@ -13,7 +13,7 @@ export function readStart(walk: PathWalk, path: string, limit: number): Buffer |
   return walk.within(path, 'null', (parent, name) => {
     let fd: number;
     try {
-      // A FIFO without a writer would block an open that waits.
+      // Without O_NONBLOCK, opening a FIFO that has no writer would block.
       fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     } catch (error) {
       if (['ENOENT', 'ELOOP', 'ENXIO'].includes(errnoOf(error) ?? '')) return null;

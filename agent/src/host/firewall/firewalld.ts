@@ -7,7 +7,7 @@ import { reasonOf, run } from './programs.ts';
 
 /** Reads and changes rich rules of firewalld with its programs. */
 
-/** Rich rules, by their zone. */
+/** Rich rules by zone. */
 export type ZoneRules = ReadonlyMap<string, readonly string[]>;
 
 export const firewalldSettings = '/etc/firewalld/firewalld.conf';
@@ -26,7 +26,7 @@ export function isFirewalldRunning(): boolean {
 export const defaultZone = (): string =>
   /^\s*DefaultZone\s*=\s*(\S+)/m.exec(readText(firewalldSettings) ?? '')?.[1] ?? 'public';
 
-/** Returns the program and the options that select the rules in effect, or those of the next boot. */
+/** Returns the program and the options that select the rules in effect, or those that apply after the next boot. */
 const programFor = (scope: 'runtime' | 'permanent', isRunning: boolean): string[] => {
   if (scope === 'runtime') return [onlineProgram];
   return isRunning ? [onlineProgram, '--permanent'] : [offlineProgram];

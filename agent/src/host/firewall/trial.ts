@@ -44,13 +44,13 @@ export async function loadOnTrial({ load, undo }: Change, link: Link | null, run
   if (link === null) return load();
   if (!(await link.canConnect()))
     throw new HostFailure(
-      `the firewall is not changed, because the agent cannot open a connection to its orchestrator (${link.address}) now, so it could not find out whether the rules cut it`,
+      `the firewall is not changed, because the agent cannot open a connection to its orchestrator (${link.address}) now, so it could not determine whether the rules block this connection`,
     );
   await arm(undo, runner);
   try {
     await load();
   } catch (error) {
-    // Another firewall than nftables may have loaded a part of the rules.
+    // A firewall other than nftables may have loaded some of the rules.
     await undoTrial(runner);
     throw error;
   }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { greetingOf } from './greeting.ts';
 
-test('waits for a silent server no longer than the limit, on all addresses together', async () => {
+test('waits for a silent server for at most the limit, counted across all addresses', async () => {
   let time = 0;
   const clock: Clock = {
     now: () => time,
@@ -28,7 +28,7 @@ test('waits for a silent server no longer than the limit, on all addresses toget
   }
 });
 
-test('reads a greeting with characters outside ASCII, in any pieces', async () => {
+test('reads a greeting with characters outside ASCII, split at any position', async () => {
   const never: Clock = { now: () => 0, monotonic: () => 0, after: () => () => {} };
   const greeting = Buffer.from('Grüße vom Dienst');
   const server = createServer((socket) => {

@@ -71,7 +71,7 @@ export async function httpGet(request: HttpRequest): Promise<HttpAnswer> {
 
 function urlOf(text: string, base?: URL): URL {
   const url = URL.parse(text, base?.href);
-  if (url === null) throw new HttpFailure('the server redirects to a text that is not a URL', false);
+  if (url === null) throw new HttpFailure('the server redirects to an invalid URL', false);
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     throw new HttpFailure(`the scheme ${url.protocol} is neither http nor https`, false);
   return url;
@@ -188,7 +188,7 @@ function contentOf(response: IncomingMessage, status: number, wanted: number): H
   const [, start, end] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15}|\*)$/.exec(range ?? '') ?? [];
   if (status === 206 && Number(start) !== wanted) {
     response.destroy();
-    throw new HttpFailure('the server answers with another part than requested', false);
+    throw new HttpFailure('the server returned a different range than requested', false);
   }
   const from = status === 206 ? wanted : 0;
   const rest = /^\d{1,15}$/.test(length ?? '') ? Number(length) : null;

@@ -10,15 +10,17 @@ export interface AllowedRemoval {
   names: readonly string[];
   /** The native architecture of the machine. */
   native: string;
-  /** Whether to allow removal of installed packages, or only of configuration files that removed packages left. */
+  /**
+   * Whether to allow removal of installed packages, or only of configuration files that removed packages left behind.
+   */
   what: 'installed' | 'leftovers';
 }
 
 /** Unique first word, because apt identifies a hook by its first word. */
 const hookName = 'muster_may_go()';
 
-// Input without a package line means an error, such as an apt that does not support protocol 3. The hook then refuses
-// everything.
+// Input without a package line means an error, such as an apt version that does not support protocol 3. The hook then
+// refuses everything.
 const hook = `${hookName} {
   sed -n '1,/^$/d; s/ \\*\\*REMOVE\\*\\*$//p' | {
     some=no

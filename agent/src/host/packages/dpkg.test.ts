@@ -61,7 +61,7 @@ describe('the database of dpkg', () => {
     expect([...database.packages.values()].filter((one) => !isIntact(one)).map(({ name }) => name)).toEqual(['libx']);
   });
 
-  test('includes updates that an interrupted dpkg has left', () => {
+  test('includes updates that an interrupted dpkg left behind', () => {
     const update = 'Package: held\nStatus: install ok unpacked\nArchitecture: all\nVersion: 1:3\n';
     const interrupted = parseDpkg(status, [update], '');
     expect(interrupted.interrupted).toBe(true);
@@ -86,7 +86,7 @@ describe('the database of dpkg', () => {
     expect(() => parseDpkg(status.replace('Package: held\n', ''), [], '')).toThrow(/without a name/);
   });
 
-  test('reads no wrong package names from a truncated database', () => {
+  test('never reads wrong package names from a truncated database', () => {
     fc.assert(
       fc.property(fc.nat(status.length), (at) => {
         try {

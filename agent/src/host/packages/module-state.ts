@@ -1,6 +1,6 @@
 /** Parses the files in which dnf records the state of its modules. */
 
-/** Returns the file of a module. */
+/** Returns the path of the file in which dnf records a module's state. */
 export const moduleFile = (name: string): string => `/etc/dnf/modules.d/${name}.module`;
 
 /** What dnf does with a module. With `default`, the repositories decide. */

@@ -44,6 +44,6 @@ test.each([
   expect(() => parseRpmFields(text)).toThrow('no valid package name, version, and architecture');
 });
 
-test('refuses an .rpm file with sources', () => {
+test('refuses a source .rpm file', () => {
   expect(() => parseRpmFields('foo\t0\t2.0\t3\tx86_64\t1\n')).toThrow('has only the sources of a package');
 });

@@ -5,10 +5,10 @@ import { parseStanzas } from './dpkg.ts';
 import { parsePackages } from './rpm.ts';
 import { versionText } from './rpm-version.ts';
 
-/** The package in a .deb or .rpm file, as the file names it. */
+/** The package in a .deb or .rpm file, as described by the file. */
 export interface FileContents {
   name: string;
-  /** The version as apt or dnf accepts it. */
+  /** The version in the notation that apt or dnf accepts. */
   version: string;
   architecture: string;
 }
@@ -48,7 +48,7 @@ const rpmFields = ['%{NAME}', '%{EPOCHNUM}', '%{VERSION}', '%{RELEASE}', '%{ARCH
 
 /**
  * Reads the header of an .rpm file.
- * @throws HostFailure if it is not one, or has only sources
+ * @throws HostFailure if it is not an .rpm file, or is a source package
  */
 export async function readRpmFile(path: string, context: FileContext): Promise<FileContents> {
   // Without `--nomanifest`, rpm reads any other file as a list of packages.

@@ -14,7 +14,7 @@ export interface RpmPackage extends RpmVersion {
 }
 
 export interface RpmDatabase {
-  /** The architecture of names without an architecture. */
+  /** The architecture of package names that do not specify one. */
   native: string;
   /** All installed versions by name, newest last. */
   packages: ReadonlyMap<string, readonly RpmPackage[]>;

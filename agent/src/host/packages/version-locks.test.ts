@@ -16,7 +16,7 @@ test('reads every versionlock notation', () => {
   expect(parseLocks(list)).toEqual(['nginx', 'python3-dnf', 'bash', 'plain', 'old-style', 'lib*']);
 });
 
-test('finds the locks of one package, but no exclusion and no pattern', () => {
+test('finds the locks of one package, but ignores exclusions and patterns', () => {
   expect(locksOf(list, 'nginx')).toEqual([{ at: 1, line: 'nginx-2:1.24.0-1.fc40.*' }]);
   for (const name of ['never', 'libx', 'python3', 'old']) expect(locksOf(list, name), name).toEqual([]);
 });

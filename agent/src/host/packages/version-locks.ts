@@ -43,11 +43,11 @@ export const parseLocks = (text: string): string[] =>
     return name === null ? [] : [name];
   });
 
-/** Returns the lines that lock exactly this package, and not others with a pattern. */
+/** Returns the lines that lock exactly this package. Excludes patterns, which may also lock other packages. */
 export const locksOf = (text: string, name: string): VersionLock[] =>
   text.split('\n').flatMap((line, at) => (lockedName(line) === name ? [{ at, line }] : []));
 
-/** Replaces the lines that lock exactly this package. An index beyond the list stands for its end. */
+/** Replaces the lines that lock exactly this package. An index beyond the list refers to its end. */
 export function withLocks(text: string, name: string, locks: readonly VersionLock[]): string {
   const lines = text.split('\n').filter((line) => lockedName(line) !== name);
   // The last line is the empty text after the last line break.

@@ -68,7 +68,7 @@ async function makeFifos(): Promise<Ends[]> {
       for (const path of paths) made.push(openEnds(path));
       return made;
     } catch (error) {
-      // With few file descriptors left, some of the FIFOs can still be enough.
+      // If few file descriptors are left, opening only some of the FIFOs may still suffice.
       if (made.length > 0) return made;
       failure = error;
     } finally {

@@ -54,7 +54,7 @@ const restBytes = 64 * 1024;
 const readBuffer = Buffer.allocUnsafeSlow(16 * 1024);
 
 /**
- * Opens a terminal. Does not read before `resume`.
+ * Opens a terminal. Reads nothing until `resume` is called.
  * @throws HostFailure
  */
 export async function openPty(cols: number, rows: number, events: PtyEvents): Promise<Pty> {

@@ -120,7 +120,7 @@ const run = (program: string, args: readonly string[], outputCap: number, tools:
   runCommand({ program, args, timeLimit, outputCap, started: (process) => tools.startedProcess(process) }, tools.clock);
 
 function unreadable({ stderr, timedOut }: CommandResult): HostFailure {
-  if (timedOut) return new HostFailure(`the archive was given up after ${timeLimit / 60_000} minutes`);
+  if (timedOut) return new HostFailure(`the archive could not be processed within ${timeLimit / 60_000} minutes`);
   const words =
     stderr
       .replace(/ended \d+\n?$/, '')

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** The agent's objects next to a directory that it creates as a whole. */
+/** The agent's objects next to a directory that it creates or replaces as a unit. */
 export type Beside = 'new' | 'old' | 'before' | 'list';
 
 /**

@@ -264,14 +264,14 @@ test('restores a registration that was lost with its group', () => {
   expect(diffAlternativesRemoval(before, { group: group(), isMissing: true }, '/bin/ed').action).toBe('none');
 });
 
-test('refuses to replace what occupies the path of a link', () => {
+test('refuses to replace another file at the path of a link', () => {
   const resource = declared({ link: '/usr/bin/editor' });
   const foreign = ['/usr/bin/editor'];
   expect(() => diffAlternatives(resource, { group: null, foreign })).toThrow(
     /^\/usr\/bin\/editor: not a link of the group editor/,
   );
   expect(diffAlternatives(resource, { group: null })).toMatchObject({ action: 'create' });
-  // A choice that is already made replaces nothing.
+  // If the declared choice is already in effect, nothing is replaced.
   expect(diffAlternatives(declared(), { group: manual, foreign }).changes).toEqual([]);
   expect(() => diffAlternatives(declared(), { group: group(), foreign })).toThrow('does not replace');
 });

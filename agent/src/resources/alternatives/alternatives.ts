@@ -22,7 +22,7 @@ export interface SeenAlternatives {
   group: LinkGroup | null;
   /** Whether the file to register does not exist. */
   isMissing?: true;
-  /** Paths of links that a change would create, and that something else occupies; absent if there are none. */
+  /** Paths of links that a change would create, but where something else exists; absent if there are none. */
   foreign?: string[];
 }
 
@@ -32,7 +32,7 @@ export interface SeenAlternatives {
  */
 export type ChoiceBefore = Choice & {
   registration?: Registration | null;
-  /** The link of the group, recorded with a registration, which may have been the group's only one. */
+  /** The link of the group, recorded with a registration, which may have been the group's only registration. */
   link?: string;
 };
 
@@ -131,8 +131,8 @@ export const alternatives = defineProvider<'alternatives', SeenAlternatives, Cho
 });
 
 /**
- * Replaces the registration of a candidate, because otherwise former slave links would stay. If this fails, it restores
- * the former one.
+ * Replaces the registration of a candidate by removing it first, because former slave links would otherwise remain. If
+ * this fails, restores the former registration.
  */
 async function registerInstead(
   candidate: { name: string; link: string; path: string },
@@ -150,8 +150,8 @@ async function registerInstead(
 }
 
 /**
- * Reports whether a removal registers a candidate that is not registered, such as after an agent that was killed while
- * it replaced the registration. Without its file, its package was removed too.
+ * Reports whether a removal must register a candidate again, for example because the agent was killed while it replaced
+ * the registration. If the candidate's file is missing, its package was removed too, so it is not registered.
  */
 const comesBack = ({ registration }: ChoiceBefore, { group, isMissing }: SeenAlternatives, path: string): boolean =>
   registration != null && isMissing !== true && group?.registered[path] === undefined;
@@ -190,7 +190,7 @@ const isRegisteredAs = (found: Registration | undefined, wanted: Registration | 
 const registrationText = ({ priority, slaves }: Registration): string =>
   [`priority ${priority}`, ...slaves.map(({ link, name, path }) => `${link} ${name} ${path}`)].join(', ');
 
-/** Returns the group as it is without a candidate, in automatic mode if that was chosen. */
+/** Returns the group as it would be without a candidate, in automatic mode if that candidate was selected. */
 function withoutCandidate(group: LinkGroup, path: string): LinkGroup {
   const candidates = group.candidates.filter((candidate) => candidate !== path);
   const priorityOf = (candidate: string): number => group.registered[candidate]?.priority ?? 0;
@@ -220,7 +220,7 @@ function changesTo(choice: Choice, { mode, target, best, brokenSlaves, link }: L
   return changes;
 }
 
-/** @throws HostFailure if a change would replace what occupies the path of a link */
+/** @throws HostFailure if a change would replace another file at the path of a link */
 export function diffAlternatives(
   resource: Declared,
   seen: SeenAlternatives,
@@ -266,7 +266,7 @@ function diffChoice(resource: Declared, { group, isMissing }: SeenAlternatives):
   return { action: 'update', changes, diff: null, awaits: [{ kind: 'programs', message }] };
 }
 
-/** Decides about a resource that registers its candidate. */
+/** Decides what to do for a resource that registers its candidate. */
 function diffRegistered(
   { body: { name, path } }: Declared,
   link: string,
@@ -310,7 +310,7 @@ function diffRegistered(
   return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null, ...awaits };
 }
 
-/** @throws HostFailure if something else occupies the link of a group to restore */
+/** @throws HostFailure if another file exists at the path of the group link to restore */
 export function diffAlternativesRemoval(before: ChoiceBefore, seen: SeenAlternatives, path = ''): Difference {
   const { group: found, foreign } = seen;
   const { registration } = before;

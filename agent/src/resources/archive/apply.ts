@@ -26,9 +26,12 @@ export type ArchiveBefore =
   | { was: 'releases'; link: string | null; made: { root: boolean; releases: boolean } }
   | BeforeTrial;
 
-/** The state before a change that is undone if a service fails with it. */
+/** The state before a change that is reverted if a service fails after it. */
 type BeforeTrial =
-  /** `link` is the target of `current`, which may be another directory. `names` are the releases of the agent. */
+  /**
+   * `link` is the target of `current`, which may be another directory. `names` are the releases that the agent
+   * unpacked.
+   */
   | { was: 'release'; link: string | null; names: string[] }
   /** The agent's own tree at `path`, or the release in use. A new tree replaces it as a whole. */
   | { was: 'tree' };
@@ -46,7 +49,7 @@ export function rememberArchive(seen: SeenArchive, before: ArchiveBefore | null)
   };
 }
 
-/** Returns the record of the agent's own trees, which `rememberArchive` counts as absent. */
+/** Returns a record that includes the agent's own trees, which `rememberArchive` treats as absent. */
 export function rememberArchiveForTrial(seen: SeenArchive): ArchiveBefore {
   const { releases, wanted } = seen;
   if (releases === null) return seen.list === null ? rememberArchive(seen, null) : { was: 'tree' };

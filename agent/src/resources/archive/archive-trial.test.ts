@@ -4,7 +4,7 @@ import type { Circumstances } from '../provider/provider.ts';
 import { archive } from './archive.ts';
 import type { SeenArchive, SeenReleases } from './seen.ts';
 
-/** Tests to which state a change returns if a service fails with it. */
+/** Tests which state is restored if a service fails after a change. */
 
 const resource = { type: 'archive', body: { path: '/opt/app' } } as ResolvedResource<'archive'>;
 const blank: SeenArchive = {
@@ -15,14 +15,14 @@ const releases = (link: string | null, ...names: string[]): SeenArchive => {
   const seen: SeenReleases = { link, names, hasRoot: names.length > 0, hasReleases: names.length > 0 };
   return { ...blank, releases: seen };
 };
-/** Returns the undoing of a change from one state to another. */
+/** Returns the difference that reverts a change from one state to another. */
 function undoing(from: SeenArchive, to: SeenArchive) {
   const former = archive.rememberForTrial?.(resource, from);
   if (former === undefined) throw new Error('the kind records no state before a trial');
   return archive.diffRemoval(resource, former, to, {} as Circumstances, {} as never);
 }
 
-test('returns to the former release', () => {
+test('restores the former release', () => {
   const changed = releases('releases/c', 'c', 'b', 'a');
   expect(undoing(releases('releases/b', 'b', 'a'), changed)).toMatchObject({
     action: 'remove',
@@ -30,7 +30,7 @@ test('returns to the former release', () => {
   });
 });
 
-test('removes the first release', () => {
+test('removes the first release if there was none before it if there was none before it if there was none before it', () => {
   expect(undoing(releases(null), releases('releases/a', 'a'))).toMatchObject({
     action: 'remove',
     changes: [{ field: 'ensure', from: 'present', to: 'absent' }],

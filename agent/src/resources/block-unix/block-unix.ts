@@ -10,7 +10,9 @@ import { beginOf, bodyOf, brokenBlock, declaredLines, endOf, findBlock, look, ty
 /** Maximum length of a previous block that is kept so that it can be restored, in characters. */
 const maxSaved = 128 * 1024;
 
-/** Returns the form for the journal: a placeholder, which equals no declared block, replaces a block of more than 16 KiB. */
+/**
+ * Returns the form for the journal: a placeholder that equals no declared block replaces any block of more than 16 KiB.
+ */
 const inBrief = <T extends string[] | null>(lines: T): T | string[] =>
   lines !== null && lines.reduce((sum, line) => sum + line.length, 0) > 16 * 1024 ? ['(large)'] : lines;
 

@@ -12,7 +12,7 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 export const beginOf = (resource: ResolvedResource): string => inBytes(`# BEGIN muster: ${bodyOf(resource).marker}`);
 export const endOf = (resource: ResolvedResource): string => inBytes(`# END muster: ${bodyOf(resource).marker}`);
 
-/** Returns the declared lines, in the characters of `TextLine`, or null if the content is not managed. */
+/** Returns the declared lines, encoded as in `TextLine`, or null if the content is not managed. */
 export function declaredLines(resource: ResolvedResource): string[] | null {
   const { content } = bodyOf(resource);
   return content == null ? null : splitLines(Buffer.from(content, 'utf8')).map(({ text }) => text);

@@ -4,20 +4,20 @@ import { HttpFailure, type HttpReply, httpCall } from '../../host/network/http-g
 import type { Machine } from '../provider/provider.ts';
 import { type ExternalAccount, externalBinding, signedRequest } from './jws.ts';
 
-/** Requests to a certificate authority that speaks ACME (RFC 8555). Its answers are not trusted. */
+/** Sends requests to a certificate authority over ACME (RFC 8555). Does not trust its responses. */
 
-/** Maximum size of an answer, in bytes. */
+/** Maximum size of a response, in bytes. */
 const maxAnswerBytes = 256 * 1024;
-/** Milliseconds that one request may take. */
+/** Timeout of one request, in milliseconds. */
 const requestMs = 60_000;
-/** Milliseconds in which the last request must begin, without scripts. */
+/** Milliseconds within which the last request must begin, not counting the run time of scripts. */
 const issueMs = 10 * 60_000;
-/** Attempts of a request whose nonce the authority does not accept. */
+/** Maximum number of attempts of a request if the authority rejects its nonces. */
 const maxNonces = 4;
-/** Maximum length of words of the authority in a message. */
+/** Maximum length of the authority's text in a message, in characters. */
 const maxWords = 500;
 
-/** The members of an answer that this client reads. */
+/** The members of a JSON response, which are unchecked. */
 type Answer = Readonly<Record<string, unknown>>;
 
 export interface Reply {
@@ -26,14 +26,14 @@ export interface Reply {
   location: string | null;
   /** The body of the response as text. */
   text: string;
-  /** Seconds after which to ask again; null if the authority does not say. */
+  /** Seconds after which to retry or poll again; null if the authority does not specify this. */
   retryAfter: number | null;
 }
 
 /** The authority refused a request. */
 export class Refused extends HostFailure {
   readonly status: number;
-  /** The last part of the type of the problem, such as `rateLimited`. */
+  /** The last part of the problem type, such as `rateLimited`. */
   readonly type: string;
 
   constructor(message: string, status: number, type: string) {
@@ -44,11 +44,11 @@ export class Refused extends HostFailure {
 }
 
 /**
- * Returns a text field of an answer. `String` would throw for some values, such as an object with its own `toString`.
+ * Returns a text field of a response. `String` would throw for some values, such as an object with its own `toString`.
  */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Returns words of the authority for a message. */
+/** Returns the authority's text for a message, truncated and in printable ASCII. */
 const shownWords = (words: unknown): string =>
   typeof words === 'string'
     ? words
@@ -58,7 +58,7 @@ const shownWords = (words: unknown): string =>
         .slice(0, maxWords)
     : '';
 
-/** Returns the detail of a problem document (RFC 9457), with those of its parts. */
+/** Returns the detail of a problem document (RFC 9457), with those of its subproblems. */
 export function problemWords(problem: unknown): string {
   if (problem === null || typeof problem !== 'object') return '';
   const { type, detail, subproblems } = problem as Answer;
@@ -77,7 +77,7 @@ function parsed(text: string): Answer {
     const value: unknown = JSON.parse(text);
     if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as Answer;
   } catch {
-    // Treated as an answer without members.
+    // Treated as a response without members.
   }
   return {};
 }
@@ -87,7 +87,7 @@ const headerOf = ({ headers }: HttpReply, name: string): string | null => {
   return typeof value === 'string' && value.length <= 2000 ? value : null;
 };
 
-/** Returns seconds from a number or a date. */
+/** Returns the seconds that Retry-After specifies as a number or a date. */
 function retryAfterOf(reply: HttpReply, now: number): number | null {
   const text = headerOf(reply, 'retry-after');
   if (text === null) return null;
@@ -108,7 +108,7 @@ export class Authority {
   /** In milliseconds of the monotonic clock. */
   #deadline: number;
 
-  /** @param directory an https URL, or an http URL of this machine */
+  /** @param directory an https URL, or an http URL on this machine */
   constructor(directory: string, key: KeyObject, machine: Calls) {
     this.#directory = new URL(directory);
     this.key = key;
@@ -116,12 +116,14 @@ export class Authority {
     this.#deadline = machine.clock.monotonic() + issueMs;
   }
 
-  /** Whether the time for all requests has passed. */
+  /** Whether the time limit for all requests has expired. */
   get isLate(): boolean {
     return this.#machine.clock.monotonic() >= this.#deadline;
   }
 
-  /** Runs an action whose time does not count, such as a script that waits for name servers. */
+  /**
+   * Runs an action whose duration does not count toward the time limit, such as a script that waits for name servers.
+   */
   async uncounted<T>(action: () => Promise<T>): Promise<T> {
     const began = this.#machine.clock.monotonic();
     try {
@@ -178,7 +180,7 @@ export class Authority {
     });
   }
 
-  /** Returns a URL of an answer. @throws HostFailure if it is missing, or of another server */
+  /** Returns a URL in a response. @throws HostFailure if the URL is missing or belongs to another server */
   urlIn(answer: Answer, name: string): string {
     return this.#urlIn(answer, name);
   }
@@ -189,7 +191,7 @@ export class Authority {
     return this.checkUrl(value);
   }
 
-  /** @throws HostFailure if a URL is not of this server */
+  /** @throws HostFailure if a URL does not belong to this server */
   checkUrl(text: string): string {
     const url = text.length <= 2000 ? URL.parse(text) : null;
     if (url === null || url.origin !== this.#directory.origin || url.username !== '' || url.password !== '')
@@ -243,10 +245,10 @@ export class Authority {
     const known = this.#nonce;
     this.#nonce = null;
     if (known !== null) return known;
-    await this.#call('give a nonce', { method: 'HEAD', url: this.#urlIn(this.#urls, 'newNonce') });
+    await this.#call('request a nonce', { method: 'HEAD', url: this.#urlIn(this.#urls, 'newNonce') });
     const nonce = this.#nonce as string | null;
     this.#nonce = null;
-    if (nonce === null) throw this.#wrong('gives no nonce');
+    if (nonce === null) throw this.#wrong('did not send a nonce');
     return nonce;
   }
 

@@ -13,7 +13,9 @@ import { hasPebble, startPebble } from '../../converge/test/pebble.ts';
 import { providerContract } from '../../converge/test/provider-contract.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 
-/** Tests certificates of a real authority, which checks proofs over HTTP and DNS. Needs Debian's package pebble. */
+/**
+ * Tests certificates from a real authority, which checks proofs over HTTP and DNS. Requires the Debian package pebble.
+ */
 
 const canTry = hasPebble();
 const folder = temporaryDirectory();
@@ -37,9 +39,9 @@ beforeEach(() => {
 afterEach(() => removeDirectory(home));
 
 const byHttp = () => ({ directory, webroot: `${root}/www` });
-/** Pebble looks for each proof from three places at once. */
+/** Pebble sends three concurrent requests to validate each proof. */
 const requestsOfProof = 3;
-/** Keeps the TXT records in the file that the DNS server of the test answers from. */
+/** Stores the TXT records in the file that the test's DNS server reads. */
 const dnsScript = `
 case $ACME_ACTION in
   add) echo "$ACME_RECORD_NAME $ACME_RECORD_VALUE" >> ${records} ;;
@@ -79,7 +81,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
   const leaf = () => new X509Certificate(readFileSync(`${path()}/cert.pem`));
   const privateFiles = () => readdirSync(`${home}/data/state/private`);
 
-  test('gives the files to a group although no file exists yet', async () => {
+  test('sets the group of the files even if no file exists yet', async () => {
     const group = execFileSync('id', ['-gn'], { encoding: 'utf8' }).trim();
     const shared = http({ group, key_mode: '0640' });
     expect(await run('plan', shared)).toMatchObject([{ status: 'would_change' }]);
@@ -91,7 +93,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     ]);
   });
 
-  test('requests a certificate with its key, leaves nothing in the webroot, and keeps the account key from others', async () => {
+  test('requests a certificate with its key, leaves nothing in the webroot, and hides the account key from other users', async () => {
     expect(await run('plan', http())).toMatchObject([
       { message: expect.stringMatching(/^requests a certificate for www.example.org from 127/) },
     ]);
@@ -125,7 +127,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     expect(await run('drift')).toMatchObject([{ ...renewed, corrective: true }]);
     expect(await run('plan', declared)).toMatchObject([renewed]);
     expect(leaf().serialNumber).toBe(serialNumber);
-    // Pebble issues for five years. At this time, its new certificate is valid too.
+    // Pebble's certificates are valid for five years, so the new one is also valid at this time.
     await agent.stop();
     await start(Math.ceil(lifetime / 2) + 1);
     const soon = http({ renew_before: 3650 });
@@ -134,7 +136,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     expect(leaf().serialNumber).not.toBe(serialNumber);
   });
 
-  test('requests another certificate if the key type or the key does not match, and repairs other files without a request', async () => {
+  test('requests a new certificate if the key type or the key does not match, and repairs other files without requesting one', async () => {
     await run('apply', http());
     const { serialNumber } = leaf();
     for (const name of ['cert', 'chain']) writeFileSync(`${path()}/${name}.pem`, 'by hand\n');
@@ -153,7 +155,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     ]);
   });
 
-  test('proves names with a DNS script, also all names below a name', async () => {
+  test('proves control of names with a DNS script, including wildcard names', async () => {
     const body = { directory, dns_script: dnsScript, domains: ['*.example.org', 'example.org'] };
     expect(await run('apply', acmeCertificate(path(), body))).toMatchObject([{ status: 'changed' }]);
     expect(leaf().subjectAltName).toBe('DNS:*.example.org, DNS:example.org');
@@ -167,7 +169,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     ]);
   });
 
-  test('names what the authority found if a proof fails, and leaves the old files', async () => {
+  test('reports what the authority found if a proof fails, and leaves no files behind', async () => {
     if (pebble !== null) pebble.webroot = null;
     expect(await run('apply', http())).toMatchObject([
       {
@@ -183,7 +185,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     expect(await run('apply', http())).toMatchObject([{ status: 'changed' }]);
   });
 
-  test('names an authority that cannot be reached, and a webroot that does not exist', async () => {
+  test('names the unreachable authority or the missing webroot in the error', async () => {
     expect(await run('apply', http({ directory: 'http://127.0.0.1:9/dir' }))).toMatchObject([
       {
         status: 'failed',
@@ -219,8 +221,8 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
   const orderFile = () => `${home}/data/state/private/${orders()[0]}`;
   const keptOrder = (): Order => JSON.parse(readFileSync(orderFile(), 'utf8'));
   /**
-   * Acts once the authority has sent all its requests for the proof, before it gets an answer. Resolves when it has
-   * accepted the proof.
+   * Calls `act` after the authority has sent all its requests for the proof, before it receives a response. Resolves
+   * when the authority has accepted the proof and `act` has finished.
    */
   async function whileLooking(act: () => Promise<unknown>): Promise<void> {
     let acting: Promise<unknown> | undefined;
@@ -253,20 +255,20 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     return readFileSync(`${path()}/privkey.pem`, 'utf8');
   }
 
-  test('finishes its request after the agent was stopped while the authority looked for the proof', async () => {
+  test('finishes the order after the agent was stopped while the authority was checking the proof', async () => {
     const message = operation('apply', [http({ domains: ['stopped.example.org'] })]);
     const { key } = await stopHalfway(message);
     expect(await expectContinued(message)).toBe(key);
   });
 
-  test('drops an order that the authority does not know, and begins a new one', async () => {
+  test('drops an order that the authority does not know, and creates a new one', async () => {
     const message = operation('apply', [http({ domains: ['dropped.example.org'] })]);
     const order = await stopHalfway(message);
     writeFileSync(orderFile(), JSON.stringify({ ...order, order: `${order.order}0` }));
     expect(await expectContinued(message)).not.toBe(order.key);
   });
 
-  test('continues the order of an agent that was killed while the authority looked for the proof', async () => {
+  test('continues the order of an agent that was killed while the authority was checking the proof', async () => {
     const message = operation('apply', [http({ domains: ['killed.example.org'] })]);
     await agent.stop();
     writeFileSync(`${home}/operations.json`, JSON.stringify([message]));

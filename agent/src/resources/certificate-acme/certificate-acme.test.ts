@@ -13,7 +13,7 @@ import { newPrivateKey, signingRequest, typeOfKey } from './csr.ts';
 import { issue } from './issue.ts';
 
 test.each(['ecdsa-p256', 'ecdsa-p384', 'rsa-2048'] as const)(
-  'makes a signing request of %s that others can read and verify',
+  'creates a signing request with a %s key that other programs can read and verify',
   async (type) => {
     const key = newPrivateKey(type);
     expect(typeOfKey(key)).toBe(type);
@@ -26,7 +26,7 @@ test.each(['ecdsa-p256', 'ecdsa-p384', 'rsa-2048'] as const)(
   },
 );
 
-/** A hostile authority: answers of the test, over real HTTP. */
+/** A hostile authority, which sends the test's responses over real HTTP. */
 let server: Server | null = null;
 afterEach(() => {
   server?.close();
@@ -77,7 +77,7 @@ async function failureWith(answer: Answer, clock: Clock = hurried): Promise<stri
 }
 
 let pauses: number[] = [];
-/** A clock whose pauses pass at once. Time limits of requests, which are 60 seconds, do not pass. */
+/** A clock whose pauses end immediately. The 60-second timeouts of requests never expire. */
 let passed = 0;
 const hurried: Clock = {
   now: () => Date.now(),
@@ -92,7 +92,7 @@ const hurried: Clock = {
 };
 const problem = (type: string, detail: string) => ({ type: `urn:ietf:params:acme:error:${type}`, detail });
 
-test('names the reason of a refusal, bounded and without control characters', async () => {
+test('reports the reason for a refusal, truncated and without control characters', async () => {
   const detail = `\x1b[31mno\n${'x'.repeat(10_000)}`;
   const message = await failureWith(({ url }) =>
     url === '/order' ? { status: 400, body: problem('malformed', detail) } : {},
@@ -101,7 +101,7 @@ test('names the reason of a refusal, bounded and without control characters', as
   expect(message.length).toBeLessThan(650);
 });
 
-test('says when to apply again after too many requests', async () => {
+test('reports when to apply again after too many requests', async () => {
   const limited = {
     status: 429,
     body: problem('rateLimited', 'too many certificates'),
@@ -112,7 +112,7 @@ test('says when to apply again after too many requests', async () => {
   );
 });
 
-test('requests nothing from another server', async () => {
+test('sends no requests to another server', async () => {
   const other = {
     newNonce: 'http://127.0.0.1:1/nonce',
     newAccount: 'http://127.0.0.1:1/',
@@ -127,7 +127,7 @@ test('requests nothing from another server', async () => {
   );
 });
 
-test('stops at an answer that is too large, and after a nonce that is never accepted', async () => {
+test('fails if a response is too large, or if the authority rejects every nonce', async () => {
   const large = { body: 'x'.repeat(300 * 1024) };
   expect(await failureWith(({ url }) => (url === '/dir' ? large : {}))).toContain(
     'the answer is larger than 262144 bytes',
@@ -142,7 +142,7 @@ test('stops at an answer that is too large, and after a nonce that is never acce
   expect(attempts).toBe(4);
 });
 
-test('stops asking for an order that never ends, with bounded pauses', async () => {
+test('stops polling an order that never completes, with bounded pauses between polls', async () => {
   pauses = [];
   const message = await failureWith(({ url }, _body, origin) => {
     if (url === '/order') return { status: 201, headers: { location: `${origin}/one` } };
@@ -153,7 +153,7 @@ test('stops asking for an order that never ends, with bounded pauses', async () 
   expect(pauses.length).toBeLessThanOrEqual(100);
 });
 
-test('refuses a token that is a path, and a proof of another name', async () => {
+test('refuses a token that is a path, and a proof for a name that was not ordered', async () => {
   const withChallenge =
     (name: string, token: unknown): Answer =>
     ({ url }, _body, origin) => {
@@ -171,7 +171,7 @@ test('refuses a token that is a path, and a proof of another name', async () => 
   );
 });
 
-test('does not use a certificate of another key', async () => {
+test('does not use a certificate that cannot be read', async () => {
   const message = await failureWith(({ url }, _body, origin) => {
     if (url === '/order') return { status: 201, headers: { location: `${origin}/one` } };
     if (url === '/one') return { body: { status: 'valid', certificate: `${origin}/certificate` } };
@@ -206,7 +206,7 @@ resources: [{ id: c, resource: { certificate-acme: { path: /tls, ${fields} } } }
   return parsed.ok ? [] : parsed.faults.map(({ message }) => message);
 };
 
-test('says at the upload what to write instead', () => {
+test('explains on upload how to correct an invalid body', () => {
   const valid = 'domains: [a.example.org], directory: "https://ca.example.org/d", agree_terms: true, webroot: /srv';
   expect(refusals(valid)).toEqual([]);
   expect(refusals(valid.replace('true', 'false'))).toEqual([expect.stringContaining('read the terms of service')]);

@@ -30,9 +30,9 @@ type Declared = ResolvedResource<'certificate-acme'>;
 
 export interface SeenCertificate {
   files: SeenFiles;
-  /** Null if there are no files of a certificate. */
+  /** Null if no certificate files exist. */
   found: Found | null;
-  /** Whether an order was begun and not forgotten. */
+  /** Whether an order was begun and is still stored. */
   hasOrder: boolean;
   /** Whether a removal revokes the certificate. */
   revokes: boolean;
@@ -108,7 +108,7 @@ function difference(resource: Declared, seen: SeenCertificate, purpose: 'apply' 
   const parts = diffFiles(resource, files, seen.files, { purpose });
   const joined = joinedDifference(files, seen.files, parts);
   if (requested === null) {
-    // An agent that was killed, or a declaration that changed, left an order with its key.
+    // An order and its key remain after the agent was killed or the declaration changed.
     if (joined.action !== 'none' || !seen.hasOrder || purpose === 'drift') return joined;
     return { ...joined, ...forgettingOrder(), action: 'update' };
   }
@@ -124,7 +124,7 @@ function difference(resource: Declared, seen: SeenCertificate, purpose: 'apply' 
   };
 }
 
-/** A certificate that an authority issues by ACME (RFC 8555), with its private key. */
+/** A certificate that an authority issues over ACME (RFC 8555), with its private key. */
 export const certificateAcme = defineProvider<'certificate-acme', SeenCertificate, FilesBefore>({
   type: 'certificate-acme',
   fields: {

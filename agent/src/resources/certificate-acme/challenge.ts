@@ -10,7 +10,7 @@ import type { Machine } from '../provider/provider.ts';
 import { runShell } from '../script/script.ts';
 import { keyAuthorization, recordValue } from './jws.ts';
 
-/** Publishes the proof that this machine controls a name, and removes it again. */
+/** Publishes the proof that this machine controls a name, and later removes it. */
 
 type Declared = ResolvedResource<'certificate-acme'>;
 
@@ -34,7 +34,7 @@ const directoriesIn = (webroot: string): string[] => [
   `${webroot}/.well-known/acme-challenge`,
 ];
 
-/** Uses a walk of its own, so that its directories do not count as those of a resource. */
+/** Uses a separate path walk, so that the directories it creates do not count as created for a resource. */
 async function withWalk<T>(action: (walk: PathWalk) => T | Promise<T>): Promise<T> {
   const walk = new PathWalk();
   try {

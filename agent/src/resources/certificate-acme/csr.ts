@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
-/** Makes certificate signing requests (PKCS#10, RFC 2986) in DER. */
+/** Creates certificate signing requests (PKCS#10, RFC 2986) in DER. */
 
 export const keyTypes = ['ecdsa-p256', 'ecdsa-p384', 'rsa-2048', 'rsa-4096'] as const;
 export type KeyType = (typeof keyTypes)[number];
@@ -11,7 +11,7 @@ export function newPrivateKey(type: KeyType): KeyObject {
   return generateKeyPairSync('rsa', { modulusLength: type === 'rsa-2048' ? 2048 : 4096 }).privateKey;
 }
 
-/** Returns the type of a key, or null if it is none of these. */
+/** Returns the type of a key, or null if the type is not supported. */
 export function typeOfKey(key: KeyObject): KeyType | null {
   const { namedCurve, modulusLength } = key.asymmetricKeyDetails ?? {};
   if (key.asymmetricKeyType === 'ec')
@@ -40,7 +40,7 @@ const oids = {
 const oid = (name: keyof typeof oids): Buffer => der(tags.oid, Buffer.from(oids[name], 'hex'));
 
 /**
- * Makes a request for host names, without a subject.
+ * Creates a signing request for host names, without a subject.
  * @returns the request in DER
  */
 export function signingRequest(domains: readonly string[], key: KeyObject, publicKey: KeyObject): Buffer {

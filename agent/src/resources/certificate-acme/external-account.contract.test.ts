@@ -6,7 +6,9 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { acmeCertificate, operation } from '../../converge/test/desired.ts';
 import { hasPebble, startPebble } from '../../converge/test/pebble.ts';
 
-/** Tests an authority that accepts only accounts that were opened there beforehand. Needs Debian's package pebble. */
+/**
+ * Tests an authority that accepts only accounts that were opened there in advance. Requires the Debian package pebble.
+ */
 
 const canTry = hasPebble();
 const keys = { 'kid-1': Buffer.alloc(32, 1).toString('base64url'), 'kid-2': Buffer.alloc(32, 2).toString('base64url') };
@@ -36,7 +38,7 @@ describe.runIf(canTry)('an external account (pebble)', () => {
   const bound = { eab_key_id: 'kid-1', eab_hmac_key: keys['kid-1'] };
   const accounts = () => readdirSync(`${home}/data/state/private`).filter((name) => name.startsWith('acme-account-'));
 
-  test('binds the account, and shows the HMAC key nowhere', async () => {
+  test('binds the account to the external account, and never shows the HMAC key', async () => {
     const results = [...(await run('plan', declared(bound))), ...(await run('apply', declared(bound)))];
     expect(results.map(({ status }) => status)).toEqual(['would_change', 'changed']);
     expect(existsSync(`${home}/tls/fullchain.pem`)).toBe(true);
@@ -46,7 +48,7 @@ describe.runIf(canTry)('an external account (pebble)', () => {
       expect(readFileSync(join(privateFolder, name), 'utf8')).not.toContain(keys['kid-1']);
   });
 
-  test('uses the account again to order and to revoke a certificate', async () => {
+  test('reuses the account to order and to revoke a certificate', async () => {
     await run('apply', declared({ ...bound, revoke: true }));
     const more = declared({ ...bound, revoke: true, domains: ['a.example.org', 'b.example.org'] });
     expect(await run('apply', more)).toMatchObject([{ status: 'changed' }]);
@@ -54,14 +56,14 @@ describe.runIf(canTry)('an external account (pebble)', () => {
     expect(await run('apply')).toMatchObject([{ status: 'changed', message: expect.stringContaining('revoke') }]);
   });
 
-  test('opens an account for each external account', async () => {
+  test('opens a separate account for each external account', async () => {
     await run('apply', declared(bound));
     const other = declared({ eab_key_id: 'kid-2', eab_hmac_key: `${keys['kid-2']}=`, domains: ['b.example.org'] });
     expect(await run('apply', other)).toMatchObject([{ status: 'changed' }]);
     expect(accounts()).toHaveLength(2);
   });
 
-  test('says what to declare without an external account, and refuses a wrong key', async () => {
+  test('explains what to declare if the external account is missing, and fails with a wrong key without showing it', async () => {
     expect(await run('apply', declared())).toMatchObject([
       { status: 'failed', message: expect.stringContaining('declare `eab_key_id` and `eab_hmac_key`') },
     ]);

@@ -15,15 +15,15 @@ import {
 } from '../certificate/chain.ts';
 import { type KeyType, typeOfKey } from './csr.ts';
 
-/** Decides whether a certificate can be used: one on the machine, and one that the authority made. */
+/** Decides whether a certificate can be used, whether it is on the machine or was just issued. */
 
 export const defaultKeyType: KeyType = 'ecdsa-p256';
 const defaultRenewDays = 30;
 
 export interface Found {
-  /** The whole chain in PEM; null if there is none that can be used. */
+  /** The whole chain in PEM; null if there is no usable chain. */
   chain: string | null;
-  /** Why a new certificate is needed although there is one; null if it is not. */
+  /** Why the existing certificate must be replaced; null if there is no fault. */
   fault: string | null;
   keyType: string | null;
   domains: string[];
@@ -50,7 +50,7 @@ export function readFound(fullchain: string, privateKey: string): Found {
 
 const shown = (names: readonly string[]): string => names.join(', ').slice(0, 1000);
 
-/** Returns why a certificate must be requested, as changes; null if the one that was found can stay. */
+/** Returns the changes that require a new certificate; null if the existing one can be kept. */
 export function requestChanges(
   { domains, key_type, renew_before }: ResolvedResource<'certificate-acme'>['body'],
   found: Found | null,
@@ -68,7 +68,7 @@ export function requestChanges(
   const isCovered = (name: string): boolean => covers(found.domains, name);
   const missing = wanted.filter((name) => !isCovered(name));
   if (missing.length > 0)
-    // The missing names come first, so that a long list is not cut before them.
+    // The missing names come first, so that a long list is not truncated before them.
     changes.push({
       ...{ field: 'domains', from: shown([...found.domains].sort()) },
       to: shown([...missing, ...wanted.filter(isCovered)]),
@@ -82,8 +82,8 @@ export function requestChanges(
 }
 
 /**
- * Returns why a certificate that the authority made is not used; null if it is.
- * @param isFresh a new one is used until it expires, because another one would not last longer
+ * Returns why a certificate that the authority issued cannot be used; null if it can. @param isFresh whether it was
+ * ordered recently; such a certificate is used until it expires, because another one would not last longer
  */
 export function unusable(
   body: ResolvedResource<'certificate-acme'>['body'],

@@ -16,7 +16,7 @@ import { readFound, requestChanges } from './found.ts';
 import { issue } from './issue.ts';
 import { forgetOrder } from './order.ts';
 
-/** Tests when an order is kept, dropped, and repeated, against an authority whose answers each test chooses. */
+/** Tests when an order is kept, dropped, or repeated, with an authority whose responses each test chooses. */
 
 type Declared = ResolvedResource<'certificate-acme'>;
 type Answer = { status?: number; body?: unknown; headers?: Record<string, string> };
@@ -26,9 +26,12 @@ beforeAll(async () => {
   issuer = await madeCertificate('Test CA', null, null);
 });
 
-/** Days from now at which the made certificates begin and end, their names, and whether they are signed by their own key. */
+/**
+ * Properties of the issued certificates: start and end of their validity in days from now, names, and whether they are
+ * self-signed.
+ */
 let made: { from: number; until: number; names: string[]; ownKey: boolean };
-/** Replaces an answer; undefined for the usual one. */
+/** Replaces a response; undefined for the default one. */
 let answers: (url: string) => Answer | undefined;
 let requests: string[];
 let orders: string[];
@@ -113,7 +116,7 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
-/** A clock whose pauses pass at once. Time limits of requests, which are 60 seconds, do not pass. */
+/** A clock whose pauses end immediately. The 60-second timeouts of requests never expire. */
 const clock: Clock = {
   now: () => now,
   monotonic: () => passed,
@@ -145,7 +148,7 @@ const machine = () =>
 const declared = (body: Partial<Declared['body']> = {}): Declared =>
   acmeCertificate('/tls', { directory: `${origin}/dir`, webroot: '/none', ...body } as never) as Declared;
 
-/** Applies once, and returns the failure, or that a certificate was issued. */
+/** Applies once. Returns the error message, or `issued`. */
 async function apply(resource = declared()): Promise<string> {
   try {
     await issue(resource, machine());
@@ -204,7 +207,7 @@ describe('with an order that was begun', () => {
     refusal(408),
     refusal(400, 'badNonce'),
     refusal(400, 'serverInternal'),
-  ])('continues the order after the refusal $status $body', async (refused) => {
+  ])('continues the order after the authority refused a request: $status $body', async (refused) => {
     await begin();
     answers = (url) => (url.startsWith('/orders/') ? refused : undefined);
     expect(await apply()).not.toBe('issued');
@@ -241,7 +244,7 @@ describe('with an order that was begun', () => {
 test.each([
   { kind: 'an object that refuses to be a text', value: '{"toString":0}' },
   { kind: 'a list in lists', value: `${'['.repeat(50_000)}${']'.repeat(50_000)}` },
-])('fails one resource if the authority answers with $kind', async ({ value }) => {
+])('fails only the resource if the authority responds with $kind', async ({ value }) => {
   const pending = { status: 'pending', authorizations: [`${origin}/authz`] };
   for (const [url, body] of [
     ['/order', `{"type":${value}}`],
@@ -260,7 +263,7 @@ test.each([
   }
 });
 
-test('stops after ten minutes if each answer takes one minute, and continues with the next apply', async () => {
+test('stops after ten minutes if each response takes one minute, and keeps the order for the next apply', async () => {
   const domains = Array.from({ length: 100 }, (_, i) => `n${i}.example.org`);
   answers = (url) => {
     passed += 59_000;
@@ -294,9 +297,9 @@ describe('with proofs', () => {
   });
   afterEach(() => removeDirectory(folder));
 
-  test('removes a proof from where it was published, and keeps it known until it is removed', async () => {
+  test('removes a proof from the directory where it was published, and keeps its record until it is removed', async () => {
     const first = declared({ webroot: `${folder}/old` });
-    // A file of someone else keeps the directory, and a directory at the path of the proof keeps the proof.
+    // A directory at the path of the proof makes its removal fail.
     answers = ((before) => (url) => {
       if (url === '/challenge') {
         const proof = `${folder}/old/.well-known/acme-challenge/${'a'.repeat(32)}`;
@@ -331,19 +334,19 @@ describe('with a certificate on the machine', () => {
   };
   const long = Array.from({ length: 300 }, (_, i) => `name-${i}.of-a-long-domain-name.example.org`);
 
-  test('requests another one if any name is missing, however many there are', async () => {
+  test('requests a new certificate if any name is missing, regardless of the number of names', async () => {
     expect(await changes(long, { domains: long })).toBeNull();
     const [change] = (await changes(long, { domains: [...long, 'z.example.org'] })) ?? [];
     expect(change).toMatchObject({ field: 'domains', to: expect.stringMatching(/^z\.example\.org, name-0/) });
   });
 
-  test('keeps one that has further names, or a name with an asterisk that covers those declared', async () => {
+  test('keeps a certificate that has additional names, or a wildcard name that covers the declared ones', async () => {
     expect(await changes(['a.example.org', 'www.a.example.org'], { domains: ['a.example.org'] })).toBeNull();
     expect(await changes(['*.example.org'], { domains: ['a.example.org'] })).toBeNull();
     expect(await changes(['a.example.org'], { domains: ['*.example.org'] })).toHaveLength(1);
   });
 
-  test('keeps a certificate although the certificate of its issuer expires soon', async () => {
+  test("keeps a certificate even if its issuer's certificate expires soon", async () => {
     const brief = await madeCertificate('brief', issuer, null, 5);
     const { pem, key } = await madeCertificate('leaf', brief, ['www.example.org'], 300);
     expect(requestChanges(declared().body, readFound(pem + brief.pem, key), now)).toBeNull();

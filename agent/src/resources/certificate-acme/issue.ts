@@ -10,7 +10,7 @@ import { defaultKeyType, readFound, unusable } from './found.ts';
 import { newAccountKey } from './jws.ts';
 import { type Begun, begunBefore, drop, keep, nameOf, withdraw } from './order.ts';
 
-/** Requests a certificate. An order that a killed agent began is continued, or dropped. */
+/** Requests a certificate. Continues or drops an order that a killed agent began. */
 
 type Declared = ResolvedResource<'certificate-acme'>;
 
@@ -20,9 +20,9 @@ export interface Issued {
   key: string;
 }
 
-/** Maximum number of requests for one state. */
+/** Maximum number of polls for one status. */
 const maxPolls = 100;
-/** Bounds of the pause between two requests, in seconds. */
+/** Minimum and maximum pause between two polls, in seconds. */
 const [firstPause, longestPause] = [0.5, 15];
 
 /** Milliseconds after which an order whose certificate cannot be used is repeated. Let’s Encrypt allows five a week. */
@@ -33,7 +33,7 @@ const pem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem
 /** Returns the authority, with the account key that is kept in the data directory. */
 export async function signedIn({ body }: Declared, machine: Machine): Promise<Authority> {
   const { directory, eab_key_id: keyId, eab_hmac_key: hmacKey } = body;
-  // Each external account has an account of its own.
+  // Each external account is bound to a separate account.
   const name = nameOf('account', keyId == null ? directory : `${directory} ${keyId}`);
   const kept = machine.privateFiles.read(name);
   const key = kept === null ? newAccountKey() : createPrivateKey(kept);
@@ -69,7 +69,7 @@ export async function issue(resource: Declared, machine: Machine): Promise<Issue
   return finishOrForget(resource, order, authority, machine);
 }
 
-/** Reports whether an order is for this declaration, and the authority still has it. */
+/** Reports whether an order is for this declaration, and the authority still knows it. */
 async function canContinue({ body }: Declared, order: Begun, authority: Authority): Promise<boolean> {
   const isSame =
     order.order !== '' &&
@@ -81,7 +81,7 @@ async function canContinue({ body }: Declared, order: Begun, authority: Authorit
     const { answer } = await authority.post('show the order', order.order, null);
     return answer.status !== 'invalid';
   } catch (error) {
-    // An authority forgets orders. To another account, it answers `unauthorized`.
+    // Authorities delete old orders. They respond with `unauthorized` to an account that did not create the order.
     if (error instanceof Refused && (isUnknown(error) || error.type === 'unauthorized')) return false;
     throw error;
   }
@@ -89,15 +89,21 @@ async function canContinue({ body }: Declared, order: Begun, authority: Authorit
 
 const isUnknown = ({ status, type }: Refused): boolean => status === 404 || type === 'malformed';
 
-/** An order that the authority does not continue. */
+/** The authority will not complete the order. */
 class OrderFailed extends HostFailure {}
 
-/** The authority made a certificate that cannot be used. The order is kept, and its certificate read again later. */
+/**
+ * The authority issued a certificate that cannot be used. The order is kept, and a later apply reads its certificate
+ * again.
+ */
 class NotUsed extends HostFailure {}
 
 const isFresh = ({ at }: Begun, { clock }: Machine): boolean => Math.abs(clock.now() - at) < repeatMs;
 
-/** Forgets an order that failed. The next apply makes a new one, so that one apply makes at most one order. */
+/**
+ * Finishes an order, or drops it if it failed. The next apply creates a new one, so that one apply creates at most one
+ * order.
+ */
 async function finishOrForget(
   resource: Declared,
   order: Begun,
@@ -143,7 +149,7 @@ function authorizationsOf(value: unknown, authority: Authority, domains: readonl
   return urls.map((url) => authority.checkUrl(textOf(url)));
 }
 
-/** A proof that the authority asks for. */
+/** A proof that the authority requires. */
 interface Proof {
   authorization: string;
   /** URL of the challenge. */
@@ -188,7 +194,7 @@ async function prove(
   }
 }
 
-/** @returns null if the control of the name is proved already */
+/** @returns null if control of the name has already been proved */
 async function proofOf(resource: Declared, authorization: string, authority: Authority): Promise<Proof | null> {
   const { answer } = await authority.post('show the proof', authorization, null);
   if (answer.status === 'valid') return null;
@@ -221,7 +227,7 @@ function notProved(resource: Declared, { domain }: Published, host: string, chal
   return new OrderFailed(`${host} did not find the proof for ${domain}: ${problemWords(tried?.error)}; ${check}`);
 }
 
-/** Asks until the status is another one, with bounded pauses. @throws HostFailure if that takes too long */
+/** Polls until the status changes, with bounded pauses. @throws HostFailure if that takes too long */
 async function poll(
   read: () => Promise<Reply>,
   unfinished: readonly string[],

@@ -1,10 +1,10 @@
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
-/** Signs requests of ACME (RFC 8555) with an ECDSA key (ES256 of RFC 7518). */
+/** Signs ACME requests (RFC 8555) with an ECDSA key (ES256, RFC 7518). */
 
 const base64url = (data: string | Buffer): string => Buffer.from(data as string).toString('base64url');
 
-/** Makes an account key. */
+/** Creates an account key. */
 export const newAccountKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 
 /** Returns the public key with its members in the order of RFC 7638. */
@@ -29,7 +29,7 @@ export const recordValue = (token: string, key: KeyObject): string =>
 /**
  * Returns the signed body of a request.
  * @param account URL of the account; null for requests that carry the key itself
- * @param payload null for a request without a payload, which reads
+ * @param payload null for a request without a payload, which only reads
  */
 export function signedRequest(
   { key, account, nonce, url }: { key: KeyObject; account: string | null; nonce: string; url: string },
@@ -42,7 +42,7 @@ export function signedRequest(
   return JSON.stringify({ protected: header, payload: content, signature: base64url(signature) });
 }
 
-/** An account that was opened at the authority beforehand. */
+/** An account that was opened with the authority in advance. */
 export interface ExternalAccount {
   keyId: string;
   /** As base64url. */
@@ -52,7 +52,7 @@ export interface ExternalAccount {
 /**
  * Returns the proof that the holder of the account key may use an external account: the public key, signed with the
  * HMAC key (RFC 8555, section 7.3.4).
- * @param url the URL of the request that carries the proof
+ * @param url the URL of the request that contains the proof
  */
 export function externalBinding({ keyId, hmacKey }: ExternalAccount, key: KeyObject, url: string): object {
   const header = base64url(JSON.stringify({ alg: 'HS256', kid: keyId, url }));

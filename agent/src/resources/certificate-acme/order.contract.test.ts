@@ -24,7 +24,7 @@ const order = () =>
   `${home}/data/state/private/acme-order-${createHash('sha256').update(path()).digest('hex').slice(0, 32)}`;
 const proof = () => `${home}/www/.well-known/acme-challenge/token`;
 
-/** Writes an order and its proof, as a killed agent leaves them. */
+/** Writes an order and its proof, as a killed agent would leave them. */
 function leaveOrder(): void {
   for (const folder of [`${home}/data/state/private`, `${home}/www/.well-known/acme-challenge`])
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -53,7 +53,7 @@ async function place(days = 300): Promise<string> {
   return new X509Certificate(pem).fingerprint256;
 }
 
-test('revokes only the certificate that was requested for it, and only while it is valid', async () => {
+test('revokes only the certificate that was requested for the resource, and only while it is valid', async () => {
   await place();
   const recorded = order().replace('order', 'issued');
   expect(await run('apply', declared({ revoke: true, key_mode: '0640' }))).toMatchObject([{ status: 'changed' }]);
@@ -72,7 +72,7 @@ test('revokes only the certificate that was requested for it, and only while it 
   expect(existsSync(recorded)).toBe(false);
 });
 
-test('forgets the order of a certificate that is in place, absent, or removed, with its proof', async () => {
+test('deletes the order and its proof if the certificate is in place, absent, or removed', async () => {
   await place();
   leaveOrder();
   expect(await run('plan', declared())).toMatchObject([{ action: 'update', changes: [{ field: 'order' }] }]);
@@ -94,7 +94,7 @@ test('forgets the order of a certificate that is in place, absent, or removed, w
   expect([existsSync(order()), readdirSync(`${home}/www`)]).toEqual([false, []]);
 });
 
-test('forgets the order of a first request that failed, when its resource is removed', async () => {
+test('deletes the order of a failed first request when its resource is removed', async () => {
   expect(await run('apply', declared())).toMatchObject([
     { status: 'failed', message: expect.stringMatching(/^cannot reach the certificate authority/) },
   ]);
@@ -107,7 +107,7 @@ test('forgets the order of a first request that failed, when its resource is rem
   expect(await run('plan')).toEqual([]);
 });
 
-test('refuses a directory whose files are links, as Certbot makes them, and changes nothing', async () => {
+test('refuses a directory whose files are links, as Certbot creates them, and changes nothing', async () => {
   await place();
   const names = ['fullchain', 'cert', 'chain', 'privkey'];
   mkdirSync(`${home}/archive`);

@@ -5,7 +5,7 @@ import type { Machine } from '../provider/provider.ts';
 import { type Published, unpublish } from './challenge.ts';
 import type { KeyType } from './csr.ts';
 
-/** Keeps an order in the data directory until its certificate is placed, with its private key and its proofs. */
+/** Keeps an order, with its private key and its proofs, in the data directory until its certificate is placed. */
 
 type Declared = ResolvedResource<'certificate-acme'>;
 
@@ -22,7 +22,7 @@ export interface Begun {
   at: number;
 }
 
-/** Maximum number of proofs that are kept although they could not be removed. */
+/** Maximum number of records to keep of proofs that could not be removed. */
 const maxLeft = 200;
 
 /** Returns the name of a private file. */
@@ -61,7 +61,7 @@ export async function withdraw(resource: Declared, order: Begun, machine: Machin
   keep(resource, order, machine);
 }
 
-/** Removes what an order left, once the certificate is in place or gone. */
+/** Removes an order and its proofs once the certificate is in place or removed. */
 export async function forgetOrder(resource: Declared, machine: Machine): Promise<void> {
   const begun = begunBefore(resource, machine);
   if (begun === null) return;

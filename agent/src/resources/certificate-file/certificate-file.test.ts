@@ -55,14 +55,14 @@ const diff = (fields: Partial<Body>, seen: Partial<SeenCertificateFile>, purpose
   } as unknown as Circumstances);
 const placed = (certificate: string, key: string) => ({ files: [file(certificate, 0o644), file(key, 0o600)] });
 
-test('accepts a chain in order, with and without its root, and a certificate that signs itself', async () => {
+test('accepts a chain in order, with and without its root, and a self-signed certificate', async () => {
   expect(failureOf({})).toBe('');
   expect(failureOf({ certificate: `text\r\n${leaf.pem}${middle.pem}${root.pem}` })).toBe('');
   const own = await madeCertificate('own', null, ['own.example.org']);
   expect(failureOf({ certificate: own.pem, key: own.key, domains: ['own.example.org'] })).toBe('');
 });
 
-test('names the certificate that is out of order, missing, or has another key', () => {
+test('names the certificate that is out of order, is missing, or has a different key', () => {
   expect(failureOf({ certificate: leaf.pem + root.pem + middle.pem })).toBe(
     'certificate 1 of 3 (CN=shop.example.org) is signed by certificate 3 of 3 (CN=Middle), which must follow it',
   );
@@ -79,7 +79,7 @@ test('names the certificate that is out of order, missing, or has another key', 
   expect(failureOf({ certificate: cut })).toBe('certificate 2 of 2 cannot be read: copy its PEM text again');
 });
 
-test('refuses a certificate that was signed by another key of the same name', async () => {
+test('refuses a certificate that was signed with a different key by an issuer of the same name', async () => {
   const other = await madeCertificate('Middle', root, null);
   expect(failureOf({ certificate: leaf.pem + other.pem })).toContain('is not signed by certificate 2 of 2 (CN=Middle)');
 });
@@ -99,7 +99,7 @@ test('compares the domains with the names and addresses of the certificate', () 
   expect(covers(['*.example.org'], 'example.org')).toBe(false);
 });
 
-test('refuses to place a certificate that is not valid now, and leaves one that is placed', () => {
+test('refuses to place a certificate that is not valid now, but keeps one that is already in place', () => {
   const late = { certificate: expired.pem + middle.pem, key: expired.key };
   expect(() => diff(late, {})).toThrow(
     /^certificate 1 of 2 \(CN=shop.example.org\) expired at .*; nothing was changed$/,
@@ -134,14 +134,14 @@ test('reports a certificate that is about to expire as drift, with values that s
   expect(diff(soon, seen)).toMatchObject({ action: 'none', message: expect.stringContaining(`expires at ${until}`) });
 });
 
-test("never requires more than half of a certificate's lifetime", () => {
+test("never requires more than half of a certificate's lifetime to be left to be left", () => {
   expect(expiresSoon({ from: 0, until: 6 * dayMs }, 30, 2 * dayMs)).toBe(false);
   expect(expiresSoon({ from: 0, until: 6 * dayMs }, 30, 3 * dayMs + 1)).toBe(true);
   expect(expiresSoon({ from: 0, until: 90 * dayMs }, 30, 59 * dayMs)).toBe(false);
   expect(expiresSoon({ from: 0, until: 90 * dayMs }, 30, 60 * dayMs + 1)).toBe(true);
 });
 
-test('names the certificate and the key in changes, and never the text of the key', () => {
+test('names the certificate and the key in changes, but never shows the text of the key', () => {
   const { changes, action } = diff({}, {});
   expect(action).toBe('create');
   expect(changes.map(({ field }) => field)).toEqual([
@@ -207,7 +207,7 @@ const refusals = (fields: string) => {
   return parsed.ok ? [] : parsed.faults.map(({ message }) => message);
 };
 
-test('says at the upload what to write instead', () => {
+test('explains on upload how to correct an invalid body', () => {
   const key = '"-----BEGIN PRIVATE KEY-----\\nx"';
   const certificate = '"-----BEGIN CERTIFICATE-----\\nx\\n-----END CERTIFICATE-----"';
   expect(refusals(`certificate: ${certificate}, key: ${key}`)).toEqual([]);

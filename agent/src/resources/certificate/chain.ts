@@ -144,7 +144,7 @@ export interface Lifetime {
   title: string;
 }
 
-/** Returns the time in which all certificates of a chain are valid. */
+/** Returns the period in which all certificates of a chain are valid. */
 export function lifetimeOf(certificates: readonly X509Certificate[]): Lifetime {
   const ends = certificates.map(({ validToDate }) => validToDate.getTime());
   const until = Math.min(...ends);

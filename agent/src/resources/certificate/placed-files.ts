@@ -88,10 +88,7 @@ function refuseLinks(files: readonly PlacedFile[], seen: SeenFiles): void {
   );
 }
 
-/**
- * Joins the differences of the files to one of the resource. The first file is the one that the resource is named
- * after.
- */
+/** Combines the differences of the files into one for the resource. The resource is named after the first file. */
 export function joinedDifference(
   files: readonly PlacedFile[],
   seen: SeenFiles,

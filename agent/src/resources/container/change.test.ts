@@ -7,7 +7,10 @@ import { type Declared, definitionLabel, ownerLabel } from './definition.ts';
 import { type ContainerBefore, diffContainer } from './diff.ts';
 import { look } from './seen.ts';
 
-/** An engine in memory. A container runs as its command says: `exits`, `loops`, or anything else for one that stays up. */
+/**
+ * An in-memory engine. The command determines how a container behaves: `exits`, `loops`, or, with any other command,
+ * stays up.
+ */
 interface Held {
   id: string;
   name: string;
@@ -125,7 +128,7 @@ beforeEach(() => {
   engine.before = () => {};
 });
 
-test('replaces a container, and leaves nothing', async () => {
+test('replaces a container, and leaves no other containers behind', async () => {
   await apply(declare('one'));
   await apply(declare('two'));
   expect(listed()).toEqual(['web running two']);
@@ -138,7 +141,7 @@ test('never removes a container that the agent did not create, even if the next 
   expect(engine.run).not.toContainEqual(expect.stringMatching(/rm --force/));
   engine.containers.pop();
   engine.before = ([command]) => {
-    // Others create it after the agent has looked.
+    // Another program creates it after the agent's observation.
     if (command === 'create') add('web-muster-new', 'running', 'others');
   };
   await expect(apply(declare('two'))).rejects.toThrow('already in use');
@@ -150,7 +153,7 @@ test.each(['stop', 'rename'])('restarts the current container if %s fails', asyn
   let times = 0;
   engine.before = ([command]) => {
     if (command !== refused || times++ > 0) return;
-    // The engine stopped it later than the agent waited.
+    // The engine stopped the container after the agent had stopped waiting.
     for (const one of engine.containers) if (one.command === 'one') one.status = 'exited';
     throw new HostFailure(`${refused} took longer than 1 s`);
   };
@@ -210,7 +213,7 @@ test('removal restores only the container that the agent displaced', async () =>
   expect(listed()).toEqual(['web running others']);
 });
 
-test('removes only the volumes that it created, even if others created one in the meantime', async () => {
+test('removes only the volumes that the agent created, even if another program created one in the meantime', async () => {
   const resource = declare('one');
   Object.assign(resource.body, { volumes: ['made:/a', 'raced:/b', 'own:/c'], remove_volumes: true });
   engine.volumes = [{ Name: 'own', Labels: {} }];
@@ -226,7 +229,7 @@ test('removes only the volumes that it created, even if others created one in th
   expect(engine.volumes.map(({ Name }) => Name)).toEqual(['own', 'raced']);
 });
 
-test('finds remains only if Podman created them, and only under the exact name', () => {
+test('finds leftover storage only if Podman created it, and only under the exact name', () => {
   const id = 'a'.repeat(64);
   const listing = `${'b'.repeat(64)} buildah web-muster-new\n${'c'.repeat(64)} sh web-muster-new\n${id} storage web-muster-new\n`;
   expect(idOfRemains(listing, 'web-muster-new')).toBe(id);

@@ -16,10 +16,13 @@ import { type ContainerBefore, earlierOf, replaces } from './diff.ts';
 import { hiddenIn, pullImage } from './registry.ts';
 import { engineChanged, isActive, isRunning, isUp, type SeenContainer, type SeenContainers } from './seen.ts';
 
-/** Milliseconds after a start in which a container must not exit. */
+/** Milliseconds for which a container must keep running after it is started. */
 const settleMs = 500;
 
-/** Returns the id of storage without a container in a list of ids, commands, and names. Others made a container with another command. */
+/**
+ * Returns the ID of storage that has no container, from a list of IDs, commands, and names. An entry with any other
+ * command is a real container.
+ */
 export function idOfRemains(listing: string, name: string): string | null {
   const lines = listing.split('\n').map((line) => line.trim().split(' '));
   const [id = ''] =
@@ -54,7 +57,7 @@ class Change {
     if (container !== null) await this.run(`remove the container ${name}`, ['rm', '--force', container.id]);
   }
 
-  /** Creates the volumes that do not exist with a label, because others may create one in the meantime. */
+  /** Creates the missing volumes. Labels them, because another program may create one in the meantime. */
   async createVolumes(existing: readonly string[]): Promise<void> {
     const { body } = this.#resource;
     if (body.remove_volumes !== true) return;
@@ -73,7 +76,7 @@ class Change {
     return own.map(({ name }) => name);
   }
 
-  /** Removes the remains of a failed creation, but no container that the agent did not create. */
+  /** Removes the container that a failed creation left, but only if the agent created it. */
   async removeUnfinished(): Promise<void> {
     const { fresh } = this.names;
     const found = await this.inspect(fresh);
@@ -91,7 +94,7 @@ class Change {
     return this.run(`rename a container to ${to}`, ['rename', container.id, to]);
   }
 
-  /** Creates the next container, under a name of its own. */
+  /** Creates the next container, under a temporary name. */
   async create(): Promise<InspectedContainer> {
     const { body } = this.#resource;
     const { fresh } = this.names;
@@ -116,8 +119,8 @@ class Change {
   }
 
   /**
-   * Removes a container's storage that Podman left when it was killed, and that it does not list. @returns whether it
-   * was removed
+   * Removes a container's storage that Podman left behind when it was killed and that it does not list as a container.
+   * @returns whether it was removed
    */
   async #removesRemains(error: unknown, name: string): Promise<boolean> {
     if (!(error instanceof HostFailure) || !error.message.includes('already in use')) return false;
@@ -129,7 +132,7 @@ class Change {
     return true;
   }
 
-  /** @throws HostFailure if the container does not start, or exits immediately, even if the engine starts it again */
+  /** @throws HostFailure if the container does not start, or exits immediately, even if the engine restarts it */
   async start({ id }: { id: string }, action: 'start' | 'restart' = 'start'): Promise<void> {
     const doing = `${action} the container ${this.names.current}`;
     await this.run(doing, [action, id], { staysUp: true });
@@ -206,7 +209,7 @@ async function changeState(
   await change.remove(old, change.names.old);
 }
 
-/** Starts a container whose first start the agent may not have reached. If it fails, the former one returns. */
+/** Starts a container whose first start the agent may not have reached. If it fails, restores the former one. */
 async function startNext(change: Change, current: SeenContainer, old: SeenContainer | null): Promise<void> {
   try {
     await change.start(current);
@@ -220,8 +223,8 @@ async function startNext(change: Change, current: SeenContainer, old: SeenContai
 }
 
 /**
- * Creates the next container before the current one stops. If it does not start, the current one returns. A container
- * of either name remains if the agent is killed, and the next observation shows it.
+ * Creates the next container before the current one stops. If the next one does not start, restores the current one. If
+ * the agent is killed, containers with the temporary names remain, and the next observation finds them.
  */
 async function replace(change: Change, resource: Declared, seen: SeenContainers, machine: Machine): Promise<void> {
   const { names } = change;
@@ -251,18 +254,18 @@ async function replace(change: Change, resource: Declared, seen: SeenContainers,
   if (former?.isKept === false) await change.remove(former.container, names.old);
 }
 
-/** Takes a failed change back. @returns the error, with the reason why the former state could not be restored */
+/** Reverts a failed change. @returns the error, with the reason why the former state could not be restored */
 async function undone(error: unknown, undo: () => Promise<void>): Promise<unknown> {
   try {
     await undo();
     return error;
   } catch (other) {
     if (!(error instanceof HostFailure) || !(other instanceof HostFailure)) return error;
-    return new HostFailure(`${error.message}; the former container did not return: ${other.message}`);
+    return new HostFailure(`${error.message}; the former container could not be restored: ${other.message}`);
   }
 }
 
-/** A container that makes way for the next one, and returns if that one fails. */
+/** A container that the next one replaces, and that is restored if the next one fails. */
 interface Former {
   container: SeenContainer;
   isKept: boolean;
@@ -270,7 +273,7 @@ interface Former {
 }
 
 /**
- * Returns the container that returns if the next one fails: the current one, or the former one if the agent was killed
+ * Returns the container to restore if the next one fails: the current one, or the former one if the agent was killed
  * before it had started the current one.
  */
 function formerOf({ current, fresh, old }: SeenContainers, wantsUp: boolean): Former | null {
@@ -282,7 +285,7 @@ function formerOf({ current, fresh, old }: SeenContainers, wantsUp: boolean): Fo
   return { container: current, isKept: !current.isOurs, wasRunning };
 }
 
-/** Frees the name. */
+/** Frees the container name for the next container. */
 async function makeWay(change: Change, former: Former, { current, old }: SeenContainers): Promise<void> {
   const { names } = change;
   if (former.container === old) return change.remove(current, names.current);

@@ -64,7 +64,7 @@ describe('definition', () => {
     ).toEqual(['command']);
   });
 
-  test('survives its label, and ignores a label that is not a definition', () => {
+  test('reads a definition from its label without changes, and ignores a label that is not a definition', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ minLength: 1 }), fc.string()), fc.array(fc.string()), (labels, command) => {
         const { body } = declare({ labels, command, memory: '64M', read_only: true });
@@ -77,7 +77,7 @@ describe('definition', () => {
       expect(parseDefinition(label)).toBeNull();
   });
 
-  test('keeps every value of the environment and the password out of the arguments and the label', () => {
+  test('keeps environment values and the password out of the arguments and the label', () => {
     const body: Partial<Body> = {
       environment: { TOKEN: 'horse-battery', OTHER: 'staple-9' },
       registry_user: 'ada',
@@ -93,7 +93,7 @@ describe('definition', () => {
     expect(authenticationFile(declare(body).body, 'docker')).toContain('"https://index.docker.io/v1/"');
   });
 
-  test('passes each argument in one word, so that no value is read as an option', () => {
+  test('passes each option as a single argument, so that no value is read as an option', () => {
     const args = createArguments(
       declare({ user: '-u', ports: ['80:80'], volumes: ['data:/data'], command: ['--rm', '-it'], cpus: '1.5' }).body,
       'web-muster-new',
@@ -116,7 +116,7 @@ describe('definition', () => {
 });
 
 describe('difference', () => {
-  test('finds nothing to do for a container with the same definition', () => {
+  test('plans no change for a container with the same definition', () => {
     const body = { environment: { A: '1' }, ports: ['80:80'], networks: ['back', 'front'] };
     const state = seen(running(body, { networks: ['back', 'front'] }));
     expect(diffContainer(declare(body), state, apply).action).toBe('none');
@@ -142,7 +142,7 @@ describe('difference', () => {
     expect(fieldsOf(declare(body), seen(current, { remoteImage: '3'.repeat(64) }))).toEqual(['image']);
   });
 
-  test('shows names of environment variables, and no values', () => {
+  test('shows the names of environment variables, but not their values', () => {
     const before = running({ environment: { OLD: 'one' } });
     expect(diffContainer(declare({ environment: { TOKEN: 'secret' } }), seen(before), apply).changes).toEqual([
       { field: 'environment', from: 'OLD', to: 'TOKEN' },
@@ -213,13 +213,13 @@ describe('removal', () => {
   const earlier = { id: 'b'.repeat(64), running: true, restart: 'no' };
   const others = running({}, { isOurs: false, id: 'c'.repeat(64) });
 
-  test('removes the container, and leaves one that others created', () => {
+  test('removes the container, but not one that the agent did not create', () => {
     expect(diffContainerRemoval(declare(), before('absent'), seen(running())).action).toBe('remove');
     expect(diffContainerRemoval(declare(), before('absent'), seen(null)).message).toBe('already removed');
     expect(diffContainerRemoval(declare(), before('absent'), seen(others)).action).toBe('none');
   });
 
-  test('records the images and volumes that do not exist yet, and no container of an agent', async () => {
+  test('records the images and volumes that do not exist yet, but no container that an agent created', async () => {
     const resource = declare({ volumes: ['a:/a', 'b:/b'], remove_volumes: true });
     const difference = diffContainer(resource, seen(null), apply);
     const remember = (state: SeenContainers, earlier: ContainerBefore | null = null) =>
@@ -240,7 +240,7 @@ describe('removal', () => {
     expect((await remember(seen(running()), earlier)).was).toEqual(earlier);
   });
 
-  test('fails without the engine, unless there is nothing to remove', () => {
+  test('fails if the engine is missing, unless there is nothing to remove', () => {
     const gone = seen(null, { missing: { kind: 'programs', message: 'podman is not installed' } });
     for (const was of ['absent', earlier] as const)
       expect(() => diffContainerRemoval(declare(), before(was), gone)).toThrow('neither removed nor restored');
@@ -248,14 +248,14 @@ describe('removal', () => {
     expect(diffContainerRemoval(declare({ ensure: 'absent' }), before('absent'), gone).action).toBe('none');
   });
 
-  test('leaves a container of the agent after a trial, and removes one that did not exist before it', () => {
+  test("keeps the agent's container when a trial is reverted, but removes a container that did not exist before the trial", () => {
     const record = (state: SeenContainers) => container.rememberForTrial?.(declare(), state) ?? before('absent');
     expect(diffContainerRemoval(declare(), record(seen(running())), seen(running())).action).toBe('none');
     expect(diffContainerRemoval(declare(), record(seen(null)), seen(running())).action).toBe('remove');
     expect(record(seen(others)).was).toMatchObject({ id: others.id, running: true });
   });
 
-  test('restores the earlier container, but not over one that others created', () => {
+  test('restores the earlier container, but does not replace one that the agent did not create', () => {
     const kept = running({}, { isOurs: false, id: earlier.id, status: 'exited' });
     expect(diffContainerRemoval(declare(), before(earlier), seen(running(), { kept })).action).toBe('remove');
     expect(() => diffContainerRemoval(declare(), before(earlier), seen(others, { kept }))).toThrow('did not create');
@@ -294,7 +294,7 @@ describe('output of an engine', () => {
     NetworkSettings: { Networks: { front: {}, back: {} } },
   };
 
-  test('describes containers and images in the forms of both engines', () => {
+  test('parses the container and image descriptions of both engines', () => {
     const docker = inspectedContainer(described);
     expect(docker).toMatchObject({
       name: 'web',
@@ -324,7 +324,7 @@ describe('output of an engine', () => {
     });
   });
 
-  test('never passes unchecked, and marks only labels with the name as ours', () => {
+  test("refuses output in an unknown format, and recognizes the agent's containers only by a label with the container's name", () => {
     for (const value of [null, 1, [], {}, { ...described, Id: '-rf' }, { ...described, Config: { Env: [1] } }])
       expect(() => inspectedContainer(value)).toThrow('not understood');
     fc.assert(
@@ -346,7 +346,7 @@ describe('output of an engine', () => {
     expect(seenContainer(declare(), copied)).toMatchObject({ isOurs: false, definition: null });
   });
 
-  test('appears in messages without control characters and hidden texts, in bounded length', () => {
+  test('truncates engine output in messages, and removes control characters and hidden texts from it', () => {
     expect(messageOf('time="x" level=warning msg="y"\nError: one\x1b[31m two\n')).toBe('one [31m two');
     expect(messageOf('x'.repeat(5000)).length).toBe(800);
     expect(withoutHidden('invalid value secret-1 of secret', ['secret', 'secret-1', 'va'])).toBe(
@@ -357,7 +357,7 @@ describe('output of an engine', () => {
     expect(messageOf(`Error: refused ${secret} and ${JSON.stringify(secret)}`, [secret])).toBe('refused … and "…"');
   });
 
-  test('names the image of a manifest, or the members of a list', () => {
+  test('returns the image of a manifest, or the members of a manifest list', () => {
     const digest = `sha256:${imageId}`;
     expect(manifestOf(JSON.stringify({ config: { digest } }), 'x')).toEqual({ config: imageId });
     expect(
@@ -372,7 +372,7 @@ describe('output of an engine', () => {
     });
   });
 
-  test('names the image for the version of an ARM machine', () => {
+  test('selects the image for the version of an ARM machine', () => {
     const member = (architecture: string, variant: string) => ({ digest: variant, os: 'linux', architecture, variant });
     const all = [member('arm64', 'v8'), member('arm', 'v5'), member('arm', 'v7'), member('arm', 'v6')];
     expect(memberFor(all, 'arm', 7)?.digest).toBe('v7');
@@ -383,7 +383,7 @@ describe('output of an engine', () => {
     expect(memberFor(all, 'amd64', 7)).toBeNull();
   });
 
-  test('counts as absence only if it names the queried object', () => {
+  test('treats an error as absence only if it names the queried object', () => {
     for (const [type, line] of [
       ['container', 'Error: no such container web'],
       ['container', 'Error: inspecting object: no such container web'],
@@ -411,7 +411,7 @@ describe('output of an engine', () => {
       expect(isAbsence(line, 'container', [name]), line).toBe(false);
   });
 
-  test('fails only the resource whose container is not understood', () => {
+  test('fails only the resource whose container description is invalid', () => {
     const found = containersByName([{ ...described, Name: '/db', State: null }, described]);
     expect(found.get('db')).toBeInstanceOf(HostFailure);
     expect(found.get('web')).toMatchObject({ name: 'web' });

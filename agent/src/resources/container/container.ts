@@ -5,8 +5,9 @@ import { type ContainerBefore, diffContainer, diffContainerRemoval } from './dif
 import { isUp, look, type SeenContainers } from './seen.ts';
 
 /**
- * A container of Podman or Docker. A label has its definition, and the engine describes what can change later. Values
- * of environment variables are compared with those of the container, and are in no label, argument, or record.
+ * A container of Podman or Docker. A label contains its definition, and the engine reports the properties that can
+ * change later. Values of environment variables are compared with those of the container, and never appear in a label,
+ * argument, or record.
  */
 export const container = defineProvider<'container', SeenContainers, ContainerBefore>({
   type: 'container',

@@ -17,11 +17,14 @@ export type DefinitionField = (typeof definitionFields)[number];
 /** The declared fields, with only the names of the environment variables. */
 export type Definition = { [F in DefinitionField]?: Json };
 
-/** Labels of containers that the agent creates. An image may have labels, too, so the name is part of them. */
+/**
+ * Labels of containers that the agent creates. An image may also have these labels, so they include the container's
+ * name.
+ */
 export const ownerLabel = 'muster.container';
 export const definitionLabel = 'muster.definition';
 
-/** Limit of Linux for one argument, minus the name of the label and the option. */
+/** Maximum length of one argument on Linux, minus the label name and the option. */
 const maxDefinition = 120_000;
 
 export const engineOf = ({ body }: Declared): Engine => body.engine ?? 'podman';
@@ -31,9 +34,9 @@ export const isAbsent = ({ body }: Declared): boolean => body.ensure === 'absent
 /** Returns the names of the containers that the agent creates for one resource. */
 export const namesOf = (name: string) => ({
   current: name,
-  /** The next one, until it takes the place of the current one. */
+  /** The next container, until it replaces the current one. */
   fresh: `${name}-muster-new`,
-  /** The former one, until the next one runs. */
+  /** The former container, until the next one runs. */
   old: `${name}-muster-old`,
   /** A container that the agent did not create. Removal restores it. */
   kept: `${name}-muster-before`,
@@ -43,7 +46,7 @@ const sets: ReadonlySet<string> = new Set(['ports', 'volumes', 'networks', 'cap_
 
 const sorted = (values: readonly string[]): string[] => [...new Set(values)].sort();
 
-/** Returns the definition in a form in which equal definitions are equal texts. */
+/** Returns the definition as text, so that equal definitions result in equal texts. */
 export function definitionOf(body: Body): Definition {
   const definition: Definition = {};
   for (const field of definitionFields) {
@@ -108,7 +111,7 @@ export const environmentFile = ({ environment }: Body): string =>
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');
 
-/** Networks that exist in the engine under their name. */
+/** Returns the declared networks that are objects of the engine, which `host` and `none` are not. */
 export const namedNetworks = ({ networks }: Body): string[] =>
   sorted(networks ?? []).filter((network) => network !== 'host' && network !== 'none');
 
@@ -124,7 +127,10 @@ export const bytesOf = (memory: string): number => Number(memory.slice(0, -1)) *
 /** Returns the declared CPU time in billionths of a CPU. */
 export const nanoCpusOf = (cpus: string): number => Math.round(Number(cpus) * 1e9);
 
-/** Returns the arguments that create a container with the environment file at `secretPath`. It joins one network. */
+/**
+ * Returns the arguments that create a container with the environment file at `secretPath`. The container joins only one
+ * network.
+ */
 export function createArguments(body: Body, name: string): string[] {
   const { image = '', command, networks, labels, environment } = body;
   const each = (option: string, values: readonly string[] | null | undefined) =>

@@ -17,8 +17,8 @@ import { isActive, isRunning, isUp, type SeenContainer, type SeenContainers } fr
 /** The state before the agent's first change. */
 export type ContainerBefore = {
   /**
-   * The earlier owner of the name. A container that the agent did not create is kept under another name. A former
-   * container of the agent is removed.
+   * The container that had the name earlier. A container that the agent did not create is kept under another name. A
+   * former container of the agent is removed.
    */
   was: 'absent' | 'ours' | { id: string; running: boolean; restart: string };
   /** Images and volumes that did not exist before the agent needed them. */
@@ -87,7 +87,7 @@ function expectKept(resource: Declared, current: SeenContainer, { kept }: SeenCo
     throw new HostFailure(
       `Muster did not create the container ${name}, and already keeps an earlier one as ${namesOf(name).kept}: remove or rename one of them`,
     );
-  // Podman starts containers at boot whose policy it cannot change.
+  // At boot, Podman starts containers whose restart policy it cannot change.
   if (engineOf(resource) === 'podman' && current.restart === 'always')
     throw new HostFailure(
       `the container ${name} starts at every boot, so the agent cannot keep it stopped: remove or rename it`,

@@ -75,10 +75,10 @@ const run = (
     machine,
   );
 
-/** Returns whether the program that queries registries is missing. Podman reads only some types of manifests. */
+/** Reports whether the program that queries registries is missing. Podman reads only some types of manifests. */
 export const isSkopeoMissing = (): boolean => pathOfProgram('skopeo') === null;
 
-/** Architectures in the names of Go. */
+/** Architectures by the names that Go uses. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le' };
 
 /**
@@ -123,7 +123,10 @@ interface Members {
   members: Member[];
 }
 
-/** Returns the image for this machine. An ARM machine also runs images of earlier versions, of which it gets the latest. */
+/**
+ * Returns the image for this machine. An ARM machine can also run images for earlier ARM versions; the latest of these
+ * is used.
+ */
 export function memberFor(members: readonly Member[], architecture: string, armVersion: number): Member | null {
   const suitable = members.filter((one) => one.os === 'linux' && one.architecture === architecture);
   if (architecture !== 'arm') return suitable[0] ?? null;

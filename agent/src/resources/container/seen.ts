@@ -52,20 +52,20 @@ export interface SeenContainers {
   fresh: SeenContainer | null;
   old: SeenContainer | null;
   kept: SeenContainer | null;
-  /** Names that the agent needs, but that containers which it did not create already have. */
+  /** Names that the agent needs but that are used by containers it did not create. */
   taken: string[];
   /** Id of the declared image on this machine. */
   image: string | null;
-  /** Id of the declared image in the registry; null if it was not asked. */
+  /** Id of the declared image in the registry; null if the registry was not queried. */
   remoteImage: string | null;
-  /** Whether the program is missing that queries the registry. */
+  /** Whether the program that queries the registry is missing. */
   isSkopeoMissing: boolean;
   missingNetworks: string[];
   /** The declared volumes that exist; empty unless removal would remove them. */
   volumes: string[];
 }
 
-/** The objects of an engine that resources name. */
+/** The objects of an engine that resources refer to. */
 interface Inventory {
   containers: ReadonlyMap<string, InspectedContainer | HostFailure>;
   /** Ids by reference. */

@@ -50,7 +50,7 @@ function layDirectory(name: string, uid = 0, mode = 0o755): void {
 }
 
 describe('a directory with everything below', () => {
-  test('shows each entry that differs, and repairs a new one', async () => {
+  test('shows each entry that differs, and repairs entries that are added later', async () => {
     layDirectory('d');
     lay('d/f');
     const { results } = await apply(tree({ ...own, file_mode: '0600' }));
@@ -64,7 +64,7 @@ describe('a directory with everything below', () => {
     expect(stateOf('d/later')).toBe(`${user}:${user} 600`);
   });
 
-  test('leaves what other resources declare, and the directories with their own recursion', async () => {
+  test('does not change entries that other resources declare, or directories that declare their own recursion', async () => {
     layDirectory('d');
     layDirectory('d/inner');
     lay('d/inner/f');
@@ -106,7 +106,7 @@ describe('a directory with everything below', () => {
     expect([stateOf('outside'), stateOf('outside/f')]).toEqual(['0:0 755', '0:0 644']);
   });
 
-  test('leaves file systems, directories, and files that are mounted below', () => {
+  test('does not change mounted file systems, directories, and files', () => {
     layDirectory('d');
     layDirectory('outside');
     for (const name of ['d/other system', 'd/directory', 'd/same']) layDirectory(name);
@@ -135,7 +135,7 @@ describe('a directory with everything below', () => {
     expect(stateOf('d/f')).toBe(`${user}:${other} 755`);
   });
 
-  test('refuses `only` without a field that files get', async () => {
+  test('refuses `only` without a field that applies to files', async () => {
     layDirectory('d');
     const { results } = await apply(tree({ only: ['*'], mode: '0700' }));
     expect(results).toMatchObject([
@@ -143,7 +143,7 @@ describe('a directory with everything below', () => {
     ]);
   });
 
-  test('refuses set-ID bits for all files, system directories, and no owner', async () => {
+  test('refuses set-ID bits for all files, system directories, and a declaration without owner, group, or mode', async () => {
     layDirectory('d');
     const messages = [];
     for (const each of [tree({ file_mode: '4755' }), directory('/etc', { recursive: true, ...own }), tree()])
@@ -155,7 +155,7 @@ describe('a directory with everything below', () => {
     ]);
   });
 
-  test('leaves the owner of a directory that is declared without recursion, but not that of its entries', async () => {
+  test('keeps the owner of a directory that another resource declares without recursion, but changes its entries', async () => {
     layDirectory('d');
     layDirectory('d/inner');
     lay('d/inner/f');
@@ -189,7 +189,7 @@ describe('a directory with everything below', () => {
 });
 
 describe('trees that a user can change', () => {
-  test('does not give the user a private file of root that was moved into the tree', async () => {
+  test('does not change the owner of a private root-owned file that was moved into the tree', async () => {
     layDirectory('d', user);
     lay('d/shadow', 0, 0o600, 'secret\n');
     const before = snapshotTree(h.root);
@@ -200,7 +200,7 @@ describe('trees that a user can change', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('does not change a second name of a file', async () => {
+  test('does not change a file that has another hard link', async () => {
     layDirectory('d', user);
     lay('passwd');
     linkSync(at('passwd'), at('d/name'));
@@ -247,7 +247,7 @@ describe('trees that a user can change', () => {
     expect(changed).toEqual(['d/sub/f', 'd/sub', 'd/f', 'd']);
   });
 
-  test('leaves entries that were replaced since they were observed, and changes the others', async () => {
+  test('does not change entries that were replaced after the observation, but changes the others', async () => {
     layDirectory('d', user);
     layDirectory('d/sub', user);
     for (const name of ['d/sub/f', 'd/gone', 'd/kept']) lay(name, other);
@@ -284,7 +284,7 @@ describe('trees that a user can change', () => {
     expect(belowChange(below, [], { purpose: 'drift' }).diff).toBe(` ${at('d/a\\x1b[2J\\nb')}: owner root → ${user}\n`);
   });
 
-  test('says in a plan that the entries are unknown until the owner exists', () => {
+  test('reports in a plan that the entries are unknown until the owner exists', () => {
     layDirectory('d');
     lay('d/f');
     const below = entriesBelow(tree({ owner: 'later-account' }) as Declared, bareMachine());
@@ -293,7 +293,7 @@ describe('trees that a user can change', () => {
     expect(belowChange(below, [], { purpose: 'drift' }).changes).toEqual([]);
   });
 
-  test('records files that change or vanish before they are read, without a hash', async () => {
+  test('records no hash for files that change or vanish before they are read', async () => {
     layDirectory('d');
     for (const name of ['d/log', 'd/gone', 'd/same']) lay(name);
     const warnings: string[] = [];
@@ -312,7 +312,7 @@ describe('trees that a user can change', () => {
 });
 
 describe('the removal of a directory with everything below', () => {
-  test('keeps the owner of files whose content has changed, and says so', async () => {
+  test('keeps the owner of files whose content has changed, and reports this', async () => {
     layDirectory('d');
     lay('d/log');
     lay('d/same');
@@ -325,7 +325,7 @@ describe('the removal of a directory with everything below', () => {
     expect(readFileSync(at('d/log'), 'utf8')).toBe('written by the user\n');
   });
 
-  test('leaves new entries, and entries that were removed', async () => {
+  test('does not change new entries, and ignores entries that were removed', async () => {
     layDirectory('d');
     lay('d/f');
     await apply(tree(own));

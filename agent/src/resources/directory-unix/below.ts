@@ -43,7 +43,7 @@ export type BelowEntry = { path: string; fields: OwnershipFields; changes: Field
 
 export interface Below {
   entries: BelowEntry[];
-  /** Why the entries cannot be changed, after some of them were compared: there are too many. */
+  /** Why the entries cannot be changed: there are too many, so only some were compared. Null if they can be changed. */
   refusal: string | null;
   /** Whether the entries are not compared, because the declared owner or group does not exist yet. */
   isUnknown: boolean;
@@ -80,7 +80,7 @@ const maxHashed = 1024 * 1024 * 1024;
 const maxDepth = 64;
 const maxShown = 200;
 
-/** @throws HostFailure if the directory must not be changed with all entries, or a field is missing */
+/** @throws HostFailure if the directory must not be changed recursively, or a field is missing */
 export function checkRecursive({ body }: Declared): void {
   if (body.file_mode != null && (parseMode(body.file_mode) & 0o7000) !== 0)
     throw new HostFailure('`file_mode` must not set a set-ID bit or the sticky bit');
@@ -120,7 +120,7 @@ const asFile = (path: string, fields: OwnershipFields): ResolvedResource<'file-u
 /**
  * Returns the entries below a directory that differ from the declaration. Skips links, devices, sockets, other file
  * systems, and everything that other resources declare.
- * @throws HostFailure if a link leads to the directory
+ * @throws HostFailure if the path of the directory leads through a link
  */
 export function entriesBelow({ body }: Declared, machine: Machine): Below {
   const root = body.path;
@@ -145,7 +145,7 @@ export function entriesBelow({ body }: Declared, machine: Machine): Below {
     const listed = listedIn(directory, directory === root, maxEntries - visited, machine);
     if (listed === null) throw new TooLarge(`${root} has more than ${maxEntries} entries`);
     visited += listed.entries.length;
-    // Mounted since the directory was compared.
+    // A file system was mounted here after the directory was compared.
     if (device !== null && listed.device !== device) return;
     for (const { name, type, ...standing } of listed.entries) {
       const path = `${directory}/${name}`;
@@ -172,7 +172,10 @@ export function entriesBelow({ body }: Declared, machine: Machine): Below {
   return { entries, refusal: null, isUnknown: false };
 }
 
-/** @throws HostFailure if the root cannot be listed. Others may be a FUSE mount, or have been replaced by a user. */
+/**
+ * @throws HostFailure if the root cannot be listed. Other directories may be FUSE mounts, or a user may have replaced
+ *   them.
+ */
 function listedIn(directory: string, isRoot: boolean, limit: number, machine: Machine): ReturnType<typeof statusesIn> {
   try {
     const listed = statusesIn(machine.walk, directory, limit);
@@ -188,7 +191,7 @@ function listedIn(directory: string, isRoot: boolean, limit: number, machine: Ma
   }
 }
 
-/** Returns the directories below whose entries belong to another resource. */
+/** Returns the directories whose entries belong to other resources. */
 function ownTrees(root: string, machine: Machine): ReadonlySet<string> {
   const trees = (['archive', 'git'] as const).flatMap((type) =>
     machine.resourcesOf(type).map(({ identity }) => identity),
@@ -347,7 +350,7 @@ export async function setBelow(entries: readonly BelowEntry[], machine: Machine)
     try {
       await setEntry(entry, machine);
     } catch (error) {
-      // Users could otherwise prevent every change of the others.
+      // Otherwise, a user could prevent all changes to the other entries.
       if (!(error instanceof HostFailure) || isAsObserved(entry, machine)) throw error;
       machine.warn(`${visibleLine(entry.path)} is not changed: ${error.message}`);
       left++;

@@ -150,8 +150,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       return { ...seen, tree: observeTree(body.path, machine) };
     if (body.ensure === 'absent' && seen.found.type === 'directory')
       return { ...seen, holds: contents(body.path, machine) };
-    // A directory that this operation created as a parent counts as created by its own resource. The plan, which saw it
-    // missing, reports the same.
+    // A directory that this operation created as a parent counts as created by its own resource. The plan, in which it
+    // was still missing, reports the same.
     const isFresh = machine.freshDirectories.has(body.path);
     const isPurged = body.purge === true && body.ensure !== 'absent' && seen.found.type === 'directory';
     const purged = isPurged ? { foreign: foreignEntries(body.path, machine) } : {};
@@ -378,7 +378,7 @@ function look(resource: Declared, machine: Machine): SeenDirectory {
   return { found, ownership, holds: null, ...(isEmpty ? { isEmpty } : {}) };
 }
 
-/** Returns permissions that also allow others what the declared ACL allows. */
+/** Returns permissions that also grant others everything that the declared ACL grants. */
 const openedBy = (target: Ownership, { acl }: SeenDirectory): Ownership =>
   acl === undefined ? target : widened(target, wantedEntries(acl, target.mode));
 
@@ -393,8 +393,8 @@ function refuseExposure(path: string, seen: SeenDirectory, target: Ownership): v
 }
 
 /**
- * Reports whether the agent created the directory only as a parent, so that it is removed once it is empty. It is not
- * removed while a declared path below it exists, and a declared replacement is created only after its removal.
+ * Reports whether the agent created the directory only as a parent and therefore removes it once it is empty. The directory
+ * remains while a declared path below it exists, and a declared replacement is created only after its removal.
  */
 const goesAlong = (path: string, machine: Machine): boolean =>
   machine.ourDirectories.has(path) && !machine.declaredDirectory(path);

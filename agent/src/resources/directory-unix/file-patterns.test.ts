@@ -17,7 +17,7 @@ test.each([
   ['*', 'a.b', true],
   ['a.b', 'axb', false],
   ['(a+)+', '(a+)+', true],
-])('%s on %s: %s', (pattern, path, is) => {
+])('reports whether the pattern %s matches the path %s: %s', (pattern, path, is) => {
   expect(filesMatching(['no match', pattern])(path)).toBe(is);
 });
 

@@ -1,7 +1,7 @@
 /**
- * Returns a test whether a file below a directory matches one of the patterns. In a pattern, `*` stands for any
- * characters of a name, also for a dot at its start, and `?` for one. A pattern without `/` matches the name of a file at
- * any depth. The path to test is relative to the directory, without a slash at its start.
+ * Returns a function that reports whether a file below a directory matches one of the patterns. In a pattern, `*`
+ * matches any characters of a name, including a dot at its start, and `?` matches one character. A pattern without `/`
+ * matches the name of a file at any depth. The path to test is relative to the directory, without a leading slash.
  */
 export function filesMatching(patterns: readonly string[]): (path: string) => boolean {
   const split = patterns.map((pattern) => ({
@@ -23,7 +23,7 @@ export function filesMatching(patterns: readonly string[]): (path: string) => bo
 /** Compares in at most pattern × name steps, because users choose names. */
 function matchesName(wanted: readonly string[], found: readonly string[]): boolean {
   let [at, next] = [0, 0];
-  /** Position of the last `*`, and of the first character that it does not stand for yet. */
+  /** Position of the last `*`, and of the first character that it does not match yet. */
   let star: { at: number; next: number } | null = null;
   while (next < found.length) {
     if (wanted[at] === '*') star = { at: at++, next };

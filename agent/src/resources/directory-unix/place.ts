@@ -15,7 +15,7 @@ export const object = { type: 'directory' } as const;
 
 /**
  * Reads the ACL of a directory, if it exists.
- * @param found the inspected directory, or that at the target of a link that the path walk follows
+ * @param found the inspected directory, or the one at the target of a link that the path walk follows
  * @param acl declared entries
  */
 export async function lookAtAcl(

@@ -23,7 +23,7 @@ const purged = () => directory(root, { source: 'files/www', purge: true });
 const apply = (...resources: ReturnType<typeof file>[]) => agent.run(operation('apply', resources));
 const plan = (...resources: ReturnType<typeof file>[]) => agent.run(operation('plan', resources));
 
-test('removes undeclared entries, names them in plan and drift, and puts them back', async () => {
+test('removes undeclared entries, lists them in plans and drift checks, and restores them on removal', async () => {
   mkdirSync(`${root}/old/deep`, { recursive: true });
   writeFileSync(`${root}/old/deep/a`, 'theirs');
   writeFileSync(`${root}/index.html`, 'before');
@@ -61,7 +61,7 @@ test('observes a purged directory without other resources, as a drift check does
   await expect.poll(observe).toEqual(new Map([[`path:${root}`, '']]));
 });
 
-test('restores a file that left the folder, and removes it with the next apply', async () => {
+test('restores a file that is no longer in the source folder, and removes it with the next apply', async () => {
   mkdirSync(root);
   writeFileSync(`${root}/a`, 'before');
   await apply(purged(), sourced(`${root}/a`, 'ours'));
@@ -81,7 +81,7 @@ test('removes a directory that it created, and restores no purged entries', asyn
   expect(existsSync(root)).toBe(false);
 });
 
-test('refuses entries that it could not put back, and directories of the system', async () => {
+test('refuses entries that it could not restore, and system directories', async () => {
   const message = async (...resources: ReturnType<typeof file>[]) => (await plan(...resources)).results[0]?.message;
   expect(await message(directory('/etc', { source: 'files/etc', purge: true }))).toContain('is a system directory');
   mkdirSync(root);

@@ -7,7 +7,7 @@ const entry = (type: 'file' | 'directory', own: number, device: string | null): 
   ...{ path: '/d/a', found: on(type, own), device },
 });
 
-test('accepts a file of a lower layer of an overlay, and refuses a mounted directory with its files', () => {
+test('accepts a file from a lower layer of an overlay, and refuses a mounted directory and its files', () => {
   const root = on('directory', 1);
   expect(() => checkEntries(root, [entry('file', 2, null), entry('file', 2, '1')])).not.toThrow();
   for (const mounted of [entry('directory', 2, '2'), entry('file', 2, '2')])

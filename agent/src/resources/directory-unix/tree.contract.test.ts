@@ -33,14 +33,14 @@ function lay(): void {
   spawnSync('mkfifo', [at('d/sub/deep/pipe')]);
 }
 
-test('refuses a directory that is not empty, and says how to remove it', async () => {
+test('refuses a directory that is not empty, and explains how to remove it', async () => {
   lay();
   expect(await messageOf(directory(at('d'), { ensure: 'absent' }))).toContain(
     'it is not empty, and its content could not be restored; declare `force: true`',
   );
 });
 
-test('removes the tree with force, lists it in the plan, and follows no link', async () => {
+test('removes the tree with force, lists it in the plan, and does not follow links', async () => {
   lay();
   const planned = await run('plan', gone());
   expect(planned.results[0]).toMatchObject({
@@ -68,14 +68,14 @@ test('restores the directory without its content', async () => {
   expect(existsSync(at('d/f'))).toBe(false);
 });
 
-test('removes a tree that the module had created with its files', async () => {
+test('removes a tree that the module created together with its files', async () => {
   await run('apply', directory(at('d')), sourced(at('d/css/a.css'), 'a'), sourced(at('d/index.html'), 'i'));
   writeFileSync(at('d/css/by-hand'), 'x');
   expect((await run('apply', gone())).finished.status).toBe('succeeded');
   expect(existsSync(at('d'))).toBe(false);
 });
 
-test('keeps a tree that contains what another module manages', async () => {
+test('keeps a tree that contains a file of another module', async () => {
   lay();
   const theirs = file(at('d/sub/theirs'), { content: 'theirs' }, { module: 'audited' });
   await run('apply', theirs);
@@ -87,7 +87,7 @@ test('keeps a tree that contains what another module manages', async () => {
   expect(existsSync(at('d/sub/f'))).toBe(true);
 });
 
-test('refuses directories of the system, of the agent, and with links on the way or too deep', async () => {
+test("refuses system directories, the agent's directories, paths through links, and trees that are too deep", async () => {
   lay();
   for (const path of ['/etc', '/usr', '/home', '/var/lib', '/proc/self', '/sys/fs'])
     expect(await messageOf(gone(path))).toContain('is a system directory');

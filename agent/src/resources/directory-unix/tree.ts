@@ -7,7 +7,7 @@ import { removeDirectory, removeFile } from '../../host/files/remove.ts';
 import type { Machine } from '../provider/provider.ts';
 import { containsAgent, isSystemDirectory } from './purge.ts';
 
-/** Removes a directory with its content, which is not restored. */
+/** Removes a directory and its content. The content is never restored. */
 
 /** The entries below a directory that a removal with `force` removes. */
 export interface Tree {
@@ -118,7 +118,7 @@ export function treeChange(
 }
 
 /**
- * Removes everything below a directory, the innermost entries first, so that a removal that was interrupted continues.
+ * Removes everything below a directory, the innermost entries first, so that an interrupted removal can continue.
  * @throws HostFailure if the directory must not be removed with its content, or an entry is added or moved
  */
 export async function removeTree(root: string, machine: Machine): Promise<void> {

@@ -12,7 +12,7 @@ test('reads the state that dnf records', () => {
   const read = (text: string | null) => parseModuleState(text, 'nodejs');
   expect(read(recorded('20', 'enabled'))).toEqual({ state: 'enabled', stream: '20' });
   expect(read(recorded('', 'disabled'))).toEqual({ state: 'disabled', stream: null });
-  // `dnf module reset` leaves such a file.
+  // `dnf module reset` leaves such a file behind.
   expect(read(recorded('', ''))).toEqual({ state: 'default', stream: null });
   for (const text of [null, '', '[php]\nstream=8\nstate=enabled\n', '\0'])
     expect(read(text), String(text)).toEqual({ state: 'default', stream: null });

@@ -25,7 +25,7 @@ type Declared = ResolvedResource<'dnf-module'>;
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$/;
 
-/** Maximum size of the file of a module, in bytes. */
+/** Maximum size of a module's state file, in bytes. */
 const maxFile = 64 * 1024;
 
 /**

@@ -15,7 +15,7 @@ import { sumIn } from './sum.ts';
 type Declared = ResolvedResource<'download'>;
 
 export interface SeenDownload extends SeenFile {
-  /** SHA-256 that the content must have; null if the file must not exist. */
+  /** Required SHA-256 of the content; null if the file must not exist. */
   sha256: string | null;
 }
 

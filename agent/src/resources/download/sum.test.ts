@@ -13,7 +13,7 @@ test.each([
   ['lines of other hashes', `MD5 (app 1.tar.gz) = ${'0'.repeat(32)}\n${sum}  app 1.tar.gz\n`],
 ])('finds the hash in %s', (_, text) => expect(sumIn(text, url)).toBe(sum));
 
-test('refuses a checksum file with no hash or several hashes of the file', () => {
+test('refuses a checksum file that contains no hash, or several hashes, for the file', () => {
   expect(() => sumIn('', url)).toThrow('no SHA-256 for a file with the name app 1.tar.gz');
   expect(() => sumIn(`${sum}  other\n`, url)).toThrow('no SHA-256');
   expect(() => sumIn(`${sum}\n${other}\n`, url)).toThrow('no SHA-256');

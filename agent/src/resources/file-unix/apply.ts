@@ -84,7 +84,7 @@ export async function rememberFile(
 const permissionsOf = (path: string, found: Extract<Inspected, { type: 'file' }>, walk: PathWalk): Promise<number> =>
   withFile(walk, path, found, (fd) => permissionsWithoutAcl(`/proc/${process.pid}/fd/${fd}`, path, found.mode));
 
-/** Reports whether the file keeps its ACL, so that the recorded permissions are those with its mask. */
+/** Reports whether the file keeps its ACL. If so, the recorded permissions include the ACL's mask. */
 const keepsAclWith = ({ uid, movable }: Extract<Inspected, { type: 'file' }>, goes: boolean): boolean =>
   !goes && uid === asCreated(0).uid && movable !== true && !lacksAclPrograms();
 
@@ -124,7 +124,7 @@ export async function applyFile(
   const isFetched =
     declared?.bytes === null && declared.size > 0 && isWritten(bodyOf(resource), seen, difference.changes);
   if (!isFetched) return placeFile(resource, seen, difference, { bytes: declared?.bytes ?? Buffer.alloc(0) }, machine);
-  // Fetched before the directories are opened, because it may take a long time.
+  // Fetches the content before it opens the directories, because fetching may take a long time.
   return machine.useContent(declared.source, ({ path }) =>
     placeFile(resource, seen, difference, { copyOf: path }, machine),
   );

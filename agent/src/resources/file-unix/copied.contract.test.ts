@@ -20,7 +20,7 @@ const at = (name: string): string => `${h.root}/${name}`;
 const copy = (body: Parameters<typeof file>[1] = {}) => file(at('copy'), { copy_of: at('original'), ...body });
 const plan = (...resources: ReturnType<typeof file>[]) => h.agent.run(operation('plan', resources));
 const apply = (...resources: ReturnType<typeof file>[]) => h.agent.run(operation('apply', resources));
-/** Makes a directory that a user owns. */
+/** Creates a directory that is owned by an unprivileged user. */
 function userDirectory(name: string, mode = 0o755): void {
   mkdirSync(at(name));
   chownSync(at(name), user, user);
@@ -28,7 +28,7 @@ function userDirectory(name: string, mode = 0o755): void {
 }
 
 describe('copies of other files', () => {
-  test('follows the changes of the original', async () => {
+  test('copies the original again after it changes', async () => {
     writeFileSync(at('original'), 'one\n');
     await apply(copy());
     writeFileSync(at('original'), 'three\n');
@@ -39,7 +39,7 @@ describe('copies of other files', () => {
     expect(readFileSync(at('copy'), 'utf8')).toBe('three\n');
   });
 
-  test('reports no drift while the original is missing, but cannot be applied', async () => {
+  test('reports no drift while the original is missing, but fails to apply', async () => {
     writeFileSync(at('original'), 'one\n');
     await apply(copy());
     rmSync(at('original'));
@@ -50,7 +50,7 @@ describe('copies of other files', () => {
     expect(readFileSync(at('copy'), 'utf8')).toBe('one\n');
   });
 
-  test('copies what earlier resources of the same apply write', async () => {
+  test('copies content that earlier resources write in the same apply', async () => {
     writeFileSync(at('lines'), 'first\n');
     const resources = [
       file(at('new/original'), { content: 'one\n' }),
@@ -77,7 +77,7 @@ describe('copies of other files', () => {
     expect((await apply(...changed)).results.map(({ status }) => status)).toEqual(Array(5).fill('unchanged'));
   });
 
-  test('may copy what a script creates', async () => {
+  test('copies a file that a script creates', async () => {
     const made = script('make', { apply: `echo made > ${at('original')}`, creates: at('original') });
     expect((await plan(made, copy())).results.map(({ status }) => status)).toEqual(['would_change', 'would_change']);
     expect((await apply(made, copy())).finished.status).toBe('succeeded');
@@ -89,7 +89,7 @@ describe('copies of other files', () => {
     expect((await apply(copy({ if_exists: 'keep' }))).results).toMatchObject([{ status: 'unchanged' }]);
   });
 
-  test('follows a link of root, but not one of a user', async () => {
+  test('follows a link that root owns, but not one that a user owns', async () => {
     writeFileSync(at('target'), 'one\n');
     symlinkSync('target', at('original'));
     await apply(copy());
@@ -101,7 +101,7 @@ describe('copies of other files', () => {
     ]);
   });
 
-  test('refuses itself, directories, and files that are too large', async () => {
+  test('refuses to copy itself, a directory, or a file that is too large', async () => {
     mkdirSync(at('folder'));
     writeFileSync(at('huge'), '');
     truncateSync(at('huge'), 513 * 1024 * 1024);
@@ -115,7 +115,7 @@ describe('copies of other files', () => {
     ]);
   });
 
-  test('shows no content or hash of a copy, even after it is declared otherwise or removed', async () => {
+  test('shows no content or hash of a copy, even after its declaration changes or is removed', async () => {
     writeFileSync(at('original'), 'pin 1234\n', { mode: 0o600 });
     const results = [
       ...(await apply(copy({ mode: '0600' }))).results,
@@ -165,7 +165,7 @@ describe('copies of other files', () => {
 });
 
 describe('files that a user can replace', () => {
-  test('does not show others a file that the user may have moved there', async () => {
+  test('refuses to make a private file readable to others if a user may have moved it there', async () => {
     userDirectory('home');
     writeFileSync(at('home/key'), 'secret\n', { mode: 0o600 });
     const refused = [{ status: 'failed', message: expect.stringContaining('not every user can read it') }];
@@ -175,7 +175,7 @@ describe('files that a user can replace', () => {
     expect((await apply(copy({ copy_of: at('home/key'), mode: '0600' }))).finished.status).toBe('succeeded');
   });
 
-  test('does not show others a file in a private directory that the user may have moved there', async () => {
+  test('refuses to make a file from a private directory readable to others if a user may have moved it there', async () => {
     userDirectory('home');
     mkdirSync(at('home/private'), { mode: 0o700 });
     mkdirSync(at('home/private/below'), { mode: 0o755 });
@@ -186,7 +186,7 @@ describe('files that a user can replace', () => {
     expect((await apply(open)).finished.status).toBe('succeeded');
   });
 
-  test('refuses a second name of a file', async () => {
+  test('refuses to copy a file that has a second hard link', async () => {
     userDirectory('home');
     writeFileSync(at('private'), 'secret\n', { mode: 0o644 });
     linkSync(at('private'), at('home/name'));

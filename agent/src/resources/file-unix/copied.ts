@@ -6,13 +6,13 @@ import type { Machine } from '../provider/provider.ts';
 
 /** The file whose content `copy_of` declares. */
 export interface Copied {
-  /** The path after links. */
+  /** The path with symbolic links resolved. */
   path: string;
   found: Extract<Inspected, { type: 'file' }>;
   sha256: string;
   /**
-   * Whether a user may have moved the file to this path, and not everyone can read it, so that a copy could show users
-   * the content of a file that they cannot read.
+   * Whether a user may have moved the file to this path and not everyone can read it. A copy could then reveal the
+   * content to users who cannot read the original.
    */
   isPrivate: boolean;
 }
@@ -22,7 +22,8 @@ const maxSize = 512 * 1024 * 1024;
 const maxLinks = 40;
 
 /**
- * Observes the file to copy. Follows links as a path walk does: only if no unprivileged user can have created them.
+ * Observes the file to copy. Follows symbolic links only if no unprivileged user can have created them, as a path walk
+ * does.
  * @returns null if it does not exist
  * @throws HostFailure if the path does not lead to a file, or the file is too large
  */
@@ -60,7 +61,7 @@ function isPrivate(path: string, found: Copied['found'], walk: Machine['walk']):
     const directory = walk.open(path.slice(0, cut), 'null');
     if (directory === null) return true;
     try {
-      // Users cannot have moved a directory here whose parents only root can change.
+      // Users cannot have moved this directory if only root can change its parents.
       if ((inspectOpen(directory).mode & 1) === 0) return true;
       if (directory.trusted) return false;
     } finally {
@@ -74,7 +75,7 @@ function isPrivate(path: string, found: Copied['found'], walk: Machine['walk']):
  * Returns the permissions of a copy without a declared `mode`, so that the copy grants no more than the original.
  * @param found the current file at the path of the copy
  * @param createdMode permissions of a new file
- * @returns null if its permissions, or those of a new file, are among those of the original
+ * @returns null if the current permissions, or those of a new file, grant no more than the original
  */
 export function narrowedMode(
   found: Inspected,

@@ -124,7 +124,7 @@ function diffCopy(
 ): FieldChange[] {
   const from = content === null ? null : contentText({ sha256: null, size: content.size });
   if (copied == null || willChange)
-    // Without the file to copy, nothing shows drift.
+    // Without the file to copy, drift cannot be detected.
     return purpose === 'drift' ? [] : [{ field: 'content', from, to: `the later content of ${of}` }];
   if (declared === null || (content !== null && sameContent(content, declared))) return [];
   return [{ field: 'content', from, to: `${declared.size} bytes, as ${of}` }];

@@ -92,7 +92,10 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   remove: removeOrRestoreFile,
 });
 
-/** Returns the resource without its content if the existing file keeps its content, and the permissions of a copy. */
+/**
+ * Returns the resource as it applies to the existing file: without content if `if_exists` keeps the file, and with a
+ * mode if a copy must have narrower permissions than the default.
+ */
 function asFound(resource: ResolvedResource<'file-unix'>, seen: SeenFile): ResolvedResource<'file-unix'> {
   const { found, copied } = seen;
   if (resource.body.if_exists !== 'keep' || found.type === 'absent') {

@@ -47,7 +47,7 @@ export async function observeFileForRemoval(
       ? { ...seen, acl: await lookAtAcl(pathOf(resource), seen, [], machine) }
       : seen;
   } catch (error) {
-    // The file's directory no longer exists either.
+    // The file's directory does not exist any more either.
     if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
     return { found: { type: 'absent' }, ownership: { ownerName: null, groupName: null } };
   }

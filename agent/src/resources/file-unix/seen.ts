@@ -196,8 +196,8 @@ export function disappearance(
 }
 
 /**
- * Returns the difference with sizes instead of content and its hashes. The agent cannot know whether a copied file is a
- * secret, which could also be guessed from a hash.
+ * Returns the difference with sizes instead of content and its hashes. The agent cannot know whether a copied file
+ * contains a secret, which could be guessed from a hash.
  */
 export function withoutContent(difference: Difference, { found }: SeenFile): Difference {
   const size = found.type === 'file' ? found.size : null;

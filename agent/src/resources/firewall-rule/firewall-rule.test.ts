@@ -86,7 +86,7 @@ test('orders rules by network, ports, and action, and not by the order of their 
   );
 });
 
-test('parses its own text, and the forms in which nft lists rules', () => {
+test('parses the rules that it renders, and rules as nft lists them', () => {
   const rules = new Map([
     ['a', rulesOf({ name: 'a', ports: ['80', '443'], comment: 'for: all' })],
     ['b', rulesOf({ name: 'b', action: 'reject', direction: 'out', destination: ['2001:db8::/32'] })],
@@ -97,7 +97,7 @@ test('parses its own text, and the forms in which nft lists rules', () => {
   expect(renderTable(new Map())).toBe('table inet muster\ndelete table inet muster\n');
 });
 
-test('names the fields that differ, and rules that are only missing at the next boot', () => {
+test('reports the fields that differ, and rules that are missing only from the configuration for the next boot', () => {
   const body = { ports: ['80'], source: ['192.0.2.0/24'] };
   const fields = (found: SeenRule) => diffRule(declared(body), found, plan).changes.map(({ field }) => field);
   const rules = rulesOf({ name: 'web', ...body });
@@ -108,7 +108,7 @@ test('names the fields that differ, and rules that are only missing at the next 
   expect(fields(seen(rules, { saved: [] }))).toEqual(['persisted']);
 });
 
-test('waits for nft, and names the field that the firewall of the machine cannot express', () => {
+test("waits for nft, and reports the field that the machine's firewall does not support", () => {
   expect(diffRule(declared({}), seen([], { isAvailable: false }), plan).awaits).toMatchObject([{ kind: 'programs' }]);
   const faulty = seen([], { firewall: 'ufw', wanted: { fault: 'no rules for `protocol: icmp`' } });
   expect(() => diffRule(declared({}), faulty, plan)).toThrow('`protocol: icmp`');
@@ -117,7 +117,7 @@ test('waits for nft, and names the field that the firewall of the machine cannot
   expect(() => nftables.wanted({ name: 'web', action: 'limit' })).toThrow('`action: limit`');
 });
 
-test('shows that a rule moves to the firewall that now owns the machine', () => {
+test('shows that a rule moves to the firewall that the machine now uses', () => {
   const rules = rulesOf({ name: 'web', ports: ['80'], source: ['192.0.2.0/24'] });
   const earlier = { firewall: 'nftables' as const, live: rules, saved: rules };
   const body = { ports: ['80'], source: ['192.0.2.0/24'] };

@@ -29,12 +29,12 @@ const firewalls: readonly Firewall[] = [firewalld, ufw, nftables];
 export type Found = State<Rule[] | null>;
 
 export type SeenRule = Found & {
-  /** The firewall of this machine, in which the resource belongs. */
+  /** The firewall of this machine, which should contain the resource's rules. */
   firewall: FirewallName;
   isAvailable: boolean;
-  /** The rules that the declaration has in this firewall, or why it cannot have them. */
+  /** The rules that this firewall needs for the declaration, or the reason why it does not support them. */
   wanted: Rule[] | { fault: string };
-  /** The resource's rules in other firewalls, such as those from before ufw was installed. */
+  /** The resource's rules in other firewalls, for example from before ufw was installed. */
   elsewhere: ({ firewall: FirewallName } & Found)[];
 };
 
@@ -44,12 +44,12 @@ export type RuleBefore = Found & { firewall?: FirewallName };
 type Declared = ResolvedResource<'firewall-rule'>;
 
 interface AllRules {
-  /** The firewall that decides about packets on this machine. */
+  /** The firewall that filters packets on this machine. */
   current: Firewall;
   rules: Map<FirewallName, State<Rules>>;
 }
 
-/** All rules of Muster, by firewall. */
+/** All of Muster's rules, by firewall. */
 const allRules: Database<AllRules> = {
   name: 'firewall rules',
   async read(machine) {
@@ -141,7 +141,7 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
 
 const isSameState = (a: Found, b: Found): boolean => isSame(a.live, b.live) && isSame(a.saved, b.saved);
 
-/** Returns the rules that a removal restores in a firewall. */
+/** Returns the recorded rules of one firewall, which a removal restores. */
 const formerIn = ({ firewall = 'nftables', live, saved }: RuleBefore, name: FirewallName): Found =>
   firewall === name ? { live, saved } : { live: null, saved: null };
 
@@ -216,8 +216,8 @@ function ruleChanges(seen: Found, live: readonly Rule[] | null, saved: readonly 
 }
 
 /**
- * Changes the rules of several resources together: first those in the machine's firewall, then those that are left in
- * others.
+ * Changes the rules of several resources together: first those in the machine's firewall, then those that remain in
+ * other firewalls.
  */
 async function execute(items: readonly Item<SeenRule, RuleBefore>[], machine: Machine): Promise<Outcome[]> {
   const { current, rules } = await machine.database(allRules);

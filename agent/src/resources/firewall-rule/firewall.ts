@@ -11,17 +11,20 @@ export type State<R> = {
   saved: R;
 };
 
-/** A program that manages the firewall of a machine, with the rules of Muster in it. */
+/** A program that manages a machine's firewall, which may contain Muster's rules. */
 export interface Firewall {
   readonly name: FirewallName;
-  /** Reports whether rules of Muster can be read and changed. */
+  /** Reports whether Muster's rules can be read and changed. */
   isAvailable(): boolean;
-  /** Returns the rules that a declaration has in this firewall. @throws HostFailure for fields it cannot express */
+  /**
+   * Returns the rules that this firewall needs for a declaration. @throws HostFailure for fields that the firewall does
+   * not support
+   */
   wanted(body: Body): Rule[];
   /** Returns the rules of Muster, by the name of their resource. */
   read(machine: Machine): Promise<State<Rules>>;
   /**
-   * Replaces the rules of Muster, those in effect on trial.
+   * Replaces Muster's rules. The rules in effect are replaced on trial.
    * @throws HostFailure if the rules cut the agent's link, or the firewall refuses them
    */
   change(now: State<Rules>, next: State<Rules>, machine: Machine): Promise<void>;

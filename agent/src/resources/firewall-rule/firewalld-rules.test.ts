@@ -24,7 +24,7 @@ test.each<[Partial<Body>, string[]]>([
   expect(rich.map((each) => each.rich.replace(/ priority="-\d+"/, ''))).toEqual(rules);
 });
 
-test('orders rules by their priority, and before the rules of the zone', () => {
+test('orders rules by their priority, before the rules of the zone', () => {
   const bodies: Partial<Body>[] = [
     { source: ['192.0.2.1'], action: 'drop' },
     { source: ['192.0.2.0/24'], ports: ['22'] },

@@ -11,7 +11,10 @@ const firstPriority = -20_000;
 const magnitudes = 18;
 const protocolNames = { tcp: 'tcp', udp: 'udp', icmp: 'icmp', icmpv6: 'ipv6-icmp' } as const;
 
-/** Returns the priority of a rule. The order of rules is that in nftables, except for similar numbers of ports. */
+/**
+ * Returns the priority of a rule. Rules are in the same order as in nftables, except that rules with similar numbers of
+ * ports may share a priority.
+ */
 export function priorityOf(text: string): number {
   const key = keyOf(text);
   const accepts = key % 2;
@@ -35,7 +38,7 @@ export function richRulesOf({ text, direction }: Rule): { port: string | null; r
   return ports.length === 0 ? [rich(null)] : ports.map(rich);
 }
 
-/** Returns the rich rules of all rules, by zone. */
+/** Returns the rich rules for all given rules, by zone. */
 export function zoneRulesOf(rules: Rules): Map<string, string[]> {
   const zones = new Map<string, string[]>();
   for (const rule of [...rules.values()].flat())

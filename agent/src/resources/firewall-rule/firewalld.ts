@@ -16,7 +16,7 @@ import type { Firewall, State } from './firewall.ts';
 import { parseZones, presentRules, without, zoneRulesOf } from './firewalld-rules.ts';
 import { type Rule, type Rules, rulesOf } from './rules.ts';
 
-/** Record of the rules of Muster in firewalld, whose rules have neither a name nor a comment. */
+/** Record of Muster's rules in firewalld. It is needed because firewalld's rules have neither a name nor a comment. */
 export const firewalldRecord = '/etc/muster-firewalld.json';
 
 /** Contents of a zone's files; null for a file that does not exist. */
@@ -32,7 +32,7 @@ interface FirewalldRecord {
   zones: Record<string, { before: ZoneFiles; after: string | null }>;
 }
 
-/** Rich rules in zones of firewalld, both in effect and permanent. */
+/** Rich rules in firewalld's zones, both the rules in effect and the permanent rules. */
 export const firewalld: Firewall = {
   name: 'firewalld',
   isAvailable: hasFirewalld,

@@ -64,7 +64,7 @@ export interface RuleParts {
   action: string;
 }
 
-/** Returns the parts of a rule's text; null if this program does not write such a text. */
+/** Returns the parts of a rule's text; null if Muster does not write rules of this form. */
 export function partsOf(text: string): RuleParts | null {
   const match =
     /^(?:(ip6?) [sd]addr (\S+) )?(?:(tcp|udp) dport (?:\{ ([^}]*) \}|(\S+)) |meta l4proto (\d+) )?([a-z]+)$/.exec(text);
@@ -89,7 +89,7 @@ export function textOf({ family, network, protocol, ports, action }: RuleParts, 
   return `${from}${rest} ${action}`;
 }
 
-/** Numbers, because nft recognizes the names only on machines with /etc/protocols. */
+/** Protocols are written as numbers, because nft recognizes the names only on machines with /etc/protocols. */
 const protocolNumbers = { tcp: 6, udp: 17, icmp: 1, icmpv6: 58 } as const;
 
 /** Returns the match expressions of each rule except the network, with a trailing space. */

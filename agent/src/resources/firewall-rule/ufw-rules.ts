@@ -20,7 +20,7 @@ const everywhere = { 4: '0.0.0.0/0', 6: '::/0' } as const;
 /** Heading of the rules in a rule file. */
 export const section = '### RULES ###\n';
 
-/** Parses the rules of Muster in both files. A rule that is in both is one without a family. */
+/** Parses the rules of Muster in both files. A rule that is in both files has no family. */
 export function parseUfw(files: RuleFiles): Map<string, Rule[]> {
   const found = new Map<string, Map<string, { rule: Rule; families: Set<Family> }>>();
   for (const family of [4, 6] as const) {
@@ -46,7 +46,7 @@ export function parseUfw(files: RuleFiles): Map<string, Rule[]> {
   );
 }
 
-/** Returns the suffix of a rule for all addresses that is in only one of the files. */
+/** Returns the suffix for a rule that matches all addresses but is in only one of the files. */
 const onlyIn = (family: Family): string => ` (only IPv${family})`;
 
 const block = /\n### tuple ### ([^\n]*?) comment=([0-9a-f]+)\n(?:-A ufw6?-user-(?:input|output) [^\n]*\n)*/g;
@@ -57,7 +57,7 @@ const named = (hex: string): { name: string; comment: string | null } | null => 
   return name === undefined ? null : { name, comment };
 };
 
-/** Returns the owner of a block, and its parts; null if Muster does not write such a block. */
+/** Returns the resource that owns a block, and the block's parts; null if Muster does not write blocks of this form. */
 function ownBlock(tuple: string, hex: string, family: Family) {
   const owner = named(hex);
   const parts = partsOfTuple(tuple, family);
@@ -73,7 +73,7 @@ function parseFile(text: string, family: Family): Map<string, Rule[]> {
     const { name, comment, direction } = own;
     const entries = rules.get(name) ?? new Map<string, { parts: RuleParts; rule: Rule }>();
     rules.set(name, entries);
-    // A rule of ufw has at most 15 ports, so that a rule with more is several rules.
+    // ufw allows at most 15 ports in a rule, so a rule with more ports is split into several.
     const key = JSON.stringify([{ ...own.parts, ports: own.parts.ports.length > 0 }, direction, comment]);
     const parts = { ...own.parts, ports: [...(entries.get(key)?.parts.ports ?? []), ...own.parts.ports] };
     entries.set(key, { parts, rule: { direction, text: textOf(parts, direction), comment } });
@@ -99,8 +99,8 @@ function partsOfTuple(tuple: string, family: Family): RuleParts | null {
 }
 
 /**
- * Returns the rule files with other rules of Muster. They come before all other rules, in the order of their content.
- * The rest is unchanged.
+ * Returns the rule files with Muster's rules replaced. Muster's rules come before all other rules, sorted by content.
+ * Everything else is unchanged.
  */
 export const renderUfw = (files: RuleFiles, rules: Rules): RuleFiles => ({
   4: renderFile(files[4], rules, 4),
@@ -112,7 +112,7 @@ function renderFile(text: string, rules: Rules, family: Family): string {
     ownBlock(tuple, hex, family) === null ? whole : '',
   );
   const blocks = ordered(rules).flatMap(({ name, rule }) => blocksOf(name, rule, family));
-  // A function, because `$` has a meaning in a replacement text.
+  // Uses a function, because `$` has a special meaning in a replacement string.
   return rest.replace(section, (heading) => heading + blocks.join(''));
 }
 
@@ -166,7 +166,7 @@ function iptablesRules(
 /** iptables allows 15 ports in a rule. A range counts as two. */
 const maxPorts = 15;
 
-/** Divides ports among rules. One rule for all ports if there are none. */
+/** Divides ports among rules. Without ports, returns one rule that matches all ports. */
 function inChunks(ports: readonly string[]): string[][] {
   const chunks: string[][] = [[]];
   let slots = 0;

@@ -15,8 +15,8 @@ import { partsOf, rulesOf } from './rules.ts';
 import { parseUfw, type RuleFiles, renderUfw, section } from './ufw-rules.ts';
 
 /**
- * The rule files of ufw. The agent writes them itself, because each start of ufw takes half a second, and changes one
- * rule. ufw lists, renumbers, and deletes these rules as its own.
+ * The rule files of ufw. The agent writes them itself, because each call of ufw takes half a second and changes only
+ * one rule. ufw lists, renumbers, and deletes these rules as its own.
  */
 export const ufw: Firewall = {
   name: 'ufw',
@@ -54,7 +54,7 @@ export const ufw: Firewall = {
       const undo = each.map(({ family, former: input }) => ({ command: restoreCommand(family), input }));
       if (each.length > 0) await loadOnTrial({ load, undo }, machine.link, machine);
     }
-    // ufw may have changed its files during the trial.
+    // Reads the files again, because ufw may have changed them during the trial.
     const written = renderUfw(read(), next.saved);
     for (const family of [4, 6] as const) {
       const text = written[family];

@@ -16,7 +16,7 @@ export type GitBefore =
   | { was: 'absent' }
   | { was: 'directory'; uid: number; gid: number; mode: number }
   | { was: 'copy'; head: string | null; branch: string | null; url: string | null }
-  /** An object that is kept next to the path, because the path was declared absent. */
+  /** The object at the path was renamed and kept in the same directory, because the path was declared absent. */
   | { was: 'other' };
 
 /** Milliseconds for fetching and checking out. */
@@ -110,7 +110,7 @@ async function checkOut(
   if (result.exitCode !== 0) throw gitFailure(`check out ${revision} of ${url}`, result);
 }
 
-/** Moves the object at the path next to it. The original object is kept. */
+/** Renames the object at the path within its directory. The original object is kept; a later one is deleted. */
 async function putAside(folder: string, name: string, machine: Machine): Promise<void> {
   const [path, kept] = [`${folder}/${name}`, `${folder}/${besideName(name, 'before')}`];
   if (statusOf(path) === null) return;

@@ -25,7 +25,7 @@ export function diffGit({ body }: Declared, seen: SeenGit, { purpose }: Pick<Cir
       { field: 'url', from: null, to: url },
       { field: 'revision', from: null, to: wanted },
     ];
-    // A working copy cannot be compared if a program is missing.
+    // Without the required programs, a working copy cannot be compared.
     if (found === 'working copy') return { action: 'update', changes: changes.slice(1), diff: null, ...awaits };
     return { action: 'create', changes, diff: null, ...awaits };
   }

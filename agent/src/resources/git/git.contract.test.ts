@@ -35,9 +35,9 @@ const run = async (kind: 'plan' | 'apply' | 'drift', ...resources: ResolvedResou
 const content = () => readFileSync(`${path()}/f`, 'utf8').trim();
 const head = (folder: string, revision = 'HEAD') => commit(folder, `git rev-parse ${revision}`);
 
-test('follows a branch, and stays at a tag or a commit', async () => {
+test('updates to new commits of a branch, and stays at a tag or a commit', async () => {
   await run('apply', copy());
-  // The commit that the agent checked out is in another file afterwards.
+  // Moves the reference to the commit that the agent checked out into another file.
   commit(path(), 'git pack-refs --all');
   commit(repository, 'echo 3 > f; git commit -qam three');
   expect(await run('drift')).toEqual([]);
@@ -88,7 +88,7 @@ test('never discards local changes or commits without force', async () => {
   expect([content(), readFileSync(`${path()}/untracked`, 'utf8')]).toEqual(['2', 'stays']);
 });
 
-test('removes no file that only the working copy has, unless forced', async () => {
+test('does not remove a working copy with files that exist only there, unless forced', async () => {
   commit(repository, 'echo built > .gitignore; git add .gitignore; git commit -qm ignore');
   await run('apply', copy());
   for (const name of ['upload', 'built']) writeFileSync(`${path()}/${name}`, 'data');
@@ -117,7 +117,7 @@ test('takes over a working copy that others created, and restores its branch and
   expect(state()).toBe(before);
 });
 
-test('leaves nothing behind after a failed clone, and refuses a directory that is not a working copy', async () => {
+test('leaves no files behind after a failed clone, and refuses a directory that is not a working copy', async () => {
   expect(await run('apply', copy({ revision: '0'.repeat(40) }))).toMatchObject([
     { status: 'failed', message: expect.stringContaining('has no commit 0000') },
   ]);
@@ -183,7 +183,7 @@ async function serveGit(identity: { key: string; cert: string }): Promise<{ serv
   return { server, url: `https://localhost:${(server.address() as AddressInfo).port}` };
 }
 
-test('clones over https from a valid server, also over a proxy, and follows no redirect to http', async () => {
+test('clones over https from a valid server, also through a proxy, and does not follow a redirect to http', async () => {
   spawnSync('openssl', [
     ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=localhost'.split(' '),
     ...['-addext', 'subjectAltName=DNS:localhost', '-keyout', `${home}/key`, '-out', `${home}/cert`],

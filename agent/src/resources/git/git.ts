@@ -41,12 +41,12 @@ export const git = defineProvider<'git', SeenGit, GitBefore>({
 const changed = (machine: Machine, change: Promise<Outcome>): Promise<Outcome> =>
   change.finally(() => commitsChanged(machine));
 
-/** Returns the resource as absent, so that its revision is not looked up. */
+/** Returns the resource declared as absent, so that its revision is not looked up. */
 const absent = (resource: Declared): Declared => ({ ...resource, body: { ...resource.body, ensure: 'absent' } });
 
 function diffRemoval({ body }: Declared, before: GitBefore, seen: SeenGit): Difference {
   const { copy, found, kept } = seen;
-  // A working copy that others created stays, with its untracked files.
+  // A working copy that others created is kept, with its untracked files.
   const lost = copy !== null && before.was === 'copy' ? { ...copy, untracked: null } : copy;
   if (lost !== null && body.force !== true) expectNothingLost(body.path, lost);
   const restored: Difference = { action: 'remove', changes: [], diff: null, message: 'restores the original state' };

@@ -18,7 +18,7 @@ const settings: readonly (readonly [string, string])[] = [
   ['protocol.allow', 'never'],
   ['protocol.https.allow', 'always'],
   ['protocol.ssh.allow', 'always'],
-  // Refused for submodules.
+  // Allows the `file` protocol only for the repository itself, not for submodules.
   ['protocol.file.allow', 'user'],
   ['core.hooksPath', '/dev/null'],
   ['core.fsmonitor', 'false'],
@@ -47,8 +47,8 @@ export interface GitRun {
 }
 
 /**
- * Runs shell code that calls git, as the account. The shell stays the parent of git and keeps the file with the key
- * open.
+ * Runs shell code that calls git, as the given account. The shell remains the parent process of git and keeps the key
+ * file open.
  */
 export function runGit(resource: Declared, run: GitRun, machine: Machine): Promise<CommandResult> {
   const { key } = resource.body;

@@ -143,7 +143,7 @@ const askedCommits: Database<Map<string, Promise<string>>> = {
   read: () => new Map(),
 };
 
-/** Discards the resolved commits, because a working copy may be the repository of another one. */
+/** Discards the resolved commits, because a working copy may serve as the repository of another working copy. */
 export const commitsChanged = (machine: Machine): void => machine.stale(askedCommits);
 
 async function commitOf(resource: Declared, account: ScriptAccount | null, machine: Machine): Promise<string> {

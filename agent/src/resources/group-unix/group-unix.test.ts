@@ -40,7 +40,7 @@ test('creates a group, and changes its GID only if one is declared', () => {
   expect(diffGroup(declared(), seen(8), plan).action).toBe('none');
 });
 
-test('shows `system` only for a new group', () => {
+test('reports the field `system` only for a new group', () => {
   expect(diffGroup(declared({ system: true }), seen(null), plan).changes).toEqual([
     { field: 'ensure', from: 'absent', to: 'present' },
     { field: 'system', from: null, to: 'true' },
@@ -95,7 +95,7 @@ describe('the declaration of members', () => {
     ]);
   });
 
-  test('restores the members in their order, and keeps those who joined later', () => {
+  test('restores the members in their original order, and keeps members who joined later', () => {
     const body = (fields: object) => ({ name: 'ops', ...fields });
     const exact = rememberMembers(body({ members: ['eve', 'ann'] }), ['bob', 'ann'], {});
     expect(membersBefore(exact, ['ann', 'eve', 'new'])).toEqual(['bob', 'ann']);
@@ -105,7 +105,7 @@ describe('the declaration of members', () => {
     expect(membersBefore(appended, ['bob', 'eve', 'new'])).toEqual(['bob', 'new']);
   });
 
-  test('removes a group that the agent created with its members, unless others joined it', () => {
+  test('removes a group that the agent created with its members, unless other users joined it', () => {
     const before = { was: 'absent' as const, added: ['ann'] };
     expect(diffGroupRemoval(declared(), before, seen(7, [ann], ['ann'])).action).toBe('remove');
     const eve = { name: 'eve', how: 'member' as const, declared: false };

@@ -25,14 +25,17 @@ export interface SeenGroup {
   members: string[];
   /** Declared members for whom there is no account. */
   unknown: string[];
-  /** Whether the password and the administrators equal the record; checked only if a record may have to be restored. */
+  /**
+   * Whether the password and the administrators equal the recorded ones; checked only if a record may have to be
+   * restored.
+   */
   secretsAsBefore: boolean;
 }
 
 interface GroupUser {
   name: string;
   how: 'member' | 'primary';
-  /** Whether this operation also declares the account and may therefore remove it from the group first. */
+  /** Whether this operation also declares the account, and may therefore remove the account from the group first. */
   declared: boolean;
 }
 

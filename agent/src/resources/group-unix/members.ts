@@ -10,7 +10,7 @@ type Body = ResourceBodies['group-unix'];
 export type MembersBefore = {
   /** Users who joined because of the declaration. */
   added?: string[];
-  /** All members before `members` first changed them, without those in `added`. */
+  /** All members before `members` first changed them, except those in `added`. */
   members?: string[];
 };
 
@@ -44,8 +44,8 @@ export function rememberMembers(body: Body, now: readonly string[], before: Memb
 }
 
 /**
- * Returns the members to restore: the recorded list if the declaration removed members, otherwise the current members
- * without those that the declaration added.
+ * Returns the members to restore: the recorded list if the declaration removed members, otherwise, the current members
+ * except those that the declaration added.
  */
 export const membersBefore = ({ added, members }: MembersBefore, now: readonly string[]): string[] =>
   members ?? now.filter((member) => added?.includes(member) !== true);

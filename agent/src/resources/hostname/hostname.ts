@@ -128,7 +128,7 @@ export function diffHostname(
   }
   const changes: FieldChange[] = [];
   if (seen.running !== name) changes.push({ field: 'name', from: seen.running, to: name });
-  // The file counts as declared if it contains the declared name, regardless of its other text.
+  // The file counts as declared if it contains the declared name, regardless of other text in the file.
   if (seen.persisted !== name) changes.push({ field: 'persisted', from: seen.persisted, to: name });
   if (changes.length === 0) return nothing();
   return { action: 'update', changes, diff: null };

@@ -10,7 +10,7 @@ type Body = Declared['body'];
 export interface SeenObject {
   missing: NoAnswer | null;
   isPresent: boolean;
-  /** The part of the object with the keys to compare and to restore; null if it has none of them. */
+  /** The part of the object that contains the keys to compare and to restore; null if the object has none of them. */
   part: Json;
 }
 
@@ -91,7 +91,7 @@ export function diffObject(
 }
 
 /**
- * Returns the original values of the keys. A key that did not exist is missing; for PATCH, it is null, which removes it
+ * Returns the original values of the keys. Omits a key that did not exist; for PATCH, sets it to null, which removes it
  * (RFC 7396).
  */
 export function formerBody(body: Body, before: Extract<ObjectBefore, { was: 'present' }>, part: Json): Json {
@@ -104,7 +104,7 @@ export function formerBody(body: Body, before: Extract<ObjectBefore, { was: 'pre
   );
 }
 
-/** Returns the keys to read for a removal, as a value that has them. */
+/** Returns a value that contains the keys to read for a removal. */
 export const keysToRestore = (body: Body, before: ObjectBefore): Json =>
   before.was === 'absent'
     ? {}
@@ -135,7 +135,7 @@ export function diffObjectRemoval(
   };
 }
 
-/** Returns the change that restores an object; null if it has its original keys. */
+/** Returns the change that restores an object; null if all its keys have their original values. */
 function restoration(
   former: Json,
   { touched, whole }: Extract<ObjectBefore, { was: 'present' }>,

@@ -7,7 +7,7 @@ import { type Found, parseAnswer, pointerOf, valueAt } from './subset.ts';
 
 export type Declared = ResolvedResource<'http-object'>;
 
-/** Maximum size of an answer, in bytes. */
+/** Maximum size of a response, in bytes. */
 const maxAnswer = 1024 * 1024;
 /** Seconds that one request may take by default. */
 const defaultTimeout = 30;
@@ -15,7 +15,7 @@ const defaultTimeout = 30;
 /** Why the object could not be read. */
 export interface NoAnswer {
   message: string;
-  /** Whether the server may only need time to start. */
+  /** Whether the server may still be starting. */
   mayBeStarting: boolean;
 }
 
@@ -28,8 +28,8 @@ const shownUrl = (text: string): string => {
 };
 
 /**
- * Status codes of a GET response that mean that the server refuses access or does not serve yet. An earlier resource
- * may change that.
+ * Status codes of a GET response that mean that the server refuses access or is not ready yet. An earlier resource may
+ * fix either.
  */
 const refusals: Readonly<Record<number, string>> = {
   401: 'the server does not accept the credentials (401)',
@@ -42,7 +42,7 @@ const refusals: Readonly<Record<number, string>> = {
 /**
  * Reads the object.
  * @returns `object: undefined` if it does not exist
- * @throws HostFailure if the answer is not one of an API that has such objects
+ * @throws HostFailure if the response does not come from an API that has such objects
  */
 export async function readObject(resource: Declared, machine: Machine): Promise<Read> {
   const { body } = resource;
@@ -95,13 +95,13 @@ function unexpected({ status, headers }: HttpReply, from: string): string {
   return `the server redirects to ${shownUrl(to)}, and the agent does not follow redirects; declare that URL`;
 }
 
-/** Longest part of an answer that a failure contains. */
+/** Maximum length of the part of a response that a failure message contains. */
 const maxWords = 300;
 
 /**
  * Changes the object.
- * @returns the failure if the server refuses; `words`: the beginning of its answer, which may contain a secret
- * @throws HostFailure if there is no answer
+ * @returns the failure if the server refuses; `words`: the beginning of the response, which may contain a secret
+ *   @throws HostFailure if there is no response
  */
 export async function change(
   method: HttpMethod,
@@ -131,7 +131,7 @@ export async function change(
 
 /**
  * Sends one request.
- * @throws HttpFailure if there is no answer
+ * @throws HttpFailure if there is no response
  * @throws HostFailure if the request cannot be sent
  * @throws the reason of `machine.stop` if the agent stops
  */
@@ -155,7 +155,7 @@ async function exchange(
       headers: headersOf(body, payload),
       ...(payload === null ? {} : { body: typeof payload === 'string' ? payload : JSON.stringify(payload) }),
       limit: maxAnswer,
-      // Objects are near the machine, so that no proxy is used, which would see the credentials.
+      // The server is usually near the machine, and a proxy would see the credentials, so no proxy is used.
       environment: authorities == null ? {} : { SSL_CERT_FILE: authorities },
       signal: AbortSignal.any([limit.signal, stop]),
     });

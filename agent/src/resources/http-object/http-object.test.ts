@@ -51,7 +51,7 @@ const at = (purpose: Circumstances['purpose'], succeeded: ResolvedResource | nul
 const observe = (resource: ResolvedResource<'http-object'>, purpose: Circumstances['purpose'] = 'plan') =>
   httpObject.observe(resource, at(purpose), machine());
 
-/** Answers with one object, which a write replaces. */
+/** Serves one object, which a write replaces. */
 function storing(object: unknown, hidden: readonly string[] = []): { object: unknown } {
   const store = { object };
   answer = ({ method, body }, response) => {
@@ -137,7 +137,7 @@ test('sends write-only keys when their declaration changes, and never reports th
   expect(hiddenPointers(other.body)).toEqual([['password']]);
 });
 
-test('reads the object at a pointer, and text unchanged', async () => {
+test('reads the object at a pointer, and reads plain text unchanged', async () => {
   answer = (_request, response) => response.end('{"users": [{"a": 1, "b": 2}]}');
   const resource = declared({ body: { a: 1 }, read_at: '/users/0' });
   expect(await observe(resource)).toEqual({ missing: null, isPresent: true, part: { a: 1 } });
@@ -224,7 +224,7 @@ test('waits in an apply until the server answers', async () => {
   });
 });
 
-test('reports a refused write with the words of the server, and a write that does not show', async () => {
+test("reports a refused write with the server's message, and a write that has no effect", async () => {
   answer = ({ method }, response) => {
     response.statusCode = method === 'PUT' ? 409 : 200;
     response.end(method === 'PUT' ? 'two\u0007 \n conflict' : '{"a": 0}');

@@ -19,14 +19,14 @@ import { differences, expectExact, type Found, leaves, partOf, pointerText, valu
 const maxRemembered = 256 * 1024;
 /** Milliseconds between two attempts to read an object. */
 const pollMs = 500;
-/** Milliseconds within which a change must show in the answers. */
+/** Milliseconds within which responses must reflect a change. */
 const settleMs = 5_000;
 /** Seconds that an apply waits for the server by default. */
 const defaultWait = 30;
 
 /**
- * An object behind an HTTP API. Not recheckable, so that it is observed when earlier resources are applied: an earlier
- * one may start the server, or create what the object belongs to.
+ * An object behind an HTTP API. Not recheckable, so it is observed after earlier resources are applied: one of them may
+ * start the server, or create the object's parent.
  */
 export const httpObject = defineProvider<'http-object', SeenObject, ObjectBefore>({
   type: 'http-object',
@@ -105,18 +105,18 @@ export const httpObject = defineProvider<'http-object', SeenObject, ObjectBefore
   async remove(resource, before, { isPresent, part }, _difference, machine) {
     if (before.was === 'absent') return deleted(resource, machine);
     const former = formerBody(resource.body, before, part);
-    // An API may replace the whole object, so that its secrets are sent again.
+    // An API may replace the whole object, so the secrets are sent again.
     const sent = hiddenPointers(resource.body).reduce<Json>((value, pointer) => {
       const secret = valueAt(resource.body.body as Found, pointer);
       return before.whole === null && secret !== undefined ? withValueAt(value, pointer, secret) : value;
     }, former);
-    // The server decides about some keys of a whole object, such as the time of its last change. PATCH removes null keys.
+    // The server sets some keys of a whole object itself, such as the time of the last change. PATCH removes null keys.
     const isPartial = before.whole === null && resource.body.method !== 'PATCH';
     return written(resource, sent, isPresent, isPartial || typeof former === 'string' ? former : {}, machine);
   },
 });
 
-/** @param keys a value with the keys to see; null for all keys */
+/** @param keys a value that contains the keys to observe; null for all keys */
 function seenIn(read: Read, keys: Json): SeenObject {
   if (read.missing !== null) return { missing: read.missing, isPresent: false, part: null };
   const { object } = read;
@@ -147,7 +147,7 @@ async function pause({ clock, stop }: Machine): Promise<void> {
 
 type Touched = Extract<ObjectBefore, { was: 'present' }>['touched'];
 
-/** Returns the values of the keys that were not declared at an earlier change. */
+/** Returns the values of the declared keys that no earlier change recorded. */
 function newlyTouched(body: Declared['body'], part: Json, known: Touched): Touched {
   const names = new Set(known.map(({ pointer }) => pointerText(pointer)));
   return leaves(readableBody(body), part)
@@ -174,7 +174,7 @@ async function deleted(resource: Declared, machine: Machine): Promise<Outcome> {
   );
 }
 
-/** @param expected the keys that the object must have afterwards */
+/** @param expected the keys and values that the object must have afterwards */
 async function written(
   resource: Declared,
   sent: Json,
@@ -198,7 +198,10 @@ async function written(
   });
 }
 
-/** Reads the object until a change shows. Fails if it does not in time, because each apply would change it again. */
+/**
+ * Reads the object until the change is visible. Fails if it does not become visible in time, because each apply would
+ * then change the object again.
+ */
 async function settled(
   resource: Declared,
   machine: Machine,

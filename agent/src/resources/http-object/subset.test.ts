@@ -41,7 +41,7 @@ test('finds a difference exactly if setting the declared keys changes the value'
   );
 });
 
-test('compares the part with the declared keys as the whole value', () => {
+test('finds the same differences in the declared part of a value as in the whole value', () => {
   fc.assert(
     fc.property(value, value, (declared, found) => {
       expect(differences(declared, partOf(declared, found))).toEqual(differences(declared, found));
@@ -49,7 +49,7 @@ test('compares the part with the declared keys as the whole value', () => {
   );
 });
 
-test('restores a value at a pointer, and a missing key', () => {
+test('restores a value at a pointer, and the absence of a key', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.constantFrom('a', 'b'), value), pointer, value, (from, at, to) => {
       fc.pre(at.length > 0);
@@ -61,7 +61,7 @@ test('restores a value at a pointer, and a missing key', () => {
   );
 });
 
-test('reads back each pointer that it writes', () => {
+test('parses each pointer that it writes', () => {
   fc.assert(
     fc.property(fc.array(fc.string(), { minLength: 1 }), (keys) => {
       expect(pointerOf(pointerText(keys))).toEqual(keys);
@@ -70,7 +70,7 @@ test('reads back each pointer that it writes', () => {
   expect(pointerOf('password')).toEqual(['password']);
 });
 
-test('treats keys of prototypes as any other key', () => {
+test('treats keys such as `__proto__` like any other key', () => {
   const declared = JSON.parse('{"__proto__": {"a": 1}, "toString": 1}') as Json;
   expect(differences(declared, {}).map((each) => pointerText(each.pointer))).toEqual(['/__proto__', '/toString']);
   expect(differences(declared, parseAnswer('{"__proto__": {"a": 1}, "toString": 1, "b": 2}'))).toEqual([]);
@@ -85,7 +85,7 @@ test.each([
   ['"\\', 'the answer is not JSON'],
   ['['.repeat(500_000), 'nested more than 100 levels deep'],
   [`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`, 'nested more than 100 levels deep'],
-])('refuses the answer %.20s', (text, message) => {
+])('refuses the response %.20s', (text, message) => {
   expect(() => parseAnswer(text)).toThrow(message);
 });
 
@@ -94,7 +94,7 @@ test('ignores brackets within strings', () => {
   expect(parseAnswer(`{"a": ${text}}`)).toEqual({ a: JSON.parse(text) });
 });
 
-test('refuses numbers that are not exact only at declared keys', () => {
+test('refuses numbers that JavaScript cannot represent exactly, but only at declared keys', () => {
   const answer = parseAnswer('{"id": 12345678901234567890, "big": 1e999, "exact": 1.5, "a": 1, "a": 2}');
   expect(() => expectExact(partOf({ exact: 1, a: 1 }, answer))).not.toThrow();
   expect(partOf({ exact: 1, a: 1 }, answer)).toEqual({ exact: 1.5, a: 2 });

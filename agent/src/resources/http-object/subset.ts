@@ -1,7 +1,7 @@
 import { HostFailure } from '../../host/failure.ts';
 import type { Json } from '../provider/provider.ts';
 
-/** Compares a declared value with a part of an answer. Keys may have any name, such as `__proto__`. */
+/** Compares a declared value with a part of a response. Keys may have any name, such as `__proto__`. */
 
 type JsonMap = { [key: string]: Json };
 
@@ -65,7 +65,7 @@ export function leaves(declared: Json, found: Found, pointer: Pointer = []): Lea
 export const differences = (declared: Json, found: Found): Leaf[] =>
   leaves(declared, found).filter((leaf) => !isSame(leaf.declared, leaf.found));
 
-/** Returns the part of a value that has declared keys; undefined if there is none. */
+/** Returns the part of a value that contains the declared keys; undefined if there is none. */
 export function partOf(declared: Json, found: Found): Found {
   if (!isMap(declared) || !isMap(found)) return found;
   return Object.fromEntries(
@@ -93,10 +93,10 @@ export const pointerOf = (text: string): Pointer =>
 export const pointerText = (pointer: Pointer): string =>
   pointer.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
-/** Maximum nesting of an answer. */
+/** Maximum nesting depth of a response. */
 const maxDepth = 100;
 
-/** A number of an answer that JavaScript cannot represent exactly. */
+/** A number in a response that JavaScript cannot represent exactly. */
 class InexactNumber {
   readonly source: string;
 
@@ -106,7 +106,7 @@ class InexactNumber {
 }
 
 /**
- * Parses an answer. If a key occurs twice, the last one counts.
+ * Parses a response. If a key occurs twice, the last one counts.
  * @throws HostFailure if it is not JSON, or nested too deeply
  */
 export function parseAnswer(text: string): Json {
@@ -140,7 +140,7 @@ function exactOrMarked(_key: string, value: unknown, { source }: { source?: stri
 }
 
 /**
- * Throws if a part of an answer has a number that could neither be compared nor restored.
+ * Throws if a part of a response has a number that could neither be compared nor restored.
  * @throws HostFailure that names the number
  */
 export function expectExact(value: Found): void {

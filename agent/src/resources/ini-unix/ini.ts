@@ -3,10 +3,10 @@ import { insertLines, removeLines, type TextLine } from '../text-edit/lines.ts';
 /**
  * Finds and edits one setting in the text of an INI file: `[section]` lines, and `key = value` or `key: value` lines.
  * Comments begin with `#` or `;`. Programs read INI files differently, so the text after the separator is the value,
- * including quotes and comments. All strings have the characters of `TextLine`.
+ * including quotes and comments. All strings are encoded as in `TextLine`.
  */
 
-/** Where a setting belongs. Without a section, above the first section. */
+/** The section and key of a setting. A setting without a section belongs above the first section. */
 export interface Place {
   readonly section: string | null;
   readonly key: string;

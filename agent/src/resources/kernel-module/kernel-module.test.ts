@@ -41,7 +41,7 @@ test('reads the loaded modules with their users, and the built-in ones', () => {
   expect([...parseBuiltIn('kernel/fs/ext4/ext4.ko\nkernel/x/virtio-net.ko.xz\n')]).toEqual(['ext4', 'virtio_net']);
 });
 
-test('reports the running state apart from the files for the next boot', () => {
+test('reports the running state separately from the files for the next boot', () => {
   expect(diff({ options: 'hashsize=1' })).toMatchObject({
     action: 'create',
     changes: [
@@ -56,7 +56,7 @@ test('reports the running state apart from the files for the next boot', () => {
   ]);
 });
 
-test('keeps a built-in module, and says so if it is declared absent', () => {
+test('keeps a built-in module, and reports that it cannot be unloaded if it is declared absent', () => {
   expect(diff({}, { loaded: 'built-in' }).changes.map(({ field }) => field)).toEqual(['persisted']);
   expect(diff({ ensure: 'absent' }, { loaded: 'built-in' })).toMatchObject({
     action: 'none',
@@ -68,7 +68,7 @@ test('reports that a loaded module keeps its earlier options', () => {
   expect(diff({ options: 'a=1' }, { loaded: 'yes' }).message).toContain('until it is loaded again');
 });
 
-test('awaits modprobe only if a module must be loaded or unloaded', () => {
+test('waits for modprobe only if a module must be loaded or unloaded', () => {
   expect(diff({}, { missing: 'install kmod' }).awaits).toMatchObject([{ message: expect.stringContaining('kmod') }]);
   expect(diff({}, { missing: 'install kmod', loaded: 'yes' }).awaits).toBeUndefined();
 });

@@ -38,7 +38,7 @@ const linesOf = (text: string): TextLine[] => splitLines(Buffer.from(text, 'lati
 const textOf = (lines: readonly TextLine[]): string => joinLines(lines).toString('latin1');
 const edited = (text: string, fields: Partial<Body> = {}): string => textOf(declaredLines(body(fields), linesOf(text)));
 
-/** Returns the observation of a file in which these lines belong to the host. */
+/** Returns an observation in which the lines with these indexes belong to the host. */
 function seen(text: string, own: readonly number[], fields: Partial<SeenKnownHost> = {}): SeenKnownHost {
   const lines = linesOf(text);
   return {
@@ -60,7 +60,7 @@ const remember = (found: SeenKnownHost, before: KnownHostBefore | null = null) =
   knownHost.remember(declared(), found, {} as Difference, before, {} as Machine);
 
 describe('the file', () => {
-  test('adds a missing line at the end, and keeps a missing last line break', () => {
+  test('adds a missing line at the end, and adds no final line break to a file without one', () => {
     expect(edited('')).toBe(`web ssh-ed25519 ${key}\n`);
     expect(edited('# a\n', { aliases: ['10.0.0.1', 'WEB', 'w'] })).toBe(`# a\nweb,10.0.0.1,w ssh-ed25519 ${key}\n`);
     expect(edited('# a')).toBe(`# a\nweb ssh-ed25519 ${key}`);
@@ -93,13 +93,13 @@ describe('the file', () => {
     expect(edited(`${line}\n`, { ensure: 'absent' })).toBe(`${line}\n`);
   });
 
-  test('leaves a line unchanged if only the order and case of its names or its spaces differ', () => {
+  test('leaves a line unchanged if it differs only in spaces and in the order and case of its names', () => {
     const text = `WEB,b,a   ssh-ed25519\t${key}  x \n`;
     expect(edited(text, { aliases: ['a', 'B'] })).toBe(text);
   });
 });
 
-test('restores every byte of any file after an apply', async () => {
+test('restores any file byte for byte after an apply', async () => {
   const lines = fc.constantFrom(
     '',
     '# note \xff',

@@ -15,7 +15,7 @@ type Body = ResourceBodies['known-host'];
 type Declared = ResolvedResource<'known-host'>;
 
 export interface SeenKnownHost extends Omit<SeenText, 'content'> {
-  /** The lines for the host with a key of the declared type. */
+  /** The lines for the host that contain a key of the declared type. */
   lines: PlacedLine[];
   /** Whether the file exists and contains no line. */
   isEmpty: boolean;
@@ -62,7 +62,7 @@ function isLineOf({ name, key_type }: Body, text: string): boolean {
 const indexesOf = (body: Body, lines: readonly TextLine[]): number[] =>
   lines.flatMap(({ text }, index) => (isLineOf(body, text) ? [index] : []));
 
-/** Returns the declared line. Keeps the comment of the current one, and its aliases if none are declared. */
+/** Returns the declared line. Keeps the comment of the current line, and its aliases if none are declared. */
 function expectedLine({ name, aliases, key_type, key }: Body, current: HostLine | null): HostLine {
   const own = current?.names ?? [name];
   const lower = (names: readonly string[]) => [...new Set([name, ...names].map((each) => each.toLowerCase()))].sort();
@@ -89,7 +89,7 @@ export function declaredLines(body: Body, lines: readonly TextLine[]): TextLine[
   const text = lineText(expectedLine(body, current));
   if (current === null) return insertLines(lines, lines.length, [text]);
   const { index } = current;
-  // A line in which only spaces differ stays unchanged.
+  // A line that differs only in spaces stays unchanged.
   const after = lines.map((line, i) => (i === index && text !== lineText(current) ? { ...line, text } : line));
   return removeLines(after, new Set(own.filter((other) => other !== index)));
 }

@@ -17,7 +17,7 @@ import { type Circumstances, type Difference, nothing, presenceDrift } from '../
 export interface SeenLimit {
   /** The agent's file. */
   file: SeenFile;
-  /** The value in the agent's file; null if the file does not set this limit. */
+  /** The value in the agent's file; null if that file does not set this limit. */
   value: string | null;
 }
 

@@ -25,7 +25,7 @@ export type LineBefore = {
 export type Lost = {
   text: string | null;
   end: TextLine['end'];
-  /** Whether the agent's line is in its position. */
+  /** Whether the agent's line is currently in this position. */
   stands: boolean;
   index: number;
   above: string | null;
@@ -35,7 +35,7 @@ export type Lost = {
   by?: string;
 };
 
-/** @throws HostFailure if the record reaches its limits, because the line could not be restored */
+/** @throws HostFailure if the record would exceed its limits, because the line could then not be restored */
 function addTo(lost: Lost[], entry: Lost, resource: ResolvedResource): void {
   lost.push(entry);
   const size = lost.reduce((sum, one) => sum + savedSize(one, one.by), 0);
@@ -54,7 +54,7 @@ export function rememberLine(resource: ResolvedResource, seen: SeenLine, before:
   const lastWritten = before?.put ?? null;
   if (replacesEvery(resource)) return rememberEvery(resource, seen, lost, lastWritten);
   const isPresent = lastWritten !== null && seen.hits.some(({ text }) => text === lastWritten);
-  // If the agent's line was edited by hand, the edited line counts as the agent's.
+  // If the agent's line was edited by hand, the edited line counts as the agent's line.
   const isOwn = ({ text }: Hit): boolean =>
     lost.some(({ stands, by }) => stands && by === text) ||
     (lost.some(({ stands, by }) => stands && by === undefined) &&
@@ -119,7 +119,7 @@ export function restored(
   const standing = before.lost.filter(({ stands, by }) => stands && by === undefined).sort((a, b) => a.index - b.index);
   const single = ourLines(resource, before, lines, standing.length).filter((index) => !pairs.has(index));
   const own = [...single, ...pairs.keys()].sort((a, b) => a - b);
-  // Pairs from the end, because the agent adds lines at the end.
+  // Pairs lines from the end, because the agent adds lines at the end.
   for (let i = 1; i <= Math.min(single.length, standing.length); i++)
     pairs.set(single.at(-i) as number, standing.at(-i) as Lost);
   const neighbors = neighborsOf(every);
@@ -162,8 +162,8 @@ function neighbours(entries: readonly Lost[]): Lost[][] {
 }
 
 /**
- * Returns the positions of the agent's lines, even after edits by others. A line that was declared absent may have been
- * added again.
+ * Returns the positions of the agent's lines, even after edits by others. Others may have added a line again after it
+ * was declared absent.
  */
 function ourLines(
   resource: ResolvedResource,

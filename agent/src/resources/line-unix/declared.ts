@@ -10,7 +10,7 @@ export const maxLost = 256;
 /** Maximum total length of the lines that a resource records to restore them, with their neighbors, in characters. */
 export const maxSaved = 128 * 1024;
 
-/** Returns how much of `maxSaved` a line needs. @param by the line that replaces it */
+/** Returns how many characters of `maxSaved` a line uses. @param by the line that replaces it */
 export const savedSize = (
   { text, above, below }: Record<'text' | 'above' | 'below', string | null>,
   by: string | undefined,
@@ -18,7 +18,7 @@ export const savedSize = (
 
 type Body = ResourceBodies['line-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
-/** Returns the declared line, in the characters of `TextLine`. */
+/** Returns the declared line, encoded as in `TextLine`. */
 export const lineOf = (resource: ResolvedResource): string => inBytes(bodyOf(resource).line);
 
 /** Returns the positions of the lines that the resource manages. */
@@ -46,7 +46,7 @@ export function linesToChange(
 export const hasCaptures = (resource: ResolvedResource): boolean =>
   bodyOf(resource).backrefs === true && !isAbsent(resource);
 
-/** Reports whether every match is replaced, instead of the last line. */
+/** Reports whether every match is replaced, instead of only the last matching line. */
 export const replacesEvery = (resource: ResolvedResource): boolean =>
   !isAbsent(resource) && (bodyOf(resource).replaces ?? 'last_line') !== 'last_line';
 
@@ -55,7 +55,7 @@ export const isTemplate = (resource: ResolvedResource): boolean =>
   hasCaptures(resource) || (replacesEvery(resource) && bodyOf(resource).replaces === 'every_part');
 
 /**
- * Returns the declared text of a line, in the characters of `TextLine`.
+ * Returns the declared text of a line, encoded as in `TextLine`.
  * @param text the line to replace; null if the line is added
  * @param among number of managed lines, of which this is the last
  * @returns null if no line is added
@@ -78,7 +78,7 @@ export function expectedLine(resource: ResolvedResource, text: string | null, am
   // The next apply would change the previous match, because the resulting line no longer matches.
   if (once !== null && again === null && among > 1)
     throw new HostFailure(
-      `\`match\` matches ${among} lines of ${pathOf(resource)} but not the resulting line, so each apply would change another line; write a narrower \`match\``,
+      `\`match\` matches ${among} lines of ${pathOf(resource)} but not the resulting line, so each apply would change one more line; write a narrower \`match\``,
     );
   return once === null ? null : inBytes(once);
 }

@@ -6,10 +6,10 @@ import { inBytes, readable, type TextLine } from '../text-edit/lines.ts';
 import { pathOf } from '../text-edit/text-file.ts';
 import { bodyOf, expandedLine, hasCaptures, isTemplate, lineOf, maxLost } from './declared.ts';
 
-/** Decides what every matching line of a file becomes. */
+/** Computes the replacement of every matching line in a file. */
 
 /**
- * Returns the lines that change, by position, and the text that replaces each, in the characters of `TextLine`.
+ * Returns the lines that change, by position, and the text that replaces each, encoded as in `TextLine`.
  * @param managed positions of the managed lines
  * @throws HostFailure if the next apply would change a result again, or if there are more lines than can be restored
  */
@@ -32,7 +32,10 @@ export function replacements(
   return changes;
 }
 
-/** Returns the texts with the replaced parts, or the whole lines with the groups of their first match. */
+/**
+ * Returns the lines with the matching parts replaced, or, with `backrefs`, `line` expanded with the groups of each
+ * line's first match.
+ */
 function expandedTexts(resource: ResolvedResource, texts: readonly string[]): string[] {
   const field = hasCaptures(resource) ? 'backrefs' : 'replaces: every_part';
   const shown = texts.map((text) => {
@@ -49,7 +52,7 @@ function expandedTexts(resource: ResolvedResource, texts: readonly string[]): st
     throw new HostFailure(
       '`match` also matches the resulting line and would change it again on each apply; write a narrower `match`, or a `line` that stays the same',
     );
-  // Together with the line feed, a carriage return at the end would be another line ending.
+  // A carriage return at the end would change the line ending from LF to CRLF.
   if (once.some((text, index) => text.endsWith('\r') && !shown[index]?.endsWith('\r')))
     throw new HostFailure('the resulting line ends with a carriage return; write a narrower `match`');
   return once.map(inBytes);

@@ -10,7 +10,9 @@ import { bodyOf, linesToChange, replacesEvery } from './declared.ts';
 import { diffLine, diffLineRemoval, edited, isDone } from './diff.ts';
 import { look, type SeenLine } from './seen.ts';
 
-/** @throws HostFailure if another program changed the file so that a line would change that is not recorded */
+/**
+ * @throws HostFailure if another program changed the file, and the edit would now change a line that is not recorded
+ */
 function expectRecorded(
   resource: ResolvedResource,
   seen: SeenLine,
@@ -54,9 +56,9 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
     const { line, match, backrefs, replaces, before, after } = bodyOf(resource);
     if (/[\n\r\0]/.test(line)) throw new HostFailure('`line` must be one line, without line breaks');
     if (backrefs === true && match == null)
-      throw new HostFailure('`backrefs` requires `match`, whose groups it inserts');
+      throw new HostFailure('`backrefs` requires `match`, because it inserts the groups of `match`');
     if (replaces != null && match == null)
-      throw new HostFailure('`replaces` requires `match`, the expression of the lines to replace');
+      throw new HostFailure('`replaces` requires `match`, which selects the lines to replace');
     if (replaces === 'every_part' && isAbsent(resource))
       throw new HostFailure(
         '`replaces: every_part` cannot be combined with `ensure: absent`, which removes whole lines',

@@ -15,7 +15,7 @@ type Neighbors = ReadonlyMap<number, string | undefined>;
 export const neighborsOf = (entries: readonly Omit<Placed, 'text'>[]): Neighbors =>
   new Map(entries.map(({ index, by }) => [index, by]));
 
-/** Returns the possible neighbors of the agent's line: the recorded ones, and the lines of the agent next to it. */
+/** Returns the possible neighbors of the agent's line: the recorded ones, and the agent's own lines next to it. */
 const wantedOf = ({ index, above, below }: Place, neighbors: Neighbors): { above: Neighbor[]; below: Neighbor[] } => {
   const either = (recorded: Neighbor, own: string | undefined): Neighbor[] =>
     own === undefined || own === recorded ? [recorded] : [recorded, own];
@@ -24,7 +24,7 @@ const wantedOf = ({ index, above, below }: Place, neighbors: Neighbors): { above
 
 /**
  * Returns how well a position matches the record: 2 for each neighbor, and 1 for the index.
- * @param neighbors what `neighborsOf` returns
+ * @param neighbors result of `neighborsOf`
  */
 export function rankOf(entry: Place, at: Place, neighbors: Neighbors): number {
   const wanted = wantedOf(entry, neighbors);
@@ -43,7 +43,10 @@ function isSameLine(entry: Place, at: Place, neighbors: Neighbors): boolean {
   return at.index === entry.index ? rank >= 3 : rank === 4 && !(isBlank(at.above) && isBlank(at.below));
 }
 
-/** Positions of some lines, in ascending order, also by their neighbors. A file may have millions of equal lines. */
+/**
+ * Positions of some lines in ascending order, in total and grouped by neighbor. The groups keep lookups fast in a file
+ * with millions of equal lines.
+ */
 interface Index {
   all: number[];
   above: Map<Neighbor, number[]>;
@@ -96,7 +99,10 @@ export function placesOf<E extends Placed>(
     return free.reduce((best, at) => (at !== null && (best === null || isNearer(at, best, to)) ? at : best), null);
   };
   const rankAt = (entry: E, at: number): number => rankOf(entry, positionOf(lines, at, 1), neighbors);
-  /** Returns the best free line: between both neighbors, then at the index, then next to a neighbor. */
+  /**
+   * Returns the best line that is not taken: preferably between both neighbors, otherwise at the index, otherwise next
+   * to a neighbor.
+   */
   const bestIn = (index: Index, entry: E): number | null => {
     const wanted = wantedOf(entry, neighbors);
     const pairs = wanted.above.flatMap((above) => wanted.below.map((below) => index.between.get(above)?.get(below)));
@@ -119,7 +125,7 @@ export function placesOf<E extends Placed>(
   const textOf = ({ by }: E): Index => byText.get(by) as Index;
   const changed = place(entries, (entry) => bestIn(textOf(entry), entry));
   const moved = place(changed, (entry) => {
-    // The neighbors of a line that the agent added say nothing about another line.
+    // The neighbors of a line that the agent added do not help to identify another line.
     if (entry.text === null) return null;
     const wanted = wantedOf(entry, neighbors);
     const pairs = wanted.above.flatMap((above) => wanted.below.map((below) => edited.between.get(above)?.get(below)));

@@ -20,11 +20,11 @@ export interface Hit extends Position {
 
 export interface SeenLine extends SeenText {
   /**
-   * Managed lines in file order. If the line must be present, contains only the last few, because only the last one
-   * changes. If every line is replaced, contains those that change.
+   * Managed lines in file order. If the line must be present, contains only the last few lines, because only the last
+   * one changes. If every line is replaced, contains the lines that change.
    */
   hits: Hit[];
-  /** If every line is replaced, the number of managed lines, including those that are as declared. */
+  /** If every line is replaced, the number of managed lines, including lines that are already as declared. */
   managed?: number;
   /** Position at which a new line is added. */
   end: Position;

@@ -19,14 +19,17 @@ function parseEntry(text: string): Entry | null {
   return name === undefined || charset === undefined ? null : { name, charset, isComment: mark === '#' };
 }
 
-/** Returns the positions of the lines for a locale, including those that are comments. */
+/** Returns the positions of the lines for a locale, including lines that are comments. */
 export const entriesOf = (name: string, lines: Lines): number[] =>
   lines.flatMap(({ text }, index) => {
     const entry = parseEntry(text);
     return entry !== null && canonicalLocale(entry.name) === canonicalLocale(name) ? [index] : [];
   });
 
-/** Returns the entries that are not comments, such as `de_DE.UTF-8 UTF-8`, joined with commas; null if there are none. */
+/**
+ * Returns the locale's entries that are not comments, such as `de_DE.UTF-8 UTF-8`, joined with commas; null if there
+ * are none.
+ */
 export function activeEntries(lines: Lines): string | null {
   const active = lines.map(({ text }) => parseEntry(text)).filter((entry) => entry?.isComment === false);
   return active.length === 0 ? null : active.map((entry) => `${entry?.name} ${entry?.charset}`).join(', ');

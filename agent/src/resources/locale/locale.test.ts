@@ -45,7 +45,7 @@ test('finds the character set in the name or in the list of supported locales', 
   expect(charsetOf('de_DE', null)).toBeNull();
 });
 
-test('removes a locale from the archive under all of its names', () => {
+test('removes all names of a locale from the archive', () => {
   const archived = ['de_DE', 'de_DE.iso88591', 'de_DE.utf8', 'deutsch', 'fr_FR.utf8', 'french'];
   const aliases = '# comment\ndeutsch\t\tde_DE.ISO-8859-1\nfrench fr_FR.ISO-8859-1\n';
   expect(archivedNames({ name: 'de_DE', charset: 'ISO-8859-1' }, archived, aliases)).toEqual([
@@ -76,7 +76,7 @@ test('reads and sets LANG in one line, and keeps all other lines', () => {
   expect(edit('LANG=C\nLC_TIME=C\n', null)).toBe('LC_TIME=C\n');
 });
 
-test('reports the entry, the locale, and the default apart', () => {
+test('reports the entry, the locale, and the default as separate fields', () => {
   expect(diff({ default: true }, { lang: linesOf('LANG=C\n') })).toMatchObject({
     action: 'create',
     changes: [
@@ -98,7 +98,7 @@ test('reports the entry, the locale, and the default apart', () => {
   ]);
 });
 
-test('keeps a locale that a package contains, and reports that an absent one is still the default', () => {
+test('keeps a locale that a package provides, and reports that a locale declared absent is still the default', () => {
   expect(diff({ ensure: 'absent' }, { available: true }).action).toBe('none');
   expect(diff({ ensure: 'absent' }, { ...there, lang: linesOf('LANG=de_DE.utf8\n') })).toMatchObject({
     action: 'remove',
@@ -107,7 +107,7 @@ test('keeps a locale that a package contains, and reports that an absent one is 
   });
 });
 
-test('awaits the package with the definitions of locales only if it must generate one', () => {
+test('waits for the package with the locale definitions only if it must generate a locale', () => {
   const missing = 'install the package `locales`';
   expect(diff({}, { missing }).awaits).toEqual([{ kind: 'programs', message: missing }]);
   expect(diff({ name: 'C.UTF-8', default: true }, { available: true, missing }).awaits).toBeUndefined();

@@ -20,7 +20,7 @@ import { entriesOf, langIn, langLines, localeGen } from './lines.ts';
 export type Declared = ResolvedResource<'locale'>;
 
 export interface SeenLocale {
-  /** The file /etc/locale.gen, and its lines for the locale, including comments. */
+  /** The file /etc/locale.gen, and its lines for the locale, including lines that are comments. */
   list: Omit<SeenText, 'content'>;
   entries: PlacedLine[];
   /** Null if the character set is not known. */
@@ -32,7 +32,7 @@ export interface SeenLocale {
   /** The file with the default locale, and its lines that set LANG. */
   settings: Omit<SeenText, 'content'>;
   lang: PlacedLine[];
-  /** Whether that file exists and has no lines. */
+  /** Whether the file with the default locale exists and is empty. */
   isEmptySettings: boolean;
   /** Whether LANG is the locale of another resource. */
   isLangOfOther: boolean;

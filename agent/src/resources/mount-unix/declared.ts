@@ -9,7 +9,10 @@ export const pathOf = ({ body }: Declared): string => body.path.replace(/(?<=.)\
 /** Reports whether the resource declares that the file system is mounted. */
 export const isMounted = ({ body }: Declared): boolean => body.ensure !== 'absent' && body.mounted !== false;
 
-/** Returns the declared line; null if the resource is declared absent. A field that is not declared keeps its value. */
+/**
+ * Returns the declared line; null if the resource is declared absent. A field that is not declared keeps its current
+ * value.
+ */
 export function declaredEntry(resource: Declared, lines: readonly { text: string }[]): Entry | null {
   const { device, type, options, dump, pass, ensure } = resource.body;
   if (ensure === 'absent') return null;

@@ -29,13 +29,13 @@ const seen = (fields: Partial<SeenMount> = {}): SeenMount => ({
 const diff = (fields: Partial<Body>, now: Partial<SeenMount>) =>
   diffMount(declared(fields), seen(now), { purpose: 'apply', willBeThere: () => false });
 
-test('changes only the words of a line that differ, and keeps spaces, comments, and other lines', () => {
+test('changes only the fields of a line that differ, and keeps spaces, comments, and other lines', () => {
   const text = '# disks\n\tUUID=1  /data\text4   noatime\t0  1\n\nnone /data2 tmpfs\n';
   expect(edited(text, entry)).toBe('# disks\n\t/dev/sdb1  /data\text4   defaults\t0  2\n\nnone /data2 tmpfs\n');
   expect(edited(text, { ...entry, device: 'UUID=1', options: 'noatime', pass: '1' })).toBe(text);
 });
 
-test('adds the missing last fields of a line, the line of a mount point, and removes further ones', () => {
+test('adds missing fields at the end of a line, adds a missing line, and removes duplicate lines of a mount point', () => {
   expect(edited('/dev/sdb1 /data/ ext4\n', entry)).toBe('/dev/sdb1 /data/ ext4 defaults 0 2\n');
   expect(edited('a /b ext4', entry)).toBe('a /b ext4\n/dev/sdb1 /data ext4 defaults 0 2');
   expect(edited('/dev/sdb1 /data ext4 defaults 0 2\n# x\nother /data ext4\n', entry)).toBe(
@@ -65,7 +65,7 @@ test('compares the flags of a mounted file system, and the limits of tmpfs', () 
   expect(remountOptions('noexec,size=1m')).toBe('rw,noexec,suid,dev,relatime');
 });
 
-test('reports the line apart from the mounted file system', () => {
+test('reports the line separately from the mounted file system', () => {
   expect(diff({}, {}).changes.map(({ field }) => field)).toEqual([
     ...['ensure', 'device', 'type', 'options', 'dump', 'pass', 'mounted'],
   ]);
@@ -110,7 +110,7 @@ test.each<[string, Partial<Body>]>([
   expect(parseModule(JSON.stringify(source)).ok).toBe(false);
 });
 
-test('repeats a remount if the agent was killed, because the options of a mounted file system do not show it', () => {
+test('repeats a remount if the agent was killed, because the mount options do not show whether it was done', () => {
   const isDone = (fields: Partial<Body>, ...changed: string[]) =>
     mountUnix.wasApplied?.(declared(fields), {}, seen({ live }), {
       ...{ action: 'update', diff: null },

@@ -68,7 +68,7 @@ export const mountUnix = defineProvider<'mount-unix', SeenMount, MountBefore>({
       try {
         await remount(path, remountOptions(seen.options ?? 'defaults'), isSecret, machine);
       } catch (error) {
-        // Otherwise, the next apply would find the declared line, and would not try again.
+        // Restores the line. Otherwise, the next apply would find the declared line and would not retry the mount.
         await edit(machine, (lines) => restoredPlaced(entriesAt(path, lines), linesBefore(seen), lines));
         throw error;
       }

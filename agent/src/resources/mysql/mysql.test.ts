@@ -29,7 +29,7 @@ test('reads rows as JSON, and only the hashes of native passwords', () => {
   expect(grants[0]?.grantable).toBe(true);
 });
 
-test('reads the password of root@localhost only if the agent can sign in through the socket as well', () => {
+test('reads the password of root@localhost only if the agent can also sign in through the socket', () => {
   const hashOf = (priv: Record<string, unknown>) =>
     parseRows([JSON.stringify(['user', "'root'@'localhost'", priv])]).users.get("'root'@'localhost'")?.hash;
   const native = { plugin: 'mysql_native_password', authentication_string: '*R' };
@@ -112,7 +112,7 @@ describe('users', () => {
     expect(() => diffUser({ body: { name: 'a' } }, { ...seen, user: null }, apply)).toThrow('without `password`');
   });
 
-  test('restores a dropped user as the server described it', () => {
+  test('restores a dropped user with the statements that the server returned', () => {
     const before = { was: 'user' as const, touched: {}, statements: ['CREATE USER a', 'GRANT b'], dropped: true };
     expect(diffUserRemoval(before, { ...seen, user: null }).action).toBe('remove');
     expect(diffUserRemoval(before, { ...seen, statements: ['CREATE USER a'] }).action).toBe('remove');
@@ -161,7 +161,7 @@ describe('grants', () => {
     ]);
   });
 
-  test('compares all privileges, and restores the former privileges', () => {
+  test('reports undeclared privileges as a difference, and restores the former privileges', () => {
     const body = { user: 'u', database: 'd', privileges: ['SELECT'] };
     const seen = { missing: null, has: { names: ['DROP', 'SELECT'], grantable: false } };
     expect(diffGrant({ body }, seen, apply).changes).toEqual([

@@ -12,8 +12,8 @@ export interface Server {
 
 export type UserRecord = {
   /**
-   * Password hash; null if the user authenticates by other means. root@localhost must also be able to sign in through
-   * the socket.
+   * Password hash; null if the user authenticates by other means. For root@localhost, also null unless it can sign in
+   * through the socket as well.
    */
   hash: string | null;
   locked: boolean;
@@ -81,7 +81,7 @@ type Method = { plugin?: unknown; authentication_string?: unknown };
 /** @param given the JSON from the table global_priv, which the server returns as an object or as text */
 function userOf(account: string, given: unknown): UserRecord {
   const priv = (typeof given === 'string' ? JSON.parse(given) : given) as Record<string, unknown>;
-  // In the list of alternatives, an empty object stands for the method outside of the list.
+  // In `auth_or`, an empty object stands for the authentication method in the enclosing object.
   const methods = Array.isArray(priv.auth_or)
     ? priv.auth_or.map((one: Method): Method => (one.plugin === undefined ? priv : one))
     : [priv as Method];

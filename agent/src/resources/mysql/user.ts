@@ -29,7 +29,7 @@ export type UserBefore =
 type Declared = ResolvedResource<'mysql-user'>;
 type Body = Declared['body'];
 
-/** A MariaDB user. The password leaves the agent only as a hash, on the standard input of the client. */
+/** A MariaDB user. The agent passes the password only as a hash, on the standard input of the client. */
 export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
   type: 'mysql-user',
   fields: {
@@ -77,7 +77,7 @@ export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
   async observeForRemoval(resource, before, machine) {
     const seen = await look(resource, machine);
     if (before.was === 'absent' || seen.user === null) return seen;
-    // Only the server's statement shows another method than a password.
+    // Authentication methods other than a password appear only in the statement that the server returns.
     if (!before.dropped && before.touched.hash !== null) return seen;
     return { ...seen, statements: await creationOf(resource.body, machine) };
   },
@@ -197,7 +197,7 @@ function signsInAsBefore(
 
 /**
  * Returns the statement that restores the authentication methods of a user.
- * @param creation the statement that creates the user; it names no method if the user has no password
+ * @param creation the statement that creates the user; it contains no authentication method if the user has no password
  */
 export function signInStatement(creation: string): string {
   const alter = creation.replace(/^CREATE USER/, 'ALTER USER');
@@ -210,11 +210,11 @@ const quotedAccount = /(?<=^ALTER USER )`(?:[^`]|``)*`@`(?:[^`]|``)*`/;
 const losesSocket = (creation: string): boolean =>
   creation.startsWith('CREATE USER `root`@`localhost`') && !/\bunix_socket\b/.test(methodsOf(creation));
 
-/** Returns the authentication methods of the statement that creates a user. */
+/** Returns the authentication methods in a statement that creates a user. */
 const methodsOf = (creation: string | undefined): string =>
   /IDENTIFIED .*?(?= (?:REQUIRE|WITH MAX_\w+|ACCOUNT|PASSWORD EXPIRE) |$)/.exec(creation ?? '')?.[0] ?? '';
 
-/** Returns the statements that give a user these attributes, or create it with them. */
+/** Returns the statements that create a user with these attributes, or set them on an existing user. */
 export function userStatements(account: string, user: UserRecord | null, wanted: Partial<UserRecord>): string[] {
   const { hash, locked, max_user_connections } = wanted;
   const options = [

@@ -73,7 +73,7 @@ const onHold = (name: string, what: string): HostFailure =>
     `${name} is on hold on this machine, so it is not ${what}; to release it, run: apt-mark unhold ${name}`,
   );
 
-/** Returns the error for removing a vital package, which is refused even if the package is declared absent. */
+/** Returns the error for an attempt to remove a vital package, even if the package is declared absent. */
 export const vital = (name: string, reason: string): HostFailure =>
   new HostFailure(`${name} is not removed: ${reason}`);
 

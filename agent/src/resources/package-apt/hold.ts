@@ -6,7 +6,7 @@ import { bodyOf, dpkgDatabase, isDeclaredAbsent, isThere, type PackageItem, seen
 
 const changesPackage: ReadonlySet<string> = new Set(['ensure', 'version', 'state']);
 
-/** Reports whether the module decides about the hold. If so, the agent may release it for its own change. */
+/** Reports whether the module manages the hold. If so, the agent may release it for its own change. */
 const isManaged = ({ kind, resource, before }: PackageItem): boolean =>
   kind === 'apply' ? bodyOf(resource).hold != null : before?.held !== undefined;
 

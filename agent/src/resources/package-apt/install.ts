@@ -14,7 +14,7 @@ export interface RequestedPackage {
   file: string | null;
   /** Whether to unpack the installed package's files again. */
   again: boolean;
-  /** Whether recommended packages are installed; null for the configuration of apt. */
+  /** Whether recommended packages are installed; null to follow apt's configuration. */
   recommends: boolean | null;
 }
 
@@ -28,7 +28,7 @@ export const byRecommends = (requested: readonly RequestedPackage[]): RequestedP
     .filter((some) => some.length > 0);
 
 /**
- * Installs packages in the transactions of `byRecommends`. After one that timed out, starts no other.
+ * Installs packages in the transactions of `byRecommends`. If a transaction times out, starts no further one.
  * @returns failures by package name
  */
 export async function installGroups(

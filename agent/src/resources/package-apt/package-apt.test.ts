@@ -158,7 +158,7 @@ describe('a package', () => {
     expect(diff({ version: '2.0' }, held, 'drift').changes).toHaveLength(1);
   });
 
-  test('holds and releases a package as declared, also with another change', () => {
+  test('holds and releases a package as declared, also together with another change', () => {
     const held = seen({ held: true, offer: offer('2.0') });
     const change = (from: string, to: string) => ({ field: 'hold', from, to });
     expect(diff({ hold: true }, seen())).toMatchObject({ action: 'update', changes: [change('false', 'true')] });
@@ -191,7 +191,7 @@ describe('a package', () => {
     expect(plan(item({ hold: true }, seen()))).toEqual([false, true, false]);
     // A killed agent released the package: the next attempt finds the new version without the hold.
     expect(plan(item({ hold: true, version: '2.0' }, seen({ version: '2.0' })))).toEqual([false, true, false]);
-    // The module does not decide about the hold.
+    // The module does not manage the hold.
     const repaired = seen({ held: true, state: 'half-configured', whole: false });
     expect(plan(item({}, repaired))).toEqual([false, false, false]);
   });
@@ -211,7 +211,7 @@ describe('a package', () => {
   });
 });
 
-test('records the state again before each attempt to install a package, and keeps the record once it is installed', async () => {
+test('records the state again before each attempt to install a package, and keeps the record once the package is installed', async () => {
   const reference = { sha256: 'new', size: 1 };
   const machine = { database: async () => reference } as unknown as Machine;
   const known: PackageBefore = {
@@ -275,7 +275,7 @@ describe('removal of an apt package', () => {
     ...more,
   });
 
-  test('a removal restores the original version if it is offered, and the original mark', () => {
+  test('a removal restores the original version if a source still offers it, and the original automatic mark', () => {
     const now = seen({ version: '2.0', offer: offer('2.0', { offered: ['1.0'] }) });
     expect(diffPackageRemoval('foo', before({ auto: true }), now).changes).toEqual([
       { field: 'version', from: '2.0', to: '1.0' },

@@ -184,7 +184,7 @@ const onHold = (name: string): HostFailure =>
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   await repairInterrupted(machine);
   const withFile = items.filter((item) => item.kind === 'apply' && item.seen.file !== undefined && isRequested(item));
-  // Fetches all files first, because a plan reads no file of a missing package.
+  // Fetches all files first, because a plan does not read the file of a missing package.
   return withFiles(withFile, debFile, machine, (files) => changeItems(items, files, machine));
 }
 
@@ -257,7 +257,7 @@ async function packageRemovalOf({ kind, resource, before }: PackageItem, machine
 
 const installedFields: ReadonlySet<string> = new Set(['ensure', 'version', 'state']);
 
-/** Reports whether the change installs the package, also again. */
+/** Reports whether the change installs or reinstalls the package. */
 const isRequested = ({ difference }: PackageItem): boolean =>
   difference.changes.some(({ field }) => installedFields.has(field));
 
@@ -270,7 +270,8 @@ function requestedPackageOf(
   const version = fields.get('version');
   // A package whose configuration failed is not unpacked again.
   const again = fields.has('state') && (seen.state === 'half-installed' || seen.state === 'installed');
-  // Only a new installation has its own options: changes of versions may need each other in one transaction.
+  // Only a new installation has its own options. Version changes may depend on each other, so they share one
+  // transaction.
   const isNew = kind === 'apply' && fields.get('ensure') === 'present';
   const common = { name, again, recommends: isNew ? recommends : null };
   if (file !== undefined && !(file instanceof HostFailure))

@@ -206,7 +206,7 @@ function keyLike(name: string, trace: Trace, { native }: DpkgDatabase): string |
  */
 async function sweep(own: readonly string[], trace: Trace, now: Footprint, machine: Machine): Promise<void> {
   const ownLeftovers = leftovers(own, trace, now);
-  // Such a path may since belong to another package.
+  // Another package may have taken over such a path.
   const owned = await ownedPaths(new Set(ownLeftovers.map(({ path }) => path)));
   for (const { path, stamp } of ownLeftovers) {
     if (owned.has(path) || machine.declared(path)) continue;

@@ -27,7 +27,7 @@ export type SeenPackage = {
   auto: boolean;
   /** Versions and providing packages that the sources offer; null if the decision does not depend on them. */
   offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
-  /** The file to install the package from, with null for an unknown version. */
+  /** The file to install the package from; its version is null if unknown. */
   file?: { version: string | null };
   /** The reason why a package that is declared absent must not be removed. */
   vital?: string;
@@ -42,7 +42,7 @@ export type PackageBefore = {
   state: 'absent' | 'config-files' | 'installed';
   version: string | null;
   auto: boolean;
-  /** Whether the package was on hold; absent if no module has decided about it. */
+  /** Whether the package was on hold; absent if no module has managed the hold. */
   held?: boolean;
   /** State of the machine before the installation; null once the trace is recorded. */
   ground: Reference | null;
@@ -76,7 +76,7 @@ export const knownOffers: Database<Offers> = {
   read: (machine) => readOffers(machine, false),
 };
 
-/** Files of dpkg. The version of a package is compared as a whole. */
+/** Package files of dpkg. A declared version must equal the whole version of the file. */
 export const debFile: FileFormat = {
   suffix: '.deb',
   read: readDebFile,
@@ -128,7 +128,7 @@ export function seenIn(
   return { state, whole: isIntact(found), version: isThere(state) ? version : null, held, auto };
 }
 
-/** Returns the state of a package that may be removed, with the reason if it must not be removed. */
+/** Returns the state of a package that is to be removed, with the reason if it must not be removed. */
 export function seenToGo(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'file' | 'orphans'> {
   const seen = seenIn(database, name);
   const found = isThere(seen.state) ? findPackage(database, name) : null;
@@ -194,7 +194,7 @@ function listAge(machine: Machine): { isOld: boolean; refreshedAt: number; sourc
 }
 
 /**
- * Refreshes old package lists, which have the dependencies of package files.
+ * Refreshes old package lists, because package files may depend on packages in them.
  * @returns the errors, or null if all sources succeeded or the lists are new
  */
 export const refreshOldLists = async (machine: Machine): Promise<string | null> =>

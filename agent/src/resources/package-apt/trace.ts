@@ -106,7 +106,7 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
     byPath.set(path, entry);
     paths.push(entry);
   }
-  // A directory without a known owner belongs to the owners of the paths in it.
+  // A directory without a known owner belongs to the owners of the paths that it contains.
   const unknown = new Set(paths.filter(({ of }) => of.length === 0));
   for (const { path, of } of [...paths].reverse()) {
     const parent = above(path);
@@ -129,8 +129,8 @@ const settlingMs = 2000;
 const userDirectories = /^\/(etc|srv|opt|usr\/local|var\/www)\//;
 
 /**
- * Reports whether a new path may come from packages that do not name it. Other users may change the machine at the same
- * time, and a restarted agent may record the trace days later.
+ * Reports whether a new path may come from packages whose lists and scripts do not name it. Other users may change the
+ * machine at the same time, and a restarted agent may record the trace days later.
  */
 export function mayHaveBrought(
   path: string,

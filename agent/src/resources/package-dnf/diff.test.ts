@@ -41,7 +41,7 @@ describe('changes of an rpm package', () => {
     expect(diff({ ensure: 'absent' }, seen(null)).action).toBe('none');
   });
 
-  test('changes to the version of its file, without an offer of the repositories', () => {
+  test('changes a package to the version of its file, even if no repository offers it', () => {
     const file = (version: string | null) => ({ file: { version } });
     expect(diff({}, seen(null, null, file(null)))).toEqual({
       action: 'create',
@@ -131,7 +131,7 @@ describe('changes of an rpm package', () => {
     expect(diff({}, locked).action).toBe('none');
   });
 
-  test('locks and releases a package as declared, also with another change', () => {
+  test('locks and releases a package as declared, also together with another change', () => {
     const locks = [{ at: 3, line: 'hello-0:1.0-1.*' }];
     const held = seen('1.0-1', offered, { locked: true, locks });
     const change = (from: string, to: string) => ({ field: 'hold', from, to });
@@ -157,7 +157,7 @@ describe('changes of an rpm package', () => {
     ]);
   });
 
-  test('releases a locked package only for a change of its own, and locks it again at its version', () => {
+  test('releases a locked package only for a change of its own, and then locks it at its new version', () => {
     const locks = [{ at: 3, line: 'hello-0:1.0-1.*' }];
     const held = seen('1.0-1', offered, { locked: true, locks });
     const plan = (body: object, found: SeenPackage, installed: string | null = '1.1-1') => {

@@ -80,13 +80,15 @@ function targetVersionOf(version: string | null, { installed, offer }: SeenPacka
 const lacksPlugin = (name: string): string =>
   `\`hold\` of ${name} needs dnf's plugin versionlock; install python3-dnf-plugin-versionlock, or enable the plugin in /etc/dnf/plugins/versionlock.conf`;
 
-/** @throws HostFailure if a lock, which the module does not decide about or others use for several packages, prevents the change */
+/**
+ * @throws HostFailure if a lock prevents the change, and the module does not manage it or a pattern locks the package
+ */
 function refuseLocked(name: string, hold: boolean | null, seen: SeenPackage, what: string): void {
   if (!seen.locked) return;
   if (hold === null) throw locked(name, what);
   if (seen.locks === undefined)
     throw new HostFailure(
-      `${name} is not ${what}, because a pattern in /etc/dnf/plugins/versionlock.list locks it; replace the pattern by the names of its packages`,
+      `${name} is not ${what}, because a pattern in /etc/dnf/plugins/versionlock.list locks it; replace the pattern with the names of its packages`,
     );
 }
 

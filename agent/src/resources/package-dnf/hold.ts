@@ -15,7 +15,7 @@ type PackageItem = Item<SeenPackage, PackageBefore>;
 
 const changesPackage: ReadonlySet<string> = new Set(['ensure', 'version']);
 
-/** Reports whether the module decides about the lock, so that the agent may release it for its own change. */
+/** Reports whether the module manages the lock. If so, the agent may release it for its own change. */
 const isManaged = ({ kind, resource, before }: PackageItem): boolean =>
   kind === 'apply' ? bodyOf(resource).hold != null : before?.locks !== undefined;
 
@@ -26,8 +26,8 @@ export const mustBeReleased = (item: PackageItem): boolean =>
   item.difference.changes.some(({ field, to }) => changesPackage.has(field) || (field === 'hold' && to === 'false'));
 
 /**
- * Returns the locks that the package must have after its change, or null if they stay as they are. A failed change
- * keeps the locks from before it.
+ * Returns the locks that the package must have after its change, or null if they do not change. A failed change keeps
+ * the locks from before it.
  * @param installed the installed version after the change
  */
 export function locksAfter(

@@ -66,7 +66,7 @@ const removeUnlocked = (removals: readonly PackageRemoval[], machine: Machine): 
   );
 
 interface Attempt {
-  /** Outcomes of the packages whose removal is not attempted. */
+  /** Outcomes of the packages that the agent does not try to remove. */
   outcomes: Map<string, Outcome>;
   going: readonly PackageRemoval[];
   /** Null if no removal was attempted. */
@@ -74,7 +74,7 @@ interface Attempt {
   baseName(name: string): string;
 }
 
-/** Decides which packages to remove, and removes exactly those. Does not wait for the lock. */
+/** Decides which packages to remove, and removes exactly these packages. Does not wait for the lock. */
 async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> {
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(rpmDatabase);

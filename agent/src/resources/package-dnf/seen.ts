@@ -30,13 +30,13 @@ export type SeenPackage = {
   /** The newest installed version, or null if the package is not installed. */
   installed: RpmVersion | null;
   locked: boolean;
-  /** The lines that lock exactly this package; absent if others lock it with a pattern, or if it is not locked. */
+  /** The lines that lock exactly this package; absent if a pattern locks it, or if it is not locked. */
   locks?: VersionLock[];
   /** Whether dnf's plugin versionlock, which the resource needs, is missing or disabled. */
   lacksPlugin?: true;
   /** Versions that the sources offer, newest last; null if the decision does not depend on them. */
   offer: { versions: RpmVersion[]; providers: string[]; trouble: string | null } | null;
-  /** The file to install the package from, with null for an unknown version. */
+  /** The file to install the package from; its version is null if unknown. */
   file?: { version: string | null };
 };
 
@@ -44,7 +44,7 @@ export type SeenPackage = {
 export type PackageBefore = {
   /** Null if the package was not installed. */
   version: string | null;
-  /** The lines that locked it; absent if no module has decided about that. */
+  /** The lines that locked the package; absent if no module has managed the lock. */
   locks?: VersionLock[];
   /** Copy of all package names before the installation; null once `brought` is determined. */
   ground: { sha256: string; size: number } | null;
@@ -58,7 +58,7 @@ export const rpmDatabase: Database<RpmDatabase> = { name: 'rpm', read: (machine)
 interface Offers {
   packages: ReadonlyMap<string, readonly RpmPackage[]>;
   trouble: string | null;
-  /** Stamp of the source configuration when the offers were read. */
+  /** Stamp that identifies the source configuration at the time when the offers were read. */
   sources: string;
 }
 
@@ -75,7 +75,7 @@ export const knownOffers: Database<Offers> = {
   read: (machine) => readOffers(machine, ['--cacheonly']),
 };
 
-/** Files of rpm. */
+/** Package files of rpm. */
 export const rpmFile: FileFormat = {
   suffix: '.rpm',
   read: readRpmFile,
@@ -209,7 +209,7 @@ async function readOffers(machine: Machine, options: readonly string[]): Promise
   return query(names, ['--refresh'], machine);
 }
 
-/** Returns one package's offered versions, newest last, and the errors of the repositories, for its removal. */
+/** Returns the offered versions of one package, newest last, and the errors of the repositories. Used for a removal. */
 export async function offersOf(
   name: string,
   machine: Machine,

@@ -2,8 +2,8 @@ import type { FileContents } from '../../host/packages/package-file.ts';
 import type { Machine } from '../provider/provider.ts';
 
 /**
- * Remembers what package files contain, by hash, so that a plan finds out whether a package is installed as declared
- * without downloading its file again. Without the record, the file is downloaded once more.
+ * Remembers which package and version each package file contains, by hash, so that a plan finds out whether a package
+ * is installed as declared without downloading its file again. Without the record, the file is downloaded once more.
  */
 
 const fileName = 'package-files.json';
@@ -12,7 +12,7 @@ const maxFiles = 500;
 
 type Known = Record<string, FileContents>;
 
-/** Returns what the file with this hash contains, or null if unknown. */
+/** Returns the recorded contents of the file with this hash, or null if unknown. */
 export const knownContents = (sha256: string, machine: Pick<Machine, 'privateFiles'>): FileContents | null =>
   read(machine)[sha256] ?? null;
 

@@ -62,7 +62,7 @@ test('refuses a file for another architecture, or with another version than decl
   });
   const declared = { name, version: installed };
   const other = built('999:2');
-  // The declared version is installed, so that the file need not be read.
+  // The declared version is installed, so the file does not need to be read.
   expect(await plan(packageFrom(other, declared))).toMatchObject({ action: 'none' });
   expect(await plan(packageFrom(other, { name }))).toMatchObject({ action: 'update' });
   expect(await plan(packageFrom(other, declared))).toMatchObject({
@@ -71,7 +71,7 @@ test('refuses a file for another architecture, or with another version than decl
   });
 });
 
-test('downloads a file once for all plans, also after a restart, and continues after a cut connection', async () => {
+test('downloads a file once for all plans, also after a restart, and resumes after an interrupted connection', async () => {
   const body = { name, ...server.serve('/it.deb', built(installed)) };
   server.cuts = [100];
   expect(await plan(aptPackage(body))).toMatchObject({ action: 'none' });

@@ -57,14 +57,14 @@ test('reads an unknown file only if the package is installed, and remembers it',
   expect(fetched).toEqual([hashOf('a')]);
 });
 
-test('reads no file if the declared version decides', async () => {
+test('does not read the file if the declared version is enough to decide', async () => {
   const { version, fetched } = machineWith({ [hashOf('a')]: foo('1-1') });
   expect(await version(resource({ version: '1-1' }), '1-1')).toBe('1-1');
   expect(await version(resource({ version: '1' }), null)).toBe('1');
   expect(await version(resource({ version: '1' }), '0-1')).toBe('1');
   expect(await version(resource({ version: '1' }), '1-2', 'drift')).toBeNull();
   expect(fetched).toEqual([]);
-  // Another release of the declared version may be installed.
+  // The installed version may be another release of the declared version, so the file must be read.
   expect(await version(resource({ version: '1' }), '1-2')).toBe('1-1');
   expect(fetched).toEqual([hashOf('a')]);
   expect(await version(resource({ version: '1' }), null)).toBe('1');
@@ -108,7 +108,7 @@ test('forgets the oldest of many files', async () => {
   expect(fetched).toEqual([hashOf('a')]);
 });
 
-test('a file that cannot be used fails only its own package', async () => {
+test('fails only the package whose file cannot be used', async () => {
   const { machine, format } = machineWith({ [hashOf('a')]: foo('1'), [hashOf('b')]: { ...foo('1'), name: 'bar' } });
   const items = ['a', 'b', 'c'].map((digit) => ({ resource: resource({ sha256: hashOf(digit) }) }));
   const results = await withFiles(items, format, machine, async (files) =>
@@ -124,7 +124,7 @@ test('a file that cannot be used fails only its own package', async () => {
   ]);
 });
 
-test('does not mistake a failure of the installation for one of a file', async () => {
+test('passes on a failure of the installation, instead of reporting an unusable file', async () => {
   const { machine, format } = machineWith({ [hashOf('a')]: foo('1') });
   let calls = 0;
   const installing = withFiles([{ resource: resource({}) }], format, machine, async () => {

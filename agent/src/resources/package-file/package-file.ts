@@ -6,7 +6,7 @@ import { notDownloaded } from '../download/shown-url.ts';
 import type { Circumstances, Machine, NameSuffix, Outcome, StoredContent } from '../provider/provider.ts';
 import { knownContents, remember } from './known-files.ts';
 
-/** Packages that are installed from a .deb or .rpm file instead of the package sources. */
+/** Packages that are installed from a .deb or .rpm file instead of from the package sources. */
 
 type Declared = ResolvedResource<'package-apt' | 'package-dnf'>;
 
@@ -17,7 +17,7 @@ export interface FileFormat {
   /** Returns why the file cannot be the package with this name on this machine, or null. */
   misfit(name: string, contents: FileContents, machine: Machine): Promise<string | null>;
   isVersion(declared: string, version: string): boolean;
-  /** Reports whether a declared version without an epoch fits versions with different epochs. */
+  /** Reports whether a declared version without an epoch matches versions with different epochs. */
   isPartial(declared: string): boolean;
 }
 
@@ -49,8 +49,8 @@ const hashOf = ({ body, source }: Declared): string => (body.source == null ? bo
 
 /**
  * Returns the version to which the package changes. Reads the file only if that decides whether an installed package
- * changes. Otherwise, the result does not depend on what the agent knows about the file, so that an apply decides as
- * its plan did.
+ * changes. Otherwise, the result does not depend on what the agent knows about the file, so that an apply makes the
+ * same decision as its plan.
  * @param installed version of the installed package, or null
  * @returns null if the version is determined later, from the file
  * @throws HostFailure if the file is not the declared package, or cannot be downloaded
@@ -115,8 +115,8 @@ async function withFile<T>(
 }
 
 /**
- * Returns the outcome of removals in a batch with a file that cannot be used, or null if all files can be used. A
- * package to remove may be the one that the file replaces.
+ * Returns the outcome of removals in a batch with a file that cannot be used, or null if all files can be used. The
+ * package file may be meant to replace the package to remove.
  */
 export function keptBack(
   files: ReadonlyMap<{ resource: ResolvedResource }, PackageFile | HostFailure>,
@@ -149,7 +149,7 @@ export function withFiles<T extends { resource: ResolvedResource }, R>(
         return next(others);
       });
     } catch (error) {
-      // The failure of a later step belongs to that step.
+      // A failure of the action or of another file is not a failure of this file.
       if (files.has(item) || !(error instanceof HostFailure)) throw error;
       files.set(item, error);
       return next(others);

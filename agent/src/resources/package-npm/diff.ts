@@ -13,7 +13,7 @@ export type NpmPackageBefore = {
   absentDirectories: string[];
 };
 
-/** Reports whether an installed version meets the declared one. Any version meets none. */
+/** Reports whether an installed version meets the declared one. If no version is declared, any version meets it. */
 export const isVersionMet = (installed: string, declared: string | null | undefined): boolean =>
   declared == null || satisfies(installed, declared);
 

@@ -48,7 +48,7 @@ test('reads the version and the commands of a package', () => {
   expect(parseManifest('{"version": "1.2', 'tool', () => true)).toBeNull();
 });
 
-/** Makes a prefix with files, by their names. */
+/** Creates a prefix that contains these files, given by name. */
 function prefixWith(files: Record<string, string>): string {
   const prefix = mkdtempSync(join(tmpdir(), 'npm-prefix-'));
   onTestFinished(() => rmSync(prefix, { recursive: true }));
@@ -68,7 +68,7 @@ test('expects links only for commands whose files are in the package', async () 
   expect((await look(declared({ prefix }), machineWith())).unlinked).toEqual(['a', 'up']);
 });
 
-test('checks the directories if npm runs as root, also by the field user', async () => {
+test('checks the directories if npm runs as root, even if `user` declares root', async () => {
   const prefix = prefixWith({ 'bin/x': '' });
   const unsafe = async (user?: string) =>
     (
@@ -133,7 +133,7 @@ test('reports a link as drift, and refuses to replace it', () => {
   expect(removal({ version: '1.0.0' }, { isLink: true }).action).toBe('none');
 });
 
-test('refuses to run npm as root where other users can change names', () => {
+test('refuses to run npm as root in a directory that other users can change', () => {
   expect(() => diff({}, { unsafe: 'users other than root' })).toThrow('users other than root');
   expect(diff({}, { version: '1.0.0', unsafe: 'users other than root' }).action).toBe('none');
   const unsafe = 'users other than root';
@@ -145,7 +145,7 @@ test('refuses to run npm as root where other users can change names', () => {
   expect(removal({}, { unsafe }).action).toBe('none');
 });
 
-test('awaits npm and the user only if something changes', () => {
+test('waits for npm and the user only if something changes', () => {
   const missing = [{ kind: 'programs' as const, message: 'npm is not installed on this machine' }];
   expect(diff({}, { missing }).awaits).toEqual(missing);
   expect(diff({}, { missing, version: '1.0.0' }).awaits).toBeUndefined();
@@ -167,7 +167,7 @@ test('restores the former version, or removes the package and the directories th
   expect(removal({}, { dangling: ['a'] }).changes).toEqual([{ field: 'commands', from: 'left: a', to: null }]);
 });
 
-test('knows the directories of an installation, and the marks of an unfinished one', () => {
+test('returns the directories of an installation, and the paths that mark an unfinished one', () => {
   const resource = declared({ name: '@a/tool', prefix: '/opt/node' });
   expect(installDirectories(resource).slice(0, 6)).toEqual([
     ...['/opt', '/opt/node', '/opt/node/bin', '/opt/node/lib', '/opt/node/lib/node_modules'],
@@ -177,7 +177,7 @@ test('knows the directories of an installation, and the marks of an unfinished o
   expect(workPaths(declared())[0]).toBe('/usr/local/lib/node_modules/.muster-tool');
 });
 
-test('shows the messages of npm without the paths of its logs', () => {
+test('reports the messages of npm without the paths of its logs', () => {
   const stderr = [
     'npm ERR! code E404',
     'npm ERR! 404 Not Found - GET https://x/tool',

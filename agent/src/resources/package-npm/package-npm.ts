@@ -51,7 +51,7 @@ export const packageNpm = defineProvider<'package-npm', SeenNpmPackage, NpmPacka
   },
 });
 
-/** Installs a version, or repairs the installed one if it meets the wanted one. */
+/** Installs the wanted version, or repairs the installed version if it already meets the wanted one. */
 async function install(
   resource: Declared,
   seen: SeenNpmPackage,

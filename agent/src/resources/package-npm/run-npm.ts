@@ -78,7 +78,7 @@ export interface NpmRun {
   directories?: readonly string[];
 }
 
-/** @throws HostFailure with what npm printed */
+/** @throws HostFailure with npm's messages */
 export async function runNpm(resource: Declared, run: NpmRun, machine: Machine): Promise<void> {
   const { name, registry } = resource.body;
   const account = await requirePrerequisites(needsOf(resource), machine);
@@ -102,7 +102,7 @@ export async function runNpm(resource: Declared, run: NpmRun, machine: Machine):
     },
     machine,
   );
-  // npm replaces directories.
+  // npm replaces directories, so the cached directories are stale.
   machine.walk.forget();
   if (result.timedOut) throw new HostFailure(`npm took longer than ${timeLimit / 1000} s and was stopped`);
   if (result.exitCode !== 0) throw new HostFailure(`npm cannot ${run.action} ${spec}: ${npmMessage(result)}`);

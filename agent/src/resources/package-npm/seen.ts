@@ -22,7 +22,7 @@ export interface SeenNpmPackage {
   dangling: string[];
   /** Directories that do not exist and that an installation creates, outermost first. */
   absentDirectories: string[];
-  /** Of the directories in which npm installs, those that are empty. */
+  /** Directories in which npm installs that are empty. */
   emptyDirectories: string[];
   /** Why root must not install at the prefix; null if it may. */
   unsafe: string | null;
@@ -37,7 +37,7 @@ const modulesOf = (resource: Declared): string => `${prefixOf(resource)}/lib/nod
 const packageOf = (resource: Declared): string => `${modulesOf(resource)}/${resource.body.name}`;
 export const manifestOf = (resource: Declared): string => `${packageOf(resource)}/package.json`;
 
-/** Returns what npm needs to run. */
+/** Returns the prerequisites that npm needs to run. */
 export const needsOf = ({ body: { user } }: Declared) => ({ program: 'npm', ...(user == null ? {} : { user }) });
 
 /** Returns the paths that exist only while an installation is in progress, or after it was interrupted. */

@@ -5,11 +5,11 @@ import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
 import { type Declared, environmentOf, type PipPackageBefore, type SeenPipPackage } from './seen.ts';
 
-/** Reports whether an installed version meets the declared one. Any version meets none. */
+/** Reports whether an installed version meets the declared one. If no version is declared, any version meets it. */
 export const isVersionMet = (installed: string, declared: string | null | undefined): boolean =>
   declared == null || isSamePythonVersion(installed, declared);
 
-/** Reports whether an installed version is the former one, also in its local part. */
+/** Reports whether an installed version equals the former one, including its local part. */
 export const isVersionRestored = (installed: string, former: string): boolean =>
   isSamePythonVersion(installed, former) && isSamePythonVersion(former, installed);
 

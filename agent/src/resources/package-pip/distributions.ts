@@ -10,7 +10,7 @@ import { linkStatus } from '../../host/read-system.ts';
 
 /** An installed package, by the name of its metadata. */
 export interface Distribution {
-  /** Name in the form in which names are compared. */
+  /** Normalized name, which is used for comparisons. */
   name: string;
   version: string;
   /** Name of the entry in `site-packages`. */
@@ -19,14 +19,14 @@ export interface Distribution {
   isLegacy: boolean;
 }
 
-/** What decides whether a package is still needed. */
+/** Data that decides whether a package is still needed. */
 export interface Need {
   name: string;
   /** Whether the package was requested, so that it is not only a dependency. pip records this in a file. */
   isRequested: boolean;
   /** Whether pip installed the package only as a dependency of another one. */
   isDependency: boolean;
-  /** Names of the installed packages that it needs under any conditions, such as those of an extra. */
+  /** Names of the installed packages that it requires, including under conditions such as an extra. */
   requires: string[];
 }
 
@@ -96,7 +96,7 @@ export function missingFile(walk: PathWalk, environment: string, site: string, o
   const metadata = `${entry}/METADATA`;
   return [metadata, ...recordedFiles(record.toString('utf8'), record.length === maxRecord)].find((file) => {
     const path = posix.join(site, file);
-    // Reveals at most that a path exists, and only to someone who wrote it into the list.
+    // Reveals at most whether a path exists, and only to someone who wrote the path into the list.
     return path.startsWith(`${environment}/`) && linkStatus(path) === null;
   });
 }
@@ -136,8 +136,8 @@ function fieldsOf(metadata: string): [name: string, value: string][] {
 
 /**
  * Returns the names in the `Requires-Dist` fields of METADATA.
- * @param installed names of the installed packages, by themselves; others are left out. The result shares these
- *   strings, because the fields of many packages would otherwise take much memory.
+ * @param installed names of the installed packages, each mapped to itself; other names are omitted. The result shares
+ *   these strings, because the fields of many packages would otherwise take much memory.
  */
 export function requirementsOf(metadata: string, installed: ReadonlyMap<string, string>): string[] {
   const names = fieldsOf(metadata).flatMap(([field, value]) => {
@@ -162,7 +162,7 @@ export function isUsable(walk: PathWalk, site: string, one: Distribution): boole
 }
 
 /**
- * Reads what decides whether packages are still needed.
+ * Reads the data that decides whether packages are still needed.
  * @throws HostFailure if there is too much to read
  */
 export function needsIn(walk: PathWalk, site: string, distributions: readonly Distribution[]): Need[] {
@@ -205,7 +205,7 @@ function withRequirements(needs: readonly Need[], names: Set<string>): Set<strin
 /**
  * Returns the dependencies that nothing needs, sorted.
  * @param without name of a package that is about to be removed
- * @param kept names of packages that stay even if nothing needs them
+ * @param kept names of packages that are kept even if nothing needs them
  */
 export function orphansIn(needs: readonly Need[], without: string | null, kept: ReadonlySet<string>): string[] {
   const staying = needs.filter(({ name }) => name !== without);
@@ -214,7 +214,7 @@ export function orphansIn(needs: readonly Need[], without: string | null, kept: 
   return [...new Set(staying.map(({ name }) => name))].filter((name) => !needed.has(name)).sort();
 }
 
-/** Returns the packages that may need a package, without those that nothing needs themselves. */
+/** Returns the packages that may need a package, except orphans, which nothing needs. */
 export const neededBy = (needs: readonly Need[], name: string, orphans: readonly string[]): string[] =>
   needs
     .filter((need) => need.name !== name && need.requires.includes(name) && !orphans.includes(need.name))

@@ -13,8 +13,9 @@ import { expectTrustedFile, trustedPath } from '../archive/place.ts';
 export type EnvironmentState = 'absent' | 'empty' | 'partial' | 'present' | 'other';
 
 /**
- * Names in a virtual environment. `partial` exists while the agent creates or removes the environment, `created` in an
- * environment that it created, and lists its content after that. `work` holds copies of `bin` and `lib` while pip runs.
+ * Names in a virtual environment. `partial` exists while the agent creates or removes the environment, `created` exists
+ * in an environment that the agent created, and lists the environment's original content. `work` holds copies of `bin`
+ * and `lib` while pip runs.
  */
 export const marks = { partial: '.muster-partial', created: '.muster-created', work: '.muster-work' } as const;
 
@@ -53,12 +54,12 @@ function pythonOf(walk: PathWalk, environment: string): string {
 }
 
 /**
- * Returns why no package in a virtual environment can be used, as after an upgrade of the system; null if they can.
- * @param root the environment, or the copies in it
+ * Returns why no package in a virtual environment can be used, as after an upgrade of the system; null if packages can
+ * be used. @param root the environment, or the copies in it
  * @param site path of `site-packages` below `root`
  */
 export function whyBroken(walk: PathWalk, environment: string, root: string, site: string | null): string | null {
-  // Reveals at most that a path exists, and only to someone who wrote it into the link.
+  // Reveals at most whether a path exists, and only to someone who wrote the path into the link.
   const program = realPath(`${root}/bin/python3`);
   if (program === null) return 'bin/python3 leads to no program';
   const version = /^python(3\.\d{1,3})$/.exec(posix.basename(program))?.[1] ?? pythonOf(walk, environment);
@@ -84,8 +85,8 @@ export function sitePackagesOf(walk: PathWalk, environment: string, root: string
 }
 
 /**
- * Reports whether the agent created a virtual environment, and nothing was added to it since. Bytecode, which programs
- * write, does not count.
+ * Reports whether the agent created a virtual environment, and nothing has been added to it since. Bytecode, which
+ * programs write, does not count.
  */
 export function isBare(walk: PathWalk, environment: string): boolean {
   const inventory = readStart(walk, `${environment}/${marks.created}`, maxInventory);

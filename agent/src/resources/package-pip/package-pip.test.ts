@@ -67,7 +67,7 @@ const removal = (before: Partial<PipPackageBefore>, now: Partial<SeenPipPackage>
 
 const site = 'lib/python3.11/site-packages';
 const config = 'home = /usr/bin\nversion = 3.11.2\n';
-/** The files of a package, complete. */
+/** Returns the files of a complete package. */
 const whole = (name: string, version: string, files: Record<string, string> = {}): Record<string, string> => ({
   [`${site}/${name}.py`]: '',
   [`${site}/${name}-${version}.dist-info/METADATA`]: `Name: ${name}\nVersion: ${version}\n\n`,
@@ -76,7 +76,7 @@ const whole = (name: string, version: string, files: Record<string, string> = {}
   ...files,
 });
 
-/** Makes a virtual environment with files, by their names. */
+/** Creates a virtual environment that contains these files, given by name. */
 function environmentWith(files: Record<string, string>): string {
   const environment = mkdtempSync(join(tmpdir(), 'pip-venv-'));
   onTestFinished(() => rmSync(environment, { recursive: true }));
@@ -291,7 +291,7 @@ test('reads only regular files', () => {
   expect(environmentState(walk, folder)).toBe('other');
 });
 
-test('finds the dependencies that nothing needs, also in cycles', () => {
+test('finds the dependencies that nothing needs, including cycles', () => {
   const need = (name: string, requires: string[] = [], isDependency = true): Need => ({
     name,
     isDependency,
@@ -309,7 +309,7 @@ test('finds the dependencies that nothing needs, also in cycles', () => {
   expect(orphansIn(needs, null, new Set(['pip']))).toEqual([]);
 });
 
-test('keeps a package that others need, as a dependency', async () => {
+test('keeps a package that others need, and marks it as a dependency', async () => {
   const kept = { version: '1.0', neededBy: ['other'], metadata: `${site}/tool-1.0.dist-info` };
   expect(removal({}, { ...kept, isRequested: true }).changes).toEqual([{ field: 'requested', from: 'yes', to: 'no' }]);
   expect(removal({}, kept)).toMatchObject({ action: 'none', message: 'kept: other may need it' });
@@ -362,7 +362,7 @@ test('keeps dependencies that were requested, declared, or already installed', a
   expect((await lookAt(environment)).packages).toHaveLength(1500);
 });
 
-test('takes only dependencies of the package for orphans, and none if pip does not record requests', async () => {
+test('counts only dependencies of the package as orphans, and none if pip does not record requested packages', async () => {
   const requested = { [`${site}/tool-1.0.dist-info/REQUESTED`]: '' };
   const needing = { [`${site}/tool-1.0.dist-info/METADATA`]: 'Name: tool\nVersion: 1.0\nRequires-Dist: part\n' };
   const others = { ...whole('part', '1.0'), ...whole('stranger', '1.0'), ...whole('old', '1.0') };
@@ -422,7 +422,7 @@ test('detects an interpreter that does not match the environment', async () => {
   expect(diff({}, { version: '1', broken: 'x', missing }).awaits).toEqual(missing);
 });
 
-/** Makes an environment whose pip records its requirements in the file `asked`, and changes nothing. */
+/** Creates an environment with a fake pip that writes its requirements to the file `asked` and changes nothing else. */
 function environmentWithIdlePip(files: Record<string, string>) {
   const environment = environmentWith(files);
   mkdirSync(`${environment}/bin`, { recursive: true });
@@ -445,7 +445,7 @@ test('fails if the package is still there after pip uninstalled it', async () =>
   );
 });
 
-test('asks pip for exactly the former version', async () => {
+test('requests exactly the former version from pip', async () => {
   const { machine, resource, environment } = environmentWithIdlePip(whole('tool', '2.1.0+cu121'));
   const before = { ...fresh, environment: 'present', version: '2.1.0' } as const;
   const now = await look(resource({}), machine, before);
@@ -456,7 +456,7 @@ test('asks pip for exactly the former version', async () => {
   expect(existsSync(`${environment}/.muster-work`)).toBe(false);
 });
 
-test('names at most some packages that pip cannot uninstall', async () => {
+test('limits the number of packages in the error if pip cannot uninstall them', async () => {
   const { machine, resource, environment } = environmentWithIdlePip(whole('tool', '1.0'));
   writeFileSync(`${environment}/bin/python3`, '#!/bin/sh\nexit 1\n');
   const names = Array.from({ length: 1000 }, (_, i) => `package-${i}`);
@@ -464,7 +464,7 @@ test('names at most some packages that pip cannot uninstall', async () => {
   await expect(run).rejects.toThrow(/^pip cannot uninstall package-0, package-1, .{500,1200}$/);
 });
 
-test('counts an environment as bare only if nothing was added', () => {
+test('treats an environment as unmodified only if nothing was added to it', () => {
   const { walk } = machineWith();
   const list = '.\n./pyvenv.cfg\n./lib\n./lib/python3.11\n./lib/python3.11/site-packages\n';
   const bare = (files: Record<string, string>) => isBare(walk, environmentWith(files));
@@ -501,7 +501,7 @@ test('checks every path through which another user could redirect root', async (
   expect(await unsafe()).toContain('too many links');
 });
 
-test('shows the errors of pip, without the index', () => {
+test('reports the errors of pip without the URL of the index', () => {
   const message = (stderr: string, index?: string, stdout = '', truncated = false) =>
     pipMessage({ stdout, stderr, exitCode: 1, truncated }, index);
   expect(message('WARNING: x\nERROR: No match for a==1 (from -r /proc/self/fd/3 (line 2))\nERROR: b\n')).toBe(
@@ -526,7 +526,7 @@ test('shows the errors of pip, without the index', () => {
   expect(message(`ERROR: ${'x'.repeat(5000)}`).length).toBeLessThan(1000);
 });
 
-test('checks the body again', () => {
+test('refuses invalid names, versions, and URLs in a received body', () => {
   const check = (body: Partial<Body>) => () => packagePip.check(declared(body));
   expect(check({ version: '1.0', index_url: 'https://x.example/simple/' })).not.toThrow();
   for (const name of ['a[b]', '-r', 'a b', 'a==1', 'a\nb']) expect(check({ name }), name).toThrow('is not the name');

@@ -40,7 +40,7 @@ export const packagePip = defineProvider<'package-pip', SeenPipPackage, PipPacka
   diff: diffPipPackage,
   async remember(resource, { version, environment, packages }, _difference, before, machine) {
     const known = before ?? { version, environment, packages, dependencies: [] };
-    // The next version may not need them.
+    // Records the current dependencies, because the next version may not need them.
     return version === null ? known : withDependencies(known, await look(resource, machine, known));
   },
 
@@ -84,7 +84,7 @@ const withDependencies = (before: PipPackageBefore, { dependencies }: SeenPipPac
 const isDamaged = ({ isInterrupted, missingFile }: SeenPipPackage): boolean => isInterrupted || missingFile !== null;
 
 /**
- * Installs a version, or repairs the installed one if it meets the wanted one.
+ * Installs the wanted version, or repairs the installed version if it already meets the wanted one.
  * @param isExact whether the local part of the version counts, too
  */
 async function install(
@@ -98,7 +98,7 @@ async function install(
     isExact && wanted !== null ? isVersionRestored(installed, wanted) : isVersionMet(installed, wanted);
   const again = seen.version !== null && isMet(seen.version);
   const chosen = again ? seen.version : wanted;
-  // pip compares the text of an exact version.
+  // pip compares an exact version as text, so the version is normalized.
   const version = isExact && chosen !== null ? (pythonVersion(chosen)?.normal ?? chosen) : chosen;
   await runPip(resource, { action: 'install', version, isExact, again, stale: seen.stale }, seen, machine);
   const now = await look(resource, machine, null);

@@ -131,11 +131,13 @@ export interface PipRun {
   action: 'install' | 'uninstall' | 'clear';
   /** Version to install; null for the newest version. */
   version?: string | null;
-  /** Whether a version with another local part, such as `1.0+cu121`, is not the version to install. */
+  /** Whether the local part must match as well, so that, for example, `1.0+cu121` is not accepted for `1.0`. */
   isExact?: boolean;
   /** Whether to install the package although this version is installed. */
   again?: boolean;
-  /** Whether `clear` also removes the directory of the virtual environment if the agent did not record who made it. */
+  /**
+   * Whether `clear` also removes the directory of the virtual environment if the agent did not record who created it.
+   */
   removesDirectory?: boolean;
   /** Metadata to remove first, below the virtual environment. */
   stale?: readonly string[];
@@ -143,7 +145,7 @@ export interface PipRun {
   names?: readonly string[];
 }
 
-/** @throws HostFailure with what pip printed */
+/** @throws HostFailure with pip's messages */
 export async function runPip(
   resource: Declared,
   run: PipRun,
@@ -168,7 +170,7 @@ export async function runPip(
       ],
       directory: '/',
       environment: { ...proxyVariables(machine.environment), ...settings },
-      // Other users can see arguments, and the account's processes the environment.
+      // Arguments are visible to other users, and the environment to the account's processes.
       secret: `${index == null ? '' : `--index-url ${index}\n`}${requirement}\n`,
       timeLimit,
       account,
@@ -176,7 +178,7 @@ export async function runPip(
     },
     machine,
   );
-  // pip replaces directories.
+  // pip replaces directories, so the cached directories are stale.
   machine.walk.forget();
   if (result.timedOut) throw new HostFailure(`pip took longer than ${timeLimit / 1000} s and was stopped`);
   if (result.exitCode !== 0) {
@@ -190,13 +192,13 @@ const settings = { LC_ALL: 'C.UTF-8', PIP_CONFIG_FILE: '/dev/null', PYTHONDONTWR
 
 /**
  * Returns the errors of pip, or the last lines of output if it printed none.
- * @param index URL of the index, no part of which is shown
+ * @param index URL of the index, which must not appear in the result
  */
 export function pipMessage(
   { stdout, stderr, exitCode, truncated }: Pick<CommandResult, 'stdout' | 'stderr' | 'exitCode' | 'truncated'>,
   index: string | null | undefined,
 ): string {
-  // A cut could leave a part of the URL that is not recognized.
+  // In truncated output, a partial URL might not be recognized.
   if (truncated && index != null) return `it ended with ${exitCode}, and its output is too long to show`;
   const linesOf = (output: string) =>
     withoutIndex(output.replaceAll(/ ?\(from -r \/proc\/self\/fd\/3 \(line \d+\)\)/g, ''), index)
@@ -211,8 +213,9 @@ export function pipMessage(
 }
 
 /**
- * Replaces all URLs, and all parts of the index's URL that may be secret. Without an index, changes nothing. pip prints
- * parts in other quotations, so this also replaces everything that looks like a path or has a quoted character.
+ * Replaces all URLs, and all parts of the index's URL that may be secret. Without an index, changes nothing. pip may
+ * print parts with different quoting, so this also replaces everything that looks like a path or has a quoted
+ * character.
  */
 function withoutIndex(output: string, index: string | null | undefined): string {
   const url = index == null ? null : URL.parse(index);

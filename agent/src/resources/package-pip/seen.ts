@@ -57,7 +57,7 @@ export interface SeenPipPackage {
   /** Path of the metadata below the virtual environment; null if there is none that pip can use. */
   metadata: string | null;
   packages: string[];
-  /** Why no package can be used, such as an interpreter that does not exist; null if they can. */
+  /** Why no package can be used, such as an interpreter that does not exist; null if packages can be used. */
   broken: string | null;
   /** Only for a removal: everything that the package needs, directly or through others. */
   dependencies: string[];
@@ -67,7 +67,7 @@ export interface SeenPipPackage {
   neededBy: string[];
   /** Only for a removal: whether the package was requested, so that it is not only a dependency. */
   isRequested: boolean;
-  /** Only for a removal: whether the environment is the agent's and holds nothing else. */
+  /** Only for a removal: whether the agent created the environment, and it contains nothing else. */
   isBare: boolean;
   /** Whether the directory in which to create the virtual environment does not exist. */
   isParentMissing: boolean;
@@ -78,7 +78,10 @@ export interface SeenPipPackage {
 
 export const environmentOf = ({ body }: Declared): string => body.virtualenv;
 
-/** Returns what pip needs to run: the interpreter of a virtual environment, or the one that creates it. */
+/**
+ * Returns the prerequisites that pip needs to run: the interpreter of a virtual environment, or the one that creates
+ * it.
+ */
 export const needsOf = ({ body: { user, virtualenv } }: Declared, environment: EnvironmentState) => ({
   program: environment === 'present' ? `${rootOf(virtualenv)}/bin/python3` : 'python3',
   ...(user == null ? {} : { user }),
@@ -160,15 +163,15 @@ function packageState(
   };
 }
 
-/** Packages that belong to the environment. */
+/** Packages that a new virtual environment may already contain. */
 const ofEnvironment: readonly string[] = ['pip', 'setuptools', 'wheel'];
 
-/** Returns the path of an environment without the links that lead to it, because several paths can name the same one. */
+/** Returns the path of an environment with symbolic links resolved, because several paths can name the same one. */
 function realEnvironment(walk: PathWalk, path: string): string {
   try {
     return walk.within(path, 'null', (parent, name) => `${parent.path}/${name}`) ?? path;
   } catch (error) {
-    // The path may be another resource's, which fails itself.
+    // The path may belong to another resource, which then fails by itself.
     if (error instanceof HostFailure) return path;
     throw error;
   }
@@ -192,7 +195,7 @@ function usesOf(
   const needs = needsIn(walk, site, all);
   const dependencies = dependenciesOf(needs, own);
   const possible = new Set([...before.dependencies, ...dependencies]);
-  // With an old pip, which does not record requests, every package looks like a dependency.
+  // With an old pip, which does not record which packages were requested, every package looks like a dependency.
   const isRecorded = needs.some(({ name, isRequested }) => isRequested && !ofEnvironment.includes(name));
   const orphansOf = (without: string | null) =>
     isRecorded ? orphansIn(needs, without, kept).filter((name) => possible.has(name)) : [];

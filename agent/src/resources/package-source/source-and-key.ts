@@ -43,7 +43,7 @@ export interface SourceFormat<T extends SourceType> {
   readonly keyField: string;
   /** Returns the differences between two versions of the file, as fields. */
   changes(from: string | null, to: string | null): FieldChange[];
-  /** The packages that the package manager offers, which a change makes stale. */
+  /** Cached databases of the packages that the package manager offers. A change makes them stale. */
   readonly offers: readonly Database<unknown>[];
 }
 
@@ -85,7 +85,7 @@ function sourceDifference(
   };
 }
 
-/** Returns a key in the form in which it is written. */
+/** Returns a key as it is written to the file. */
 export const renderKey = (armored: string): string => `${armored.replaceAll('\r\n', '\n').trim()}\n`;
 
 /**
@@ -100,7 +100,7 @@ export function keyFault(field: string, text: string): string | null {
     : `\`${field}\` is not an ASCII-armored public key; export one with: gpg --armor --export`;
 }
 
-/** Returns the two files of a source, and compares them with the machine. */
+/** Returns functions that declare the two files of a source and compare them with the machine. */
 function filesOf<T extends SourceType>(format: SourceFormat<T>) {
   type Declared = ResolvedResource<T>;
   const isAbsent = ({ ensure }: { ensure?: string }): boolean => ensure === 'absent';

@@ -2,7 +2,7 @@ import type { NoServer } from '../../host/databases/no-server.ts';
 import { maintenanceDatabase, readJson, type Server } from '../../host/databases/postgresql.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 
-/** The cluster's roles and databases, which are read with one query for all resources. */
+/** The cluster's roles and databases, read with one query for all resources. */
 
 export interface Cluster {
   roles: Map<string, RoleRecord>;
@@ -32,7 +32,7 @@ export type RoleRecord = Record<RoleFlag, boolean> & {
   valid_until: string | null;
   member_of: string[];
   members: string[];
-  /** Whether dropping the role would lose something: settings or a comment. */
+  /** Whether dropping the role would lose its settings or a comment. */
   extra: boolean;
 };
 

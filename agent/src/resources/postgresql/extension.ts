@@ -118,7 +118,7 @@ function expectNoData({ name, force }: Body, { has_tables }: ExtensionRecord): v
     );
 }
 
-/** Returns the original version and schema, as far as they can be restored. */
+/** Returns the parts of the original version and schema that can be restored. */
 const reachable = (
   { version, schema }: Extract<ExtensionBefore, { was: 'extension' }>,
   extension: ExtensionRecord | null,

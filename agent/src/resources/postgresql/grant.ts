@@ -31,7 +31,7 @@ const allOf: Readonly<Record<ObjectType, readonly string[]>> = {
   sequence: ['SELECT', 'UPDATE', 'USAGE'],
 };
 
-/** A role's privileges on an object in a database. */
+/** A role's privileges on one or more objects in a database. */
 export const postgresqlGrant = defineProvider<'postgresql-grant', SeenGrant, GrantBefore>({
   type: 'postgresql-grant',
   fields: {
@@ -51,7 +51,7 @@ export const postgresqlGrant = defineProvider<'postgresql-grant', SeenGrant, Gra
     if (wrong !== undefined)
       throw new HostFailure(`a ${type} has no privilege ${wrong}: write ${allOf[type].join(', ')}, or ALL`);
     if (body.role === everyone && body.grant_option === true)
-      throw new HostFailure('PostgreSQL gives the grant option to single roles only, not to public');
+      throw new HostFailure('PostgreSQL gives the grant option only to individual roles, not to public');
   },
 
   observe: (resource, _circumstances, machine) => look(resource, machine),
@@ -79,7 +79,7 @@ export const postgresqlGrant = defineProvider<'postgresql-grant', SeenGrant, Gra
 const typeOf = ({ schema, table, sequence }: Body): ObjectType =>
   table != null ? 'table' : sequence != null ? 'sequence' : schema != null ? 'schema' : 'database';
 
-/** Identifies an object in a database, in the form in which it follows ON in SQL. */
+/** Identifies an object in a database, as written after ON in SQL. */
 export const objectKey = ({ type, schema, name }: Omit<GrantedObject, 'grants'>, database: string): string => {
   if (type === 'database') return `DATABASE ${identifier(database)}`;
   const place = identifier(schema ?? '');

@@ -5,8 +5,7 @@ import type { Database, Machine } from '../provider/provider.ts';
 import { readCluster } from './cluster.ts';
 
 /**
- * The extensions in one database, and the objects to which its grants apply. They are read with one query for all
- * resources.
+ * The extensions in one database, and the objects to which its grants apply. One query reads them for all resources.
  */
 
 export interface Objects {
@@ -37,7 +36,7 @@ export interface GrantedObject {
   grants: { role: string; privilege: string; grantable: boolean }[];
 }
 
-/** The role name for all roles. */
+/** The name that stands for all roles. */
 export const everyone = 'public';
 
 type Grant = ResourceBodies['postgresql-grant'];
@@ -95,8 +94,8 @@ const queryFor = (database: string, machine: Machine): string =>
   );
 
 /**
- * The objects in all databases that resources declare. They are read together, because starting psql takes longer than
- * the query.
+ * The objects in all databases that resources declare. Reads them together, because starting psql takes longer than the
+ * query.
  */
 const allObjects: Database<Map<string, Objects>> = {
   name: 'objects of PostgreSQL databases',

@@ -13,7 +13,7 @@ const drift = { purpose: 'drift' as const };
 const down = { kind: 'databases' as const, message: 'PostgreSQL cannot be reached', gone: false };
 const uninstalled = { kind: 'programs' as const, message: 'psql is not installed', gone: true };
 
-test('quotes names and string literals, and shows no statement in errors', () => {
+test('quotes names and string literals, and includes no statement in errors', () => {
   expect(identifier(`a"; DROP--\\`)).toBe(`"a""; DROP--\\"`);
   expect(literal(`it's \\! :x`)).toBe(`'it''s \\! :x'`);
   const stderr =
@@ -21,7 +21,7 @@ test('quotes names and string literals, and shows no statement in errors', () =>
   expect(serverMessage(stderr)).toBe('ERROR:  role "a" cannot be dropped DETAIL:  owner of table b');
 });
 
-test('lets psql find a server that is not on a socket, or whose version of psql is not installed', () => {
+test('lets psql locate a server that does not listen on a socket, or for which no matching psql is installed', () => {
   expect(serverOf('/var/run/postgresql 5432 :VERSION_NUM')).toBeNull();
   expect(serverOf('localhost 5432 150016')).toBeNull();
   expect(serverOf('/var/run/postgresql 5432 990001')).toBeNull();
@@ -95,7 +95,7 @@ describe('roles', () => {
     ]);
   });
 
-  test('plans a role before the server answers, but checks and removes none without an answer', () => {
+  test('plans a role while the server is unreachable, but does not check or remove one', () => {
     const unseen = { missing: down, role: null, unknown: [] };
     expect(diffRole({ body: { name: 'x' } }, unseen, apply)).toMatchObject({ action: 'create', awaits: [down] });
     expect(() => diffRole({ body: { name: 'x' } }, unseen, drift)).toThrow('cannot be reached');
@@ -188,7 +188,7 @@ describe('grants', () => {
 describe('extensions', () => {
   const extension = { version: '1.5', schema: 'public', has_tables: false, targets: ['1.6'] };
 
-  test('creates, updates, and moves an extension, but only to a version that it can reach', () => {
+  test('creates, updates, and moves an extension, but only to a version that PostgreSQL can update to', () => {
     expect(extensionStatements('x"', null, { schema: 's', version: '1' })).toEqual([
       'CREATE EXTENSION "x""" SCHEMA "s" VERSION "1"',
     ]);

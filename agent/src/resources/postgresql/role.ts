@@ -32,7 +32,7 @@ type Body = Declared['body'];
 /** Attributes to set on a role; absent ones stay unchanged. */
 type Wanted = Partial<Omit<RoleRecord, 'extra'>>;
 
-/** A role in the cluster. The password leaves the agent only as a verifier, on the standard input of psql. */
+/** A role in the cluster. The agent passes the password only as a verifier, on the standard input of psql. */
 export const postgresqlRole = defineProvider<'postgresql-role', SeenRole, RoleBefore>({
   type: 'postgresql-role',
   fields: {
@@ -203,7 +203,7 @@ export function diffRoleRemoval(before: RoleBefore, { missing, role }: SeenRole)
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
-/** Returns the statements that give a role these attributes, or create it with them. */
+/** Returns the statements that create a role with these attributes, or set them on an existing role. */
 export function roleStatements(name: string, role: RoleRecord | null, wanted: Wanted): string[] {
   const options: string[] = [];
   for (const flag of roleFlagNames) {

@@ -29,8 +29,8 @@ const seen = (acl: string[], found: Acl | null = null) => {
 test('parses the output of getfacl', () => {
   const text = 'user::rw-\nuser:1000:rw-\ngroup::r--\nmask::rw-\nother::---\ndefault:user::rwx\n\n';
   expect(parseAcl(text)).toEqual({ group: 4, entries: ['default:user::rwx', 'mask::rw-', 'user:1000:rw-'] });
-  expect(() => parseAcl('user:ann:rw-\n')).toThrow('no entry');
-  expect(() => parseAcl('hello\n')).toThrow('no entry');
+  expect(() => parseAcl('user:ann:rw-\n')).toThrow('not an entry');
+  expect(() => parseAcl('hello\n')).toThrow('not an entry');
 });
 
 test('refuses entries that it does not understand', () => {
@@ -87,7 +87,7 @@ test('reports different entries, and accounts that do not exist', () => {
   });
 });
 
-test('names the package that the machine lacks', () => {
+test('reports the package that the machine lacks', () => {
   const lacking = { ...seen(['user:ann:rw-']), lacksPrograms: true } as const;
   expect(diffAcl('/f', lacking, 0o640, false).awaits).toEqual([
     { kind: 'programs', message: expect.stringContaining('install the package acl') },
@@ -105,13 +105,13 @@ test('restores the former entries, and gives the owning group no more than it ha
   ]);
 });
 
-test('counts what an entry grants as open to others', () => {
+test('treats permissions that an entry grants as permissions of others', () => {
   expect(widened({ uid: 0, gid: 0, mode: 0o600 }, ['user:1000:r--', 'default:user::rwx', 'mask::rwx']).mode).toBe(
     0o604,
   );
 });
 
-test('counts what the mask leaves to the owning group', () => {
+test('limits the permissions of the owning group by the mask', () => {
   const masked = { group: 5, entries: ['mask::r--', 'user:1000:rw-'] };
   expect(withinMask({ uid: 0, gid: 0, mode: 0o650 }, seen([], masked)).mode).toBe(0o640);
   expect(withinMask({ uid: 0, gid: 0, mode: 0o650 }, seen([], { group: 5, entries: [] })).mode).toBe(0o650);

@@ -7,8 +7,8 @@ import type { Difference } from './provider.ts';
 
 /**
  * Declares, observes, and restores the ACL of a file or directory. The permissions of an object with an ACL show its
- * mask in place of the permissions of the owning group. Here, `mode` always has those of the owning group: the mask
- * is computed from all entries, as setfacl does by default.
+ * mask in place of the permissions of the owning group. Here, `mode` always contains the permissions of the owning
+ * group: the mask is computed from all entries, as setfacl does by default.
  */
 
 /** A declared entry, with the number of its account. */
@@ -25,7 +25,7 @@ interface Entry {
 export interface SeenAcl {
   /** Null if the object is missing, or if the machine has no program to read it. */
   found: Acl | null;
-  /** The found entries with the names of accounts. */
+  /** The entries of the object, with the names of accounts. */
   shown: string;
   /** The declared entries. */
   entries: Entry[];
@@ -35,7 +35,7 @@ export interface SeenAcl {
 
 const pattern = /^(default:)?(user|group|other):([A-Za-z0-9_][A-Za-z0-9_.@-]{0,254}\$?|):([r-][w-][x-])$/;
 
-/** @throws HostFailure if an entry of an orchestrator of another release is not understood */
+/** @throws HostFailure if an entry is invalid, such as one from an orchestrator of another release */
 export function checkAcl(acl: readonly string[] | null | undefined, object: 'file' | 'directory'): void {
   for (const entry of acl ?? []) {
     const [, isDefault, tag, name] = pattern.exec(entry) ?? [];
@@ -76,7 +76,7 @@ export function withinMask<F extends Ownership>(found: F, acl: SeenAcl | undefin
   return { ...found, mode: (found.mode & ~0o070) | ((acl.found.group & parseBits(mask.slice(-3))) << 3) };
 }
 
-/** Reports whether a user or group loses write permission, which may still have the file open. */
+/** Reports whether a user or group, which may still have the file open, loses write permission. */
 export function losesWriter(acl: SeenAcl): boolean {
   const writers = (entries: readonly string[]) =>
     entries.filter((entry) => /^(user|group):\d+:.w/.test(entry)).map((entry) => entry.slice(0, -4));
@@ -87,8 +87,8 @@ export function losesWriter(acl: SeenAcl): boolean {
 const isMask = (entry: string): boolean => entry.startsWith('mask::');
 
 /**
- * Returns the entries that the object must have besides those of its permissions, in the form of {@link Acl}, or with
- * the names of accounts. An entry of default permissions that is not declared keeps its value; a new one has that of
+ * Returns the entries that the object must have in addition to those for its permissions, in the form of {@link Acl},
+ * or with the names of accounts. An undeclared default entry keeps its value; a new default entry gets its value from
  * the permissions.
  * @param mode permissions of the object
  */
@@ -130,7 +130,7 @@ const lacking = (path: string): string =>
 
 /**
  * @param mode permissions that the object will have
- * @throws HostFailure in a drift check of a machine that lacks the programs, and if two entries name one account
+ * @throws HostFailure in a drift check if the machine lacks the programs, and if two entries name the same account
  */
 export function diffAcl(
   path: string,
@@ -153,7 +153,7 @@ export function diffAcl(
   return { changes: [{ field: 'acl', from: shownAcl(seen.shown), to: shownAcl(to) }], awaits };
 }
 
-/** @throws HostFailure if two entries have the same account, such as by its name and its number */
+/** @throws HostFailure if two entries name the same account, for example once by name and once by number */
 function refuseTwoNames(path: string, entries: readonly Entry[]): void {
   const names = new Map<string, string>();
   for (const { isDefault, tag, name, id } of entries) {
@@ -170,7 +170,10 @@ const maxShown = 2000;
 const shownAcl = (text: string): string | null =>
   text === '' ? null : text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
 
-/** Returns permissions as if others had what any named entry grants, to decide whether a change exposes an object. */
+/**
+ * Returns the permissions that an object would have if others also had the permissions of every named entry. This
+ * decides whether a change exposes the object.
+ */
 export function widened(target: Ownership, entries: readonly string[]): Ownership {
   const granted = entries
     .filter((entry) => !entry.startsWith('default:') && !isMask(entry))

@@ -4,7 +4,7 @@ import { providerOf } from '../registry.ts';
 /**
  * Checks whether a received body has the fields of its type, with values of the right kind. A newer or hostile
  * orchestrator may send anything. The provider itself checks the formats of the values. The protocol's schemas would
- * check more, but need 10 MB of memory, which agents cannot spare. The compiler ensures that the provider's fields
+ * check more, but need 10 MB of memory, which is too much for agents. The compiler ensures that the provider's fields
  * match the protocol.
  */
 

@@ -6,7 +6,7 @@ import { type StructuredPatch, structuredPatch } from 'diff';
 const note = (path: string, text: string): string => `--- ${path}\n+++ ${path}\n\\ ${text}\n`;
 
 /**
- * Bounds for the line comparison. Beyond them, the diff replaces the whole content. They count steps instead of time,
+ * Bounds for the line comparison. Beyond them, the diff replaces the whole content. They limit steps instead of time,
  * because the diff is part of a plan and must not depend on the load of the machine.
  */
 const maxEditLength = 4_000;
@@ -63,7 +63,8 @@ class TooManyComparisons extends Error {}
 function patchOf(old: string, next: string, around: number): StructuredPatch | null {
   let left = maxComparisons;
   const comparator = (one: string, other: string): boolean => {
-    // Comparing long lines counts as several steps. Lines of different lengths differ, so they need no comparison.
+    // The comparison of long lines counts as several steps. Lines of different lengths differ, so they need no
+    // comparison.
     left -= one.length === other.length ? 1 + (one.length >>> 8) : 1;
     if (left < 0) throw new TooManyComparisons();
     return one === other;

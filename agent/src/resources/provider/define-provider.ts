@@ -44,7 +44,7 @@ type Definition<T extends ResourceType, Seen, Before extends Json> = Omit<
 /**
  * @typeParam T the kind; the body of each resource has its type
  * @returns the provider for one kind. By default, it is recheckable, brings nothing, owns no path, refuses no body,
- * journals all of `seen`, weighs nothing, and claims nothing.
+ *   journals all of `seen`, counts no memory for `seen`, and records nothing if nothing changes.
  */
 export const defineProvider = <T extends ResourceType, Seen, Before extends Json>(
   definition: Definition<T, Seen, Before>,

@@ -49,7 +49,7 @@ test('refuses kinds for other platforms, and applies the other resources', async
   expect((await h.agent.run(operation('apply', [rest]))).finished.status).toBe('succeeded');
 });
 
-test('reports an unknown kind as not supported yet', () => {
+test('reports that an unknown kind is not supported yet', () => {
   expect(whyNotApplicable('nonsense' as ResourceType)).toMatch(/cannot apply nonsense yet/);
 });
 

@@ -43,7 +43,7 @@ describe('the decision about owner and permissions', () => {
     );
   });
 
-  test('keeps the resulting ownership when it decides again', () => {
+  test('decides on the same ownership again after it was applied', () => {
     fc.assert(
       fc.property(requested, ownership, object, ownership, (wants, found, what, created) => {
         const known = {

@@ -196,17 +196,17 @@ export type HandBack =
       /** `copied`: the same content is written to a new file, because the former owner may have the old one open. */
       content: { is: 'kept' | 'restored' } | { is: 'copied'; sha256: string; size: number };
       /**
-       * Whether the file returns without its recorded content, because another owner had it, and without a set-ID bit,
-       * because other content had it.
+       * Whether the file is restored without its recorded content, because another owner had that content, and without
+       * a set-ID bit, because the bit belonged to other content.
        */
       left: { content: boolean; setId: boolean };
     };
 
 /**
- * Decides how a file returns to its recorded owner. An interim owner could put any content into it. Another owner gets
- * the content only if that owner or the agent's user is known to have had it in this file before. Likewise, a set-ID
- * bit is restored only to the content, owner, and group that had it. Content that only the agent's user could read is
- * not exposed to others, unless the former owner had it in this file.
+ * Decides how to restore a file to its recorded owner. An interim owner could have written any content to it. Another
+ * owner gets the content only if that owner or the agent's user is known to have had it in this file before. Likewise,
+ * a set-ID bit is restored only to the content, owner, and group that had it. Content that only the agent's user could
+ * read is not exposed to others, unless the former owner had it in this file.
  * @param found null if the file is missing
  * @param created defaults for a new file; its owner is the agent's user
  */

@@ -15,7 +15,7 @@ export interface Machine {
   walk: PathWalk;
   accounts: Accounts;
   clock: Clock;
-  /** The real paths of the agent's program and of the directory with its state, which no resource may remove. */
+  /** The real paths of the agent's program and state directory, which no resource may remove. */
   ownPaths: readonly string[];
   /** Stores file contents before they are replaced, so that removal can restore them. */
   copies: ContentCopies;
@@ -56,7 +56,7 @@ export interface Machine {
   keeps(path: string): boolean;
   /** Reports whether a resource of this operation declares the directory at this path itself. */
   declaredDirectory(path: string): boolean;
-  /** Reports that names in this directory changed. The engine syncs the directory before it reports the result. */
+  /** Records that names in this directory changed. The engine syncs the directory before it reports the result. */
   changedDirectory(path: string): void;
   /**
    * Returns data that is read once for many resources. The data is read on first use in an operation and cached until
@@ -248,7 +248,7 @@ export interface Provider<
   readonly recheckable: boolean;
   /** Returns the effects of a change that any other resource may wait for. */
   brings(resource: Resource): readonly Brought[];
-  /** Returns additional effects that only dependents of the resource wait for. */
+  /** Returns additional effects that only dependents of the resource may wait for. */
   bringsToDependents?(resource: Resource): readonly Brought[];
   /**
    * Returns paths besides `path` that a change creates, such as a new home directory. Resources that are declared at or
@@ -263,8 +263,8 @@ export interface Provider<
    */
   watched?(resource: Resource): readonly string[];
   /**
-   * Returns paths of other files that decide what the resource needs. It is observed only after earlier resources have
-   * changed them.
+   * Returns paths of other files that affect the decision about the resource. The resource is observed only after
+   * earlier resources have changed these files.
    */
   reads?(resource: Resource): readonly string[];
   /** Refuses a body that cannot be applied, without observing the machine. */
@@ -291,8 +291,8 @@ export interface Provider<
     machine: Machine,
   ): Promise<Before>;
   /**
-   * Records the current state, which is restored if a confirmed service fails with the change. Without it, `remember`
-   * records that state: it must then not count an object of the agent as absent.
+   * Records the current state, which is restored if a confirmed service fails with the change. Without this method,
+   * `remember` records that state, and must not record an object that the agent created as absent.
    */
   rememberForTrial?(resource: Resource, seen: Seen): Before;
   /** Returns the record to store when nothing changes, if the agent already owns the object. */
@@ -301,7 +301,7 @@ export interface Provider<
   observeForRemoval(resource: Resource, before: Before, machine: Machine): Seen | Promise<Seen>;
   /**
    * Decides about a removal. Not called for an object that was as declared before the agent managed it; such an object
-   * stays.
+   * is kept.
    */
   diffRemoval(
     resource: Resource,

@@ -30,7 +30,7 @@ test('finishes when the machine has booted again', () => {
   expect(isDone('b/1')).toBe(true);
 });
 
-test('distinguishes boots by the boot id and the start of the first process', () => {
+test('distinguishes boots by the boot id and the start time of the first process', () => {
   const status = (start: number) => `1 (a ) b) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 ${start} 170 30`;
   expect(bootOf('id', status(42))).toBe('id/42');
 });

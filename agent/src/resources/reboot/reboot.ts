@@ -61,7 +61,7 @@ async function rebootAfter(delay: number, machine: Machine): Promise<Outcome> {
   const deadline = clock.monotonic() + shutdownMs;
   while (clock.monotonic() < deadline && !stop.aborted)
     await new Promise<void>((resolve) => clock.after(pollMs, resolve));
-  return { failure: `shutdown succeeded, but the machine still runs after ${shutdownMs / 60_000} minutes` };
+  return { failure: `shutdown succeeded, but the machine is still running after ${shutdownMs / 60_000} minutes` };
 }
 
 /** Waits for the given time or until the agent stops. @returns whether the operation was canceled */

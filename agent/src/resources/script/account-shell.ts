@@ -32,7 +32,7 @@ export async function runAccountShell(shell: AccountShell, machine: Machine): Pr
   try {
     if (account !== null) setOpenOwnership(file.fd, { uid: account.uid, gid: account.gid, mode: 0o600 });
     const text = `cd -- "$1" || exit 1; shift\n${shell.text}`;
-    // Starting a program takes longer than most queries, so a second shell is started only if the account changes.
+    // Starting a program takes longer than most queries, so a second shell is started only for a different account.
     const args =
       account === null
         ? [`${gate}\n${text}`]

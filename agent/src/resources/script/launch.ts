@@ -23,20 +23,20 @@ export interface ScriptAccount extends LoginAccount {
 
 type Execution = Pick<ResourceBodies['script'], 'program' | 'environment' | 'working_directory' | 'umask'>;
 
-/** Shells that the agent finds by their names. */
+/** Interpreters that the agent accepts by name, without a path. */
 export const shells: readonly string[] = ['sh', 'bash'];
 
 const file = '/proc/self/fd/3';
 const waitForStart = 'read -r REPLY <&4 || exit 125; unset REPLY;';
 /**
- * Runs as root, then executes its arguments. Uses the agent's environment, because variables such as PATH and
- * LD_PRELOAD may name files of the script's user.
+ * Shell code that runs as root and then executes its arguments. Uses the agent's environment, because variables such as
+ * PATH and LD_PRELOAD may name files of the script's user.
  */
 const gate = `${waitForStart} exec 4<&-; exec "$@"`;
 /** Variables that pass the declared variables to the script's account, each as `NAME=value`. */
 const carrier = (index: number): string => `MUSTER_VARIABLE_${index}`;
 
-/** Runs as the script's account, then executes its arguments from the third one on. */
+/** Shell code that runs as the script's account and then executes its arguments, starting with the third one. */
 function enter(variables: number): string {
   const carriers = Array.from({ length: variables }, (_, index) => carrier(index));
   const exported = carriers.map((name) => `export "$${name}"; unset ${name}; `).join('');

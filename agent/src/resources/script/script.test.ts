@@ -103,7 +103,7 @@ describe('how a script runs', () => {
 });
 
 describe('a script with `creates`', () => {
-  test('runs only while the path does not exist, and drifts if it disappears', async () => {
+  test('runs only while the path of `creates` does not exist, and reports drift if the path disappears', async () => {
     const made = `${h.root}/made`;
     const once = script('s', { apply: `echo x >> ${made}`, creates: made });
     expect((await plan(once)).results[0]).toMatchObject({
@@ -117,7 +117,7 @@ describe('a script with `creates`', () => {
     expect((await h.agent.run(operation('drift', [once]))).results[0]?.action).toBe('run');
   });
 
-  test('plans no run if an earlier resource creates the path, and one if it removes it', async () => {
+  test('plans no execution if an earlier resource creates the path, and one execution if an earlier resource removes the path', async () => {
     const path = `${h.root}/target`;
     const needs = (...keys: string[]) => script('s', { apply: 'true', creates: path }, { depends_on: keys });
     const created = directory(path);

@@ -68,7 +68,7 @@ async function look({ body: { name } }: Declared, machine: Machine): Promise<See
   return { unmet, running, persistent: booleans.get(name) ?? null };
 }
 
-/** @param next a running value that is null is kept */
+/** @param next if the running value is null, it stays unchanged */
 async function setValues(
   name: string,
   now: { persistent: boolean | null },

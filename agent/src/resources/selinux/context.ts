@@ -19,7 +19,7 @@ import { expectWords } from './port.ts';
 import { canRestore, changeRecords, hasFields, records, unmetNow } from './records.ts';
 
 export interface SeenContext extends SeenRecord {
-  /** Number of files in `restore` whose label differs from the policy, and the path of one of them. */
+  /** Number of files in `restore` whose label differs from the policy, and the path of one such file. */
   labels: { wrong: number; example: string } | null;
 }
 

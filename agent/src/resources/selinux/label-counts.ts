@@ -10,10 +10,10 @@ interface Watcher {
   compares: { user: boolean; range: boolean };
 }
 
-/** Counts the files with a wrong label for each resource, without keeping the list of files. */
+/** Counts the files with a wrong label for each resource, without storing the list of files. */
 export class LabelCounts {
   readonly #watchers = new Map<string, Watcher>();
-  /** Watchers by the path at or below which they count files. */
+  /** Watchers by path. A watcher counts the files at or below its path. */
   readonly #byTop = new Map<string, Set<Watcher>>();
 
   /** @param tops paths of `restore` as restorecon prints them; null for a path that does not exist */
@@ -44,7 +44,10 @@ export class LabelCounts {
     }
   }
 
-  /** Returns the number of files of a watched resource and one of them; null if all labels are right. */
+  /**
+   * Returns the number of files of a watched resource with a wrong label, and the path of one of them; null if all
+   * labels are right.
+   */
   of(body: Body): Count {
     return this.#watchers.get(keyOf(body))?.count ?? null;
   }

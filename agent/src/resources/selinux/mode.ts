@@ -120,7 +120,7 @@ export function valueIn(text: string, setting: Setting): string | null {
 
 const modes = /^(enforcing|permissive|disabled)/i;
 
-/** Returns the settings of the next boot if the lines before the agent's first change are restored. */
+/** Returns the settings for the next boot that result from restoring the original lines. */
 function bootSettings(before: ModeBefore, { lines }: Pick<SeenMode, 'lines'>): { mode: string | null; policy: string } {
   const values = (setting: Setting): string[] => {
     const record = before[setting];
@@ -158,7 +158,7 @@ function look(resource: Declared, machine: Machine): SeenMode {
   const found = (setting: Setting): PlacedLine[] => own(lines, setting).map((index) => placedLine(lines, index));
   const placed = { mode: found('mode'), policy: found('policy') };
   const value = (setting: Setting): string | null => {
-    // Several lines are replaced by one, so they never equal a declared value.
+    // Several lines never equal a declared value, so the agent replaces them with a single line.
     const values = placed[setting].map(({ text }) => valueIn(text, setting) ?? '');
     return values.length === 0 ? null : values.length === 1 ? (values[0] as string) : values.join(', ');
   };
@@ -199,7 +199,7 @@ export function diffMode(body: Body, seen: SeenMode, { purpose }: Pick<Circumsta
   };
 }
 
-/** Returns why the mode cannot be declared: a kernel that finds no policy in mode enforcing does not boot. */
+/** Returns why the mode cannot be declared: in mode enforcing, a kernel that finds no policy does not boot. */
 function unmet({ mode, policy }: Body, { type, hasPolicy, values }: SeenMode): string | null {
   if (type === 'absent') return `there is no file ${config}; install an SELinux policy, such as selinux-policy-default`;
   if (mode === 'disabled' || hasPolicy) return null;
@@ -237,7 +237,7 @@ export function diffModeRemoval(before: ModeBefore, seen: SeenMode): Difference 
   return { action: 'remove', changes, diff: null, message: kept ?? 'restores the original state' };
 }
 
-/** Returns why the settings of the next boot are not restored, or null if they are. */
+/** Returns why the settings for the next boot cannot be restored, or null if they can. */
 function whyKept(before: ModeBefore, seen: SeenMode): string | null {
   if (before.mode === null && before.policy === null) return null;
   if (seen.type === 'absent') return `${config} was deleted, so its settings are not restored`;

@@ -41,7 +41,7 @@ export async function changeRecords(
   return {};
 }
 
-/** Reports whether records can be restored, which needs the programs but not a running SELinux. */
+/** Reports whether records can be restored. This needs the programs, but SELinux may be off. */
 export const canRestore = (): boolean => missingTools() === null;
 
 /** Reports whether a record has all declared fields. */

@@ -68,7 +68,7 @@ describe('files of local records', () => {
 
 const label = (path: string, from: string, to: string) => parseLabel(`Would relabel ${path} from ${from} to ${to}`);
 
-test('reads files with a wrong label, even with unusual names', () => {
+test('parses the list of files with a wrong label, even with unusual names', () => {
   const to = { user: 'system_u', type: 'var_t', range: 's0:c1,c2' };
   const context = 'system_u:object_r:var_t:s0:c1,c2';
   expect(label('/srv/a from b', '(null)', context)).toEqual({ path: '/srv/a from b', from: null, to });
@@ -99,7 +99,7 @@ test('counts wrong labels for each resource, and compares users and ranges only 
   expect(counts.of(c)).toBeNull();
 });
 
-test('names paths as restorecon does, which resolves the symbolic links above them', () => {
+test('resolves symbolic links in parent directories, as restorecon does when it prints paths', () => {
   const home = temporaryDirectory();
   try {
     mkdirSync(`${home}/var/app`, { recursive: true });
@@ -113,7 +113,7 @@ test('names paths as restorecon does, which resolves the symbolic links above th
   }
 });
 
-test('changes the policy in a transaction, which does not start while the agent stops', async () => {
+test('changes the policy in a transaction that does not start while the agent stops', async () => {
   const runner = { clock: systemClock, stop: AbortSignal.abort(), startedProcess: () => {}, warn: () => {} };
   await expect(setBoolean('b', true, { persistent: true }, runner)).rejects.toThrow('the agent is stopping');
 });
@@ -145,7 +145,7 @@ describe('a boolean', () => {
   });
   const on = { body: { name: 'b', value: true } };
 
-  test('reports the running value apart from the one at the next boot', () => {
+  test('reports the running value separately from the value for the next boot', () => {
     expect(diffBoolean(on, seen()).changes).toEqual([
       { field: 'value', from: 'false', to: 'true' },
       { field: 'persistent', from: null, to: 'true' },
@@ -167,7 +167,7 @@ describe('a boolean', () => {
     });
   });
 
-  test('restores both values, and only the one at the next boot while SELinux is off', () => {
+  test('restores both values, but only the value for the next boot while SELinux is off', () => {
     const before = { running: false, persistent: null };
     expect(diffBooleanRemoval(before, seen({ running: true, persistent: true }), true).changes).toEqual([
       { field: 'value', from: 'true', to: 'false' },
@@ -219,7 +219,7 @@ describe('the mode', () => {
   });
   const apply = { purpose: 'apply' } as const;
 
-  test('reports the running mode apart from the one at the next boot', () => {
+  test('reports the running mode separately from the mode for the next boot', () => {
     expect(diffMode({ mode: 'enforcing' }, seen(), apply).changes).toEqual([
       { field: 'mode', from: 'permissive', to: 'enforcing' },
       { field: 'running', from: 'permissive', to: 'enforcing' },
@@ -253,7 +253,7 @@ describe('the mode', () => {
     expect(diffMode({ mode: 'enforcing' }, link, { purpose: 'drift' }).changes).toMatchObject([{ field: 'type' }]);
   });
 
-  test('edits only its lines of the file', () => {
+  test('edits only its own lines in the file', () => {
     const text = '# SELINUX=x\nSELINUX = permissive\nSELINUXTYPE=default\nSELINUX=disabled\nSETLOCALDEFS=0\n';
     const edited = withSetting(splitText(text), 'mode', 'enforcing').map((one) => one.text);
     expect(edited).toEqual(['# SELINUX=x', 'SELINUX=enforcing', 'SELINUXTYPE=default', 'SETLOCALDEFS=0']);

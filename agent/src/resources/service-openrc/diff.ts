@@ -11,7 +11,7 @@ export interface SeenRc {
   /** Run levels that contain the service. */
   levels: string[];
   levelExists: boolean;
-  /** Changes with every start; null while the service is not started. */
+  /** A value that changes with every start; null while the service is not started. */
   startedAt: string | null;
 }
 
@@ -107,7 +107,7 @@ export function movesBack({ levels }: RcBefore, seen: SeenRc): Moves {
   const touched = Object.entries(levels);
   return {
     leave: touched.flatMap(([level, was]) => (!was && seen.levels.includes(level) ? [level] : [])),
-    // The service's package is removed, so the service cannot be started.
+    // The service's package was removed, so the service cannot be started.
     enter:
       seen.state === null
         ? []

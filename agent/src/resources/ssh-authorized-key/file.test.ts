@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 test.runIf(process.geteuid?.() === 0)(
-  'clears set-ID bits of the file when it writes to it, and keeps other permissions',
+  'clears set-ID bits of the file when it writes to the file, and keeps other permissions',
   async () => {
     const path = `${home}/.ssh/authorized_keys`;
     mkdirSync(`${home}/.ssh`);

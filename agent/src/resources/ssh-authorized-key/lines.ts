@@ -42,7 +42,7 @@ function endOfOptions(text: string): number {
   return text.length;
 }
 
-/** A line with its position among the others, so that it can be restored there. */
+/** A line with its position among the other lines, so that it can be restored there. */
 export type PlacedLine = {
   text: string;
   index: number;

@@ -142,7 +142,7 @@ function removalOf<T extends Tree>(
 }
 
 /**
- * Returns the file with the value as it was before the agent's first change. Changes by others stay.
+ * Returns the file with the value as it was before the agent's first change. Changes by others are kept.
  * @returns null if it is in that state
  */
 export function restored<T extends Tree>(

@@ -15,7 +15,7 @@ export interface StructuredFile<T extends Tree = Tree> {
   readonly path: string;
 }
 
-/** Converts an error from a parser or an edit. A file may be hostile, so any error is expected. */
+/** Converts an error from a parser or an edit. A file may be hostile, so any error can occur. */
 function failure({ path, syntax }: StructuredFile, error: unknown, what: string): HostFailure {
   if (error instanceof HostFailure) return error;
   const message = error instanceof RangeError ? 'it is nested too deeply' : (error as Error).message;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { changeOneValue, type SyntaxName } from './test/real-file.ts';
 
-/** Files from installed npm packages. `npm run soak -- configuration-files` tries those from Debian packages. */
+/** Files from installed npm packages. `npm run soak -- configuration-files` tests files from Debian packages. */
 const packages = join(import.meta.dirname, '../../../../node_modules');
 const patterns: readonly [SyntaxName, string][] = [
   ['json', '*/package.json'],

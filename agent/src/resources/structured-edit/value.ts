@@ -36,7 +36,9 @@ export const shownValue = (value: Value): string => (typeof value === 'string' ?
 
 export const isEmpty = (value: Value): boolean => value === null || (value instanceof Map && value.size === 0);
 
-/** Reports whether two values are equal. An empty mapping equals null, because an empty file or section is either. */
+/**
+ * Reports whether two values are equal. An empty mapping equals null, because an empty file or section may mean either.
+ */
 export function same(one: Value, other: Value): boolean {
   if (isEmpty(one)) return isEmpty(other);
   if (one instanceof Map)

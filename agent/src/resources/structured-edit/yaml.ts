@@ -180,7 +180,7 @@ function replaceBlock(text: string, { node, pair }: Found, value: Value): string
     return spliced(text, { start: from, end: range.end }, header + shifted + ending);
   }
   if (!isContainer) return spliced(text, range, inline(value) + ending);
-  if (pair === null) throw new Error('the value cannot be replaced with another form');
+  if (pair === null) throw new Error('the value cannot be replaced in another form');
   const colon = behindColon(text, pair);
   const without = spliced(text, { start: from, end: range.end }, '');
   return spliced(without, { start: colon, end: colon }, ` ${inline(value)}`);

@@ -81,7 +81,7 @@ function expectPossible(resource: Declared, { found, file, refused, hasRoom, liv
     );
   if (file?.hasHoles === true && live === null)
     throw new HostFailure(
-      `${path} has holes, so the kernel cannot use it for swap: delete it, and the agent creates it without holes`,
+      `${path} has holes, so the kernel cannot use it for swap: delete it, and the agent will create it without holes`,
     );
   if (!hasRoom) throw new HostFailure(`the file system of ${path} has too little free space for ${size}`);
 }

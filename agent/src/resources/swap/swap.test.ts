@@ -32,7 +32,7 @@ const diff = (body: Partial<ResourceBodies['swap']>, now: Partial<SeenSwap>) =>
   diffSwap(declared(body), seen(now), apply);
 const fields = ({ changes }: { changes: { field: string }[] }) => changes.map(({ field }) => field);
 
-test('reports the file, its line, and its use apart', () => {
+test('reports the file, its line, and its use separately', () => {
   expect(diff({}, {}).action).toBe('none');
   expect(diff({}, absent)).toMatchObject({
     action: 'create',
@@ -56,7 +56,7 @@ test('reports the file, its line, and its use apart', () => {
   expect(diff({ ensure: 'absent' }, absent).action).toBe('none');
 });
 
-test('keeps the options of a line that are not declared, and their order', () => {
+test('keeps the undeclared options of a line, and the order of the options', () => {
   const optionsOf = (body: Partial<ResourceBodies['swap']>, options: string) =>
     declaredEntry(declared(body), [{ text: `${path} swap swap ${options}` }])?.options;
   expect(optionsOf({}, 'pri=3,discard')).toBe('pri=3,discard');
@@ -65,7 +65,7 @@ test('keeps the options of a line that are not declared, and their order', () =>
   expect(optionsOf({ options: 'nofail' }, 'pri=3,discard')).toBe('nofail,pri=3');
 });
 
-test('refuses file systems without swap files, files with holes, other files, and a full disk', () => {
+test('refuses file systems that do not support swap files, files with holes, other files, and a full disk', () => {
   expect(() => diff({}, { ...absent, refused: 'btrfs' })).toThrow('/swapfile is on btrfs, which copies blocks');
   expect(() => diff({}, { ...absent, refused: 'tmpfs' })).toThrow('/swapfile is on tmpfs, where the kernel cannot use');
   expect(() => diff({}, { file: { ...file, hasHoles: true }, live: null })).toThrow('/swapfile has holes');
@@ -111,7 +111,7 @@ test('refuses sizes without a unit, devices, and a priority among the options', 
     expect(JSON.stringify(parse(body))).toContain(message);
 });
 
-test('makes a swap file that only root can read, and finds its size, label, UUID, and holes', async () => {
+test('creates a swap file that only root can read, and reads its size, label, UUID, and holes', async () => {
   const folder = mkdtempSync(`${tmpdir()}/muster-swap-`);
   try {
     const runner = { clock: systemClock, startedProcess: () => {} };
@@ -130,7 +130,7 @@ test('makes a swap file that only root can read, and finds its size, label, UUID
   }
 });
 
-test('reads the swap in use, and recognizes a file system without swap files', () => {
+test('reads the active swap files, and recognizes a file system without swap files', () => {
   expect(parseSwaps('/swapfile -2\n/dev/sda2 10\n')).toEqual(
     new Map([
       ['/swapfile', -2],

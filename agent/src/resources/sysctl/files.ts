@@ -14,7 +14,7 @@ export interface SysctlFile {
 /** In order of precedence. If two files have the same name, only the one in the earlier directory is read. */
 const directories = ['/etc/sysctl.d', '/run/sysctl.d', '/usr/local/lib/sysctl.d', '/usr/lib/sysctl.d', '/lib/sysctl.d'];
 
-/** All files in the order in which they are read at boot. */
+/** Returns all files in the order in which they are read at boot. */
 export const sysctlFiles: Database<SysctlFile[]> = {
   name: 'sysctl files',
   read() {
@@ -60,7 +60,7 @@ function names(key: string, path: string): boolean {
   }
 }
 
-/** Returns the path of the last file that is read after the agent's and sets another value, or null. */
+/** Returns the path of the last file that is read after the agent's file and sets another value, or null. */
 export function laterFile(
   files: readonly SysctlFile[],
   path: string,

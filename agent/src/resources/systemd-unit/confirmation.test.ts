@@ -11,8 +11,8 @@ import type { Work } from './work.ts';
 const clock: Clock = { ...systemClock, after: (ms, action) => systemClock.after(ms <= 1_000 ? 0 : ms, action) };
 
 /**
- * Returns the failure of a service whose checks fail. The command that starts as number `attempts` is the last one. If
- * it is not the first one, its time limit ends at once.
+ * Returns the failure of a service whose checks fail. @param attempts number of times that the command starts; if there
+ * is more than one attempt, the last one times out at once
  */
 async function failureOf(
   body: object,

@@ -72,7 +72,8 @@ async function faultWithin(
     if (succeeded >= successes) return null;
     if (fault?.isTimeLimit === false) completeFault = fault.text;
     const isLast = stop.aborted || clock.monotonic() >= deadline || attempt * retryMs >= ms;
-    // The last attempt may have had little time, so the fault of an attempt that ended says more about the service.
+    // The last attempt may have had little time, so the fault of an earlier attempt that ran to its end is more
+    // informative.
     if (fault !== null && isLast) return `${completeFault ?? fault.text} within ${ms / 1000} s`;
     await pause(retryMs);
   }

@@ -4,7 +4,7 @@ import { type Body, renderDropIn, renderSettings, renderUnit, unitFields } from 
 
 /** The unit that a `service-systemd` or `unit-systemd` declares, and its files. */
 
-/** The fields that both kinds have. */
+/** The fields that both kinds share. */
 export type UnitBody = Pick<ResourceBodies['unit-systemd'], 'enabled' | 'running' | 'ensure'>;
 
 /** Types of resources that declare systemd units. */

@@ -89,7 +89,7 @@ describe('a trigger', () => {
     );
   });
 
-  test('recognizes by the state of a unit that its restart or reload finished before the agent was killed', () => {
+  test('detects from the state of a unit that its restart or reload finished before the agent was killed', () => {
     const wasApplied = (now: Record<string, string>, action: Difference['action'], body: Partial<Body> = {}) =>
       serviceSystemd.wasApplied?.(service(body), serviceSystemd.inBrief(seen()), seen(now), {
         action,

@@ -151,7 +151,7 @@ function diffAbsent(
 }
 
 /**
- * Reports whether a oneshot unit has finished successfully since boot or since its declaration. It then counts as
+ * Reports whether a oneshot unit has finished successfully since boot or since its declaration. Such a unit counts as
  * running.
  */
 function hasRun(resource: ResolvedResource, { unit }: SeenService, succeeded: Circumstances['succeeded']): boolean {

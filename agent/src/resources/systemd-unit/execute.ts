@@ -204,8 +204,9 @@ async function process(due: readonly Work[], machine: Machine): Promise<Map<Proc
     const some = due.filter((work) => work.process === verb);
     if (some.length === 0) continue;
     const crashing = verb === 'start' ? some.filter(({ item }) => isCrashing(item.seen.unit)) : [];
-    // Otherwise, systemd could restart such a unit before it is started, and its counter would show a failure of this
-    // start. A plain stop would also stop the units that require this one, which the start would not start again.
+    // Stops crashing units first. Otherwise, systemd could restart such a unit before the start, and its restart
+    // counter would suggest that this start failed. A plain stop would also stop the units that require this one, and
+    // the start would not start them again.
     if (crashing.length > 0) await systemctl(stopAlone, names(crashing), machine.limits.scriptMs, machine);
     // Resets the start limit: systemd refuses to start a unit that was started too often, even on request.
     if (verb === 'start' || verb === 'restart')

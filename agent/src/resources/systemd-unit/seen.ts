@@ -101,7 +101,9 @@ export const isLive = (unit: UnitState): boolean => isUp(unit) || unit.sub === '
 export const isCrashing = (unit: UnitState): boolean =>
   !isUp(unit) && (unit.sub === 'auto-restart' || unit.restarts > 0);
 
-/** Reports whether the unit stops by itself when it has finished. Such a unit does not need to keep running. */
+/**
+ * Reports whether the unit is meant to stop by itself once it has finished. Such a unit does not need to keep running.
+ */
 export const runsOnce = ({ type, remainsAfterExit }: UnitState): boolean => type === 'oneshot' && !remainsAfterExit;
 
 /**

@@ -60,7 +60,7 @@ export function renderDropIn(body: Body): string | null {
 
 /**
  * Renders a unit or a drop-in of any type.
- * @param name name of the unit, whose type decides what starts it at boot; null for a drop-in
+ * @param name name of the unit; its type determines the target that starts it at boot; null for a drop-in
  */
 export function renderSettings(settings: Settings, name: string | null): string {
   const sections = withSettings([], [], settings);
@@ -82,7 +82,7 @@ function withSettings(unit: string[], service: string[], settings: Settings): Se
   return sections;
 }
 
-/** Target that starts units of a type at boot. A slice is started by its units. */
+/** Target that starts units of a type at boot. Slices have none, because their units start them. */
 const bootTargets: Readonly<Record<string, string>> = {
   service: 'multi-user.target',
   timer: 'timers.target',

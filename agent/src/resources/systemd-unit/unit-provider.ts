@@ -81,7 +81,8 @@ export const unitProvider = {
   wasApplied(resource, brief, seenNow, original) {
     const then = (brief as unknown as SeenService).unit;
     const now = seenNow.unit;
-    // If a restored field takes effect only when the unit starts, a running process must have been restarted.
+    // If a restored field takes effect only when the unit starts, the removal is complete only if the running unit was
+    // restarted.
     if (original.action === 'remove' && bodyOf(resource).ensure !== 'absent') {
       const restarts = isUp(then) && isUp(now) && restartsFor(resource, original.changes);
       return !restarts || now.invocation !== then.invocation;
@@ -90,7 +91,7 @@ export const unitProvider = {
     if (diffService(resource, seenNow, untriggered).action !== 'none') return false;
     // The agent may have been killed before it checked the service.
     if (confirms(resource) && startsOrReloads(original)) return false;
-    // A new invocation has read all files again, whether or not the agent requested it.
+    // A new invocation has read all files again, whether or not the agent requested the restart.
     const again = now.invocation !== then.invocation;
     if (original.action === 'restart') return again;
     return original.action !== 'reload' || again || now.changedAt !== then.changedAt;

@@ -3,7 +3,7 @@ import { insertionIndex, managedLines } from './insertion.ts';
 
 const linesOf = (...texts: string[]) => texts.map((text) => ({ text, end: '\n' as const }));
 
-test('places a block by lines outside managed blocks only', () => {
+test('positions a block relative to lines outside managed blocks only', () => {
   const lines = linesOf('x', '# BEGIN muster: other', 'x', '# END muster: other', 'y');
   expect([...managedLines(lines)].sort()).toEqual([1, 2, 3]);
   expect(insertionIndex({ after: '^x$' }, lines, managedLines(lines))).toBe(1);
@@ -11,6 +11,6 @@ test('places a block by lines outside managed blocks only', () => {
   expect(insertionIndex({ before: 'muster' }, lines, managedLines(lines))).toBe(5);
 });
 
-test('ignores only the marker of a block that is not closed', () => {
+test('ignores only the marker line of a block that is not closed', () => {
   expect([...managedLines(linesOf('# BEGIN muster: a', 'x', '# END muster: b', 'y'))]).toEqual([0, 2]);
 });

@@ -24,7 +24,10 @@ export function insertionIndex(
   return after != null ? last + 1 : last;
 }
 
-/** Returns the indices of marker lines, and of the lines of managed blocks: text that is added there is removed again. */
+/**
+ * Returns the indices of marker lines and of the lines in managed blocks. The agent would later remove text that is
+ * added there.
+ */
 export function managedLines(lines: readonly TextLine[]): Set<number> {
   const managed = new Set<number>();
   let open = null as { readonly marker: string; readonly index: number } | null;

@@ -15,7 +15,7 @@ export const splitLines = (bytes: Buffer): TextLine[] => splitText(bytes.toStrin
 
 export const joinLines = (lines: readonly TextLine[]): Buffer => Buffer.from(joinText(lines), 'latin1');
 
-/** Splits text of any characters. */
+/** Splits text that may contain any characters. */
 export function splitText(all: string): TextLine[] {
   const lines: TextLine[] = [];
   let start = 0;
@@ -30,7 +30,7 @@ export function splitText(all: string): TextLine[] {
 
 export const joinText = (lines: readonly TextLine[]): string => lines.map(({ text, end }) => text + end).join('');
 
-/** Converts declared text to the characters of `TextLine`. */
+/** Converts declared text to the encoding of `TextLine`. */
 export const inBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
 /** Converts text to UTF-8 for display and for regular expressions. */
@@ -69,8 +69,8 @@ export const isAt = (lines: readonly TextLine[], index: number, count: number, p
   (lines[index + count]?.text ?? null) === position.below;
 
 /**
- * Finds the gap that best matches a recorded position: in order of preference, between both neighbors, below the first,
- * or above the second. Of equal matches, returns the nearest.
+ * Finds the gap that best matches a recorded position: in order of preference, between both neighbors, below the upper
+ * one, or above the lower one. Among equal matches, returns the nearest.
  * @returns null if both neighbors are missing
  */
 export function findPosition(lines: readonly TextLine[], position: Position): number | null {
@@ -119,7 +119,10 @@ export function insertLines(
  */
 const ended = (text: string, end: LineEnd): TextLine => ({ text, end: text.endsWith('\r') ? '\r\n' : end });
 
-/** Removes lines. A missing final line break stays missing, unless an empty last line would disappear without it. */
+/**
+ * Removes lines. A missing final line break stays missing, unless the last remaining line is empty and needs the line
+ * break to exist.
+ */
 export function removeLines(lines: readonly TextLine[], indexes: ReadonlySet<number>): TextLine[] {
   const remaining = lines.filter((_, index) => !indexes.has(index));
   const last = remaining.at(-1);

@@ -259,7 +259,7 @@ describe('every match', () => {
     expect(read()).toBe('a\n'.repeat(257));
   });
 
-  test('refuses more lines than it can restore, also over several applies', async () => {
+  test('refuses more lines than it can restore, even over several applies', async () => {
     write('a\n'.repeat(200));
     await apply(every('b', '^a'));
     const more = `${read()}${'a\n'.repeat(100)}`;
@@ -279,7 +279,7 @@ describe('every match', () => {
     ]);
   });
 
-  test('counts the new text of each line', async () => {
+  test('counts the replacement text of each line toward the limit', async () => {
     write('a\n'.repeat(200));
     expect(await apply(every('b'.repeat(1000), '^a'))).toMatchObject([
       { status: 'failed', message: expect.stringContaining('exceed 128 KiB') },
@@ -356,7 +356,7 @@ describe('every match', () => {
     expect(read()).toBe('a 1\nb\na 2\n');
   });
 
-  test("records lines next to the agent's own lines as new ones", async () => {
+  test("records matching lines next to the agent's own lines as new lines", async () => {
     write('a\na\n');
     await apply(every('b', '^a'));
     write('b\nb\na\n');
@@ -366,7 +366,7 @@ describe('every match', () => {
     expect(read()).toBe('a\na\na\nend\n');
   });
 
-  test("keeps a line that others wrote in place of the agent's", async () => {
+  test("keeps a line that others wrote in place of the agent's line line", async () => {
     write('a 1\nb\na 2\n');
     await apply(every('x', '^a '));
     write('x\nb\nhand\n');
@@ -388,7 +388,7 @@ describe('every match', () => {
     expect(read().split('\n')).toEqual(expect.arrayContaining(['# top', '# ssh', 'x 1', 'Port 22', 'end']));
   });
 
-  test('records a new matching line between blank lines as another one', async () => {
+  test('records a new matching line between blank lines separately', async () => {
     write('# ssh\n\nx 1\n\nPort 22\n\nend\n');
     const declared = every('Port 2222', '^Port ');
     await apply(declared);
@@ -398,7 +398,7 @@ describe('every match', () => {
     expect(read().split('\n')).toEqual(expect.arrayContaining(['Port 99', 'Port 22']));
   });
 
-  test('restores all lines after `replaces` changed, and after the line was declared absent', async () => {
+  test('restores all lines after `replaces` was changed, and after the line was declared absent', async () => {
     write('p 1\np 2\nq\np 3\n');
     await apply(every('p A', '^p '));
     await apply(line(path(), 'p Z', { match: '^p ' }));
@@ -479,7 +479,7 @@ describe('the choice of the line', () => {
   });
 });
 
-test('stops a pattern that backtracks endlessly, and fails only its resource', async () => {
+test('stops a pattern that backtracks excessively, and fails only its resource', async () => {
   write(`${'a'.repeat(200)}!\n`);
   const before = process.threadCpuUsage();
   const results = await apply(line(path(), 'x', { match: '^(a+)+$' }), line(path(), 'y'));
@@ -600,7 +600,7 @@ describe('an incomplete block', () => {
     expect(read()).toBe('kept\n');
   });
 
-  test('refuses a block whose content contains its own marker line', async () => {
+  test("refuses a block whose content contains the block's own marker line", async () => {
     write('');
     expect(await apply(block(path(), 'm', { content: 'x\n# END muster: m\n' }))).toMatchObject([
       { status: 'failed', message: expect.stringMatching(/contains a marker line of the block/) },

@@ -26,7 +26,7 @@ export interface SeenTimezone {
   /** The file /etc/timezone, which only some distributions have, and the zone in it. */
   file: SeenFile;
   named: string | null;
-  /** Whether this machine knows the declared zone. */
+  /** Whether the declared zone exists on this machine. */
   known: boolean;
 }
 
@@ -159,7 +159,7 @@ const zoneBefore = (before: FileBefore): string | null => (before.was === 'symli
 
 const namedIn = (file: SeenFile): string | null => textOf(file)?.trim() ?? null;
 
-/** Decides how to change each of the two files. A decision is null if the file does not change. */
+/** Decides how to change each of the two files. The decision for a file is null if that file does not change. */
 function parts(
   resource: Declared,
   seen: SeenTimezone,

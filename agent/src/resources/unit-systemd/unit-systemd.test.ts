@@ -50,7 +50,7 @@ describe('rendering of settings', () => {
     expect(lines(renderSettings({ 'Timer.OnCalendar': '' }, null))).toEqual(['[Timer]', 'OnCalendar=']);
   });
 
-  test('extends a service, but cannot repeat one of its fields', () => {
+  test('accepts additional settings for a service, but refuses a setting that one of its fields sets', () => {
     const service = { name: 'web', exec_start: '/bin/web', settings: { 'Service.LimitNOFILE': '65536' } };
     expect(lines(renderUnit(service))).toEqual([
       '[Service]',
@@ -67,7 +67,7 @@ describe('rendering of settings', () => {
 });
 
 describe('the declaration of files', () => {
-  test('writes the unit itself, or a drop-in that leaves the unit to others', () => {
+  test('writes the whole unit, or only a drop-in for a unit that the agent does not own', () => {
     const settings = { 'Timer.OnCalendar': 'daily' };
     expect(unitFile(unit({ settings })).text).toContain('OnCalendar=daily');
     expect(dropInFile(unit({ settings })).text).toBeNull();
@@ -112,7 +112,7 @@ test.each<[string, Partial<Body>, string | null]>([
     { name: 'a.slice', settings: { 'Slice.CPUWeight': '10' }, enabled: true },
     'units start a slice',
   ],
-])('checks %s', (_what, body, fault) => {
+])('checks a declaration: %s', (_what, body, fault) => {
   const found = otherUnitFault({ name: 'backup.timer', ...body });
   if (fault === null) expect(found).toBeNull();
   else expect(found).toContain(fault);

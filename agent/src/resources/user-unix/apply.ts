@@ -132,7 +132,8 @@ async function createAccount(body: Body, files: AccountFiles, machine: Machine):
     const parent = machine.walk.open(above(home), 'make');
     if (parent !== null) machine.walk.release(parent);
   }
-  // Uses an existing group with the account's name as its primary group, because useradd refuses to create that group.
+  // Uses an existing group with the account's name as the primary group, because useradd would fail to create a group
+  // with that name.
   const group =
     body.primary_group != null
       ? String(declaredGroup(files, body.primary_group).gid)
@@ -190,13 +191,14 @@ export async function removeAccount(
     throw new HostFailure(
       `${name} is not removed: its processes are still running: ${running.join(', ')}; end them, or sign the user out, and apply again`,
     );
-  // Before the account, so that an apply that is killed here continues with the next one.
+  // Removes the home directory before the account, so that the next apply can continue if this one is killed in
+  // between.
   if (home !== null) await removeHomeTree(home, user, files, name, machine);
   const own = files.groups.get(name);
   if (keepGroup && own !== undefined && own.gid === user.gid) {
     const other = [...files.groups.values()].find(({ gid }) => gid !== own.gid);
-    // userdel removes the group only if it is the primary group, so this sets another one. It also sets another home,
-    // because usermod would otherwise assign the contents of the home directory to the other group.
+    // userdel removes the group only if it is the primary group, so this sets another one. It also sets another home
+    // directory, because usermod would otherwise assign the contents of the home directory to the other group.
     if (other !== undefined)
       await runAccountTool('usermod', ['-d', '/nonexistent', '-g', String(other.gid), '--', name], machine);
   }

@@ -79,7 +79,7 @@ describe('the declaration of an account', () => {
     [{ create_home: false }, false],
     [{ system: true, create_home: true }, true],
     [{ create_home: true, home: '/nonexistent' }, false],
-  ])('the declaration %j gets a home directory: %s', (fields, made) => {
+  ])('creates a home directory for the declaration %j: %s', (fields, made) => {
     expect(diff(null, fields).message !== undefined).toBe(made);
     expect(diff(ann, fields).changes.filter(({ field }) => field !== 'home')).toEqual([]);
   });
@@ -132,7 +132,7 @@ describe('the declaration of an account', () => {
 describe('removal', () => {
   const created: UserBefore = { was: 'absent', made: null, keepGroup: false, mailWasThere: false };
 
-  test('removes an account that the agent created, or only its remaining home', () => {
+  test('removes an account that the agent created, or only its remaining home directory directory directory', () => {
     const made = { ...created, made: { home: '/home/ann', parents: [], skeleton: 'x' } };
     expect(diffUserRemoval(declared(), created, seen(ann)).action).toBe('remove');
     expect(diffUserRemoval(declared(), created, seen(null)).action).toBe('none');
@@ -149,7 +149,7 @@ describe('removal', () => {
     expect(again.changes.find(({ field }) => field === 'uid')?.to).toBe('3');
   });
 
-  test('takes an account only out of the groups that it joined', () => {
+  test('removes an account only from groups that the agent added it to', () => {
     const changing = new Set(['groups_append']);
     const start: Extract<UserBefore, { was: 'user' }> = { was: 'user', touched: {}, whole: null };
     const joins = (before: typeof start, groups: string[]) =>
@@ -160,12 +160,12 @@ describe('removal', () => {
     expect(diffUserRemoval(declared(), before, seen(now)).changes).toEqual([
       { field: 'groups_append', from: 'audio,later,ops,video', to: 'audio,later' },
     ]);
-    // A list that was declared earlier recorded the original groups.
+    // An earlier declaration of `groups` has already recorded the original groups.
     const exact = { ...start, touched: { additional_groups: [{ name: 'video', members: ['ann'] }] } };
     expect(joins(exact, ['video', 'ops']).touched.groups_append).toEqual(['ops']);
   });
 
-  test('restores the original values of exactly those fields that applies changed', () => {
+  test('restores the original values of exactly the fields that applies changed', () => {
     const field = fc.subarray(['uid', 'primary_group', 'additional_groups', 'home', 'shell']);
     fc.assert(
       fc.property(fc.array(field, { minLength: 1, maxLength: 4 }), (steps) => {

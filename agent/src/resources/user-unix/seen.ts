@@ -33,17 +33,17 @@ export interface SeenUser {
   user: User | null;
   /** The name-service sources other than the files, if the user exists only in them; otherwise null. */
   elsewhere: string[] | null;
-  /** The declared groups under their local names. Null for a group that does not exist. */
+  /** The local names of the declared groups; null for a group that does not exist. */
   primary: { name: string; gid: number } | null;
   supplementary: { asked: string; name: string | null }[];
   appended: { asked: string; name: string | null }[];
-  /** The line in /etc/shadow; null if the account does not exist, or if no field in that file is relevant. */
+  /** The line in /etc/shadow; null if the account does not exist, or if the resource needs no field of it. */
   shadow: ShadowEntry | null;
   /** Whether the home directory that was created with the account exists; checked only if it may be removed. */
   homeIsThere: boolean;
   /** Why the home directory is not removed with the account; null if it can be. Absent if it is not to be removed. */
   homeFault?: string | null;
-  /** Whether the shadow entry equals the record; checked only if there is a record that may have to be restored. */
+  /** Whether the shadow entry equals the recorded entry; checked only if a record may have to be restored. */
   secretsAsBefore: boolean;
 }
 
@@ -57,7 +57,7 @@ export type Made = {
   home: string;
   /** Parent directories that were missing, innermost first. */
   parents: string[];
-  /** Hash of /etc/skel, from which the home was created. */
+  /** Hash of /etc/skel, from which the home directory was created. */
   skeleton: string;
 };
 
@@ -84,10 +84,9 @@ export type UserRecord = User & {
   secrets: AccountSecrets;
 };
 
-/** Values of `home` that are not the path of a real home directory. */
 /** Reports whether a home directory is created with the account. */
 export const getsHome = (body: Body): boolean => (body.create_home ?? body.system !== true) && !isNoHome(homeOf(body));
-/** Returns the path of a new account's home. */
+/** Returns the path of a new account's home directory. */
 export const homeOf = (body: Body): string => body.home ?? `/home/${body.name}`;
 
 export async function lookAtUser(

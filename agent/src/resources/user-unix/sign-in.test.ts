@@ -15,7 +15,7 @@ const changes = (body: Partial<Body>, now: ShadowEntry | null) => signInChanges(
 const fields = (body: Partial<Body>, now: ShadowEntry | null) => changes(body, now).map(({ field }) => field);
 
 describe('the declaration of a password', () => {
-  test('compares the hash without its lock, and never shows it', () => {
+  test('compares the hash without its lock mark, and never reports the hash', () => {
     expect(changes({ password_hash: hash }, entry('$6$other$other'))).toEqual([
       { field: 'password_hash', from: null, to: null },
     ]);
@@ -47,7 +47,7 @@ describe('the declaration of a password', () => {
     expect(unlockFault({ name: 'ann', locked: false }, entry(`!${hash}`))).toBeNull();
   });
 
-  test('refuses a plain password, and does not show it', () => {
+  test('refuses a plaintext password, and does not include it in the message', () => {
     const check = (password_hash: string) =>
       userUnix.check({ body: { name: 'ann', password_hash } } as Parameters<typeof userUnix.check>[0]);
     for (const plain of ['hunter2', '', '$', '$6$hunter2', `${hash}\nroot:x`, `${hash}:0`, '!!'])
@@ -56,7 +56,7 @@ describe('the declaration of a password', () => {
   });
 });
 
-test('compares days as in /etc/shadow, and shows them as dates', () => {
+test('compares days as in /etc/shadow, and reports them as dates', () => {
   const now = entry('!', ['19000', '0', '99999', '7', '', '21945']);
   expect(fields({ expires: '2030-01-31', password_max_days: 99_999, password_inactive_days: -1 }, now)).toEqual([]);
   expect(changes({ expires: 'never', password_max_days: -1, password_warn_days: 14 }, now)).toEqual([

@@ -50,7 +50,7 @@ export function signInChanges(body: Body, now: ShadowEntry | null): FieldChange[
   return changes;
 }
 
-/** Returns the reason why the declared lock cannot be set, or null if it can. */
+/** Returns the reason why the account cannot be unlocked as declared, or null if it can. */
 export const unlockFault = (body: Body, now: ShadowEntry | null): string | null =>
   body.locked === false && body.password_hash == null && (now === null || /^!+$/.test(now.password ?? ''))
     ? `${body.name} has no password, so unlocking it would let anyone sign in without one; declare \`password_hash\``

@@ -106,13 +106,16 @@ async function readNeverApplied(call: Client, selector = ''): Promise<ReadonlySe
   }
 }
 
-/** The column shows whether all agents are approved, so that it says nothing. Programs that read the output keep it. */
+/** Hides the column on a terminal if all agents are approved, because every row would be the same. */
 const hidesStatus = (style: Style, agents: readonly Agent[]): boolean =>
   style.width !== null && !style.verbose && agents.every(({ status }) => status === 'approved');
 
 const hostnameOf = ({ attributes, initial_hostname }: Agent): string => attributes.hostname ?? initial_hostname;
 
-/** Whether each hostname begins with the name of its agent, so that the column repeats the names. */
+/**
+ * Hides the column on a terminal if each hostname begins with its agent's name, because the column would repeat the
+ * names.
+ */
 const hidesHostname = (style: Style, agents: readonly Agent[]): boolean =>
   style.width !== null &&
   !style.verbose &&
@@ -124,7 +127,7 @@ const columns = (style: Style, agents: readonly Agent[], sync: SyncOfAgents | nu
     // A pending agent has no name yet and can be approved by its ID.
     text: (agent) => (style.width === null ? agent.name : agentLabel(agent)),
     flexible: true,
-    // The operator types the name, so that the other columns are truncated first.
+    // Operators must type the name, so the other columns are truncated first.
     wants: 32,
     paint: (text, _, { color }) => color.bold(text),
   },
@@ -268,7 +271,7 @@ async function show(context: Context, typed: string[], options: AgentOptions): P
   return undefined;
 }
 
-/** Returns the lines that say why the agent is out of sync or outdated; none if nothing is known to differ. */
+/** Returns lines that explain why the agent is out of sync or outdated; none if no difference is known. */
 function syncLines(off: OffAgent | undefined, { color }: Pick<Style, 'color'>): string[] {
   const word = syncWord(off);
   if (off === undefined || word === null) return [];

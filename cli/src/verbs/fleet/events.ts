@@ -19,7 +19,7 @@ export const register: Register = (command, act) => {
     .option('--after <place>', 'Start after this position in the audit log')
     .addHelpText(
       'after',
-      '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event of the audit log. Connections of agents\nare not in the log and are shown only live. With --json each line is {"event", "data"}, for all announcements of the API.\n\nExamples:\n  $ muster events\n  $ muster events --category agent,drift --json',
+      '\nRuns until Ctrl-C. It reconnects after a lost connection and misses no event of the audit log. Connections of agents\nare not in the log and are shown only live. With --json each line is {"event", "data"}, for every message in the API’s event stream.\n\nExamples:\n  $ muster events\n  $ muster events --category agent,drift --json',
     )
     .action(act(events));
 };

@@ -184,7 +184,7 @@ describe('windows', () => {
     [['x']],
     [['x', '--for', '1h', '--until', '2026-12-01T22:00Z']],
     [['x', '--from', 'tomorrow', '--for', '1h']],
-  ])('refuses windows add %s', async (args) => {
+  ])('refuses the command windows add %s', async (args) => {
     expect((await muster('windows', 'add', ...args)).exit).toBe(2);
     expect(sent('createWindow')).toEqual([]);
   });

@@ -28,7 +28,7 @@ beforeEach(() => {
 const muster = (...args: string[]) => run(['replicas', ...args], env, '');
 const [replica] = listReplicas.example.answer as [Replica];
 
-test('lists replicas with their states, and marks the one that answers', async () => {
+test('lists replicas with their states, and marks the one that responded', async () => {
   const others = [
     { ...replica, name: 'b', this_replica: false, draining: true },
     { ...replica, name: 'c', this_replica: false, ready: false, config_digest: null },
@@ -42,7 +42,7 @@ test('lists replicas with their states, and marks the one that answers', async (
   expect(rows[3]).toEqual(expect.arrayContaining(['c', 'not ready', 'unknown']));
 });
 
-test('explains an empty list', async () => {
+test('explains why the list of replicas is empty', async () => {
   answers.listReplicas = () => ({ body: [] });
   const ran = await muster('list');
   expect(ran).toMatchObject({ exit: 0, stdout: '' });
@@ -66,7 +66,7 @@ test('waits until a drained replica has no agents and leases left', async () => 
   ]);
 });
 
-test('stops to wait when a drained replica has ended, or with --no-wait', async () => {
+test('stops waiting when a drained replica has exited, and does not wait with --no-wait', async () => {
   answers.listReplicas = () => ({ body: [] });
   expect(JSON.parse((await muster('drain', 'muster-1', '--json')).stdout)).toMatchObject({ connected_agents: 0 });
   server.seen.length = 0;
@@ -76,8 +76,8 @@ test('stops to wait when a drained replica has ended, or with --no-wait', async 
 });
 
 test('explains why the last replica cannot be drained', async () => {
-  answers[drainReplica.id] = () => ({ code: 'last_replica', detail: 'no other replica than a is ready' });
+  answers[drainReplica.id] = () => ({ code: 'last_replica', detail: 'no replica other than a is ready' });
   const ran = await muster('drain', 'a');
   expect(ran.exit).not.toBe(0);
-  expect(ran.stderr).toContain('no other replica than a is ready');
+  expect(ran.stderr).toContain('no replica other than a is ready');
 });

@@ -11,7 +11,7 @@ export const register: Register = (command, act) => {
     .description('List the orchestrators that share the database')
     .addHelpText(
       'after',
-      '\nThe replica that answered is marked with *. HEARTBEAT is the time since its last heartbeat: after 10 s without\none, the others close it and take over its work. CONFIG differs if the configuration of replicas differs.\n\nExample:\n  $ muster replicas list',
+      '\nThe replica that answered is marked with *. HEARTBEAT is the time since its last heartbeat: after 10 s without\none, the other replicas treat it as stopped and take over its work. CONFIG differs if the configuration of replicas differs.\n\nExample:\n  $ muster replicas list',
     )
     .action(act(list));
   command
@@ -21,7 +21,7 @@ export const register: Register = (command, act) => {
     .option('--no-wait', 'Do not wait until its agents and work have moved')
     .addHelpText(
       'after',
-      '\nThe replica stops being ready, lets its agents go at drain.links_per_second, and passes its leases on.\nIt keeps running until you stop or restart it; after a restart, it is used again.\n\nExample:\n  $ muster replicas drain muster-1',
+      '\nThe replica stops being ready, disconnects its agents at drain.links_per_second, and passes its leases to other replicas.\nIt keeps running until you stop or restart it; after a restart, it is used again.\n\nExample:\n  $ muster replicas drain muster-1',
     )
     .action(act(drain));
 };
@@ -54,7 +54,7 @@ async function list(context: Context): Promise<undefined> {
   return undefined;
 }
 
-/** Milliseconds between two looks at a replica that is being drained. */
+/** Polling interval while a replica is being drained, in milliseconds. */
 const pollMs = 1_000;
 
 async function drain(context: Context, name: string, { wait }: { wait: boolean }): Promise<Exit> {

@@ -53,7 +53,7 @@ test('changes the value of an existing secret, and keeps its other properties', 
   expect(JSON.parse(ran.stdout)).toMatchObject({ name: 'db_password' });
 });
 
-test('reads a file to its last byte, and requires it to be text', async () => {
+test('reads a file byte for byte, and requires UTF-8 text', async () => {
   const file = join(home.path, 'key.pem');
   await writeFile(file, '-----BEGIN-----\r\nabc\n');
   expect((await muster(['set', 'x', '--file', file])).exit).toBe(0);
@@ -65,7 +65,7 @@ test('reads a file to its last byte, and requires it to be text', async () => {
   expect((await muster(['set', 'x', '--file', `${file}.no`])).stderr).toContain('no such file');
 });
 
-test('asks for the value on a terminal', async () => {
+test('asks for a secret’s value on a terminal', async () => {
   const questions: string[] = [];
   const prompt: Prompter = {
     interactive: true,
@@ -84,7 +84,7 @@ test('asks for the value on a terminal', async () => {
   expect(ran.stdout + ran.stderr).not.toContain('hunter2');
 });
 
-test('refuses an invalid value without sending a request', async () => {
+test('refuses an invalid secret value without sending a request', async () => {
   for (const input of ['', '\n', 'x'.repeat(65_537)]) expect((await muster(['set', 'x'], input)).exit).toBe(2);
   expect((await muster(['set', 'x', 'hunter2'], 'v')).exit).toBe(2);
   expect((await muster(['update', 'x'])).exit).toBe(2);
@@ -117,7 +117,7 @@ test('changes the expiry and the restriction of a secret', async () => {
   expect(sent('updateSecret')?.body).toEqual({ value: 'hunter2', expires_at: new Date(2027, 1, 1).toISOString() });
 });
 
-test('lists all pages, and suggests the nearest name for a typo', async () => {
+test('lists the secrets from all pages, and suggests the nearest name for a typo', async () => {
   const [example] = (await muster(['list', '--json'])).stdout
     ? JSON.parse((await muster(['list', '--json'])).stdout)
     : [];

@@ -78,7 +78,7 @@ async function show(context: Context, keys: string[], options: { changed?: boole
     out.note('Every setting has its default value.');
     return undefined;
   }
-  // Prints no converted amounts in a pipe, because programs may parse the output.
+  // Omits human-readable amounts in a pipe, because programs may parse the output.
   const isPiped = out.style.width === null;
   out.table<Row>(
     [

@@ -42,7 +42,7 @@ test('shows the fields of a kind with their values and defaults', async () => {
   expect(JSON.parse((await muster('show', 'sysctl', '--json')).stdout)).toEqual(example);
 });
 
-test('shows groups of fields, sensitive fields, and that no agent applies the kind', async () => {
+test('shows groups of fields and sensitive fields, and notes that no agent applies the kind', async () => {
   const [field] = example.fields;
   const fields = [{ ...field, name: 'password', sensitive: true, description: 'Its password' }];
   answers.getKind = () => ({

@@ -108,7 +108,7 @@ export const register: Register = (command, act) => {
     .action(act(apply));
 };
 
-/** Throws the error, with the most similar known name. */
+/** Throws the error, with the most similar known name as a suggestion. */
 const suggest =
   (call: Client, assignmentName: string) =>
   async (error: unknown): Promise<never> => {
@@ -126,7 +126,7 @@ const suggest =
     );
   };
 
-/** Throws the error, with the known name that is most similar to the first unknown module. */
+/** Throws the error, and suggests the known name that is most similar to the first unknown module. */
 const missingModule =
   (call: Client, moduleNames: readonly string[]) =>
   async (error: unknown): Promise<never> => {

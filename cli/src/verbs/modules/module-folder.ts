@@ -87,7 +87,7 @@ export async function hashedFiles({ directory, folder }: LocalFolder): Promise<M
 /**
  * Packs a folder as a gzip-compressed tar archive. Sorts the names, and omits times and owners, so that identical
  * folders produce identical archives.
- * @param packed called with the number of packed bytes after each chunk of a file
+ * @param packed called after each chunk of a file with the number of bytes packed so far
  */
 export async function* packFolder(
   { directory, bytes, folder: { files } }: LocalFolder,

@@ -60,7 +60,9 @@ export function registerChecks(command: Command, act: Act): void {
     .action(act(validate));
 }
 
-/** Returns the files for the typed words. For a directory, returns the YAML files below it, except module tests. */
+/**
+ * Returns the files that the arguments specify. For a directory, returns the YAML files below it, except module tests.
+ */
 export async function filesOf(words: readonly string[]): Promise<string[]> {
   onlyOneStdin(words);
   const files: string[] = [];
@@ -182,7 +184,7 @@ async function checkThere(call: Client, { content }: CheckedFile): Promise<Pick<
 
 async function validate(context: Context, words: string[]): Promise<Exit> {
   const { files, exit } = await checkedFiles(context, words);
-  // Editors read lines from a pipe.
+  // Omits the lines around each error in a pipe, because editors parse one error per line.
   return report(context, files, exit, context.out.style.width !== null);
 }
 

@@ -22,7 +22,7 @@ test('reads no more of a file than the size limit requires', async () => {
   }
 });
 
-test('orders files so that each module comes after those that it requires', async () => {
+test('orders files so that each module comes after the modules that it requires', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const file = (name: string, content: string): string => {
@@ -40,7 +40,7 @@ test('orders files so that each module comes after those that it requires', asyn
   ]);
 });
 
-test('says how to specify a folder that has the name of a missing module', async () => {
+test('explains how to specify a folder if no stored module has its name', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const call = (async () => [{ name: 'web' }]) as unknown as Client;

@@ -41,7 +41,9 @@ export async function readSource({ stdin }: Pick<Context, 'stdin'>, file: string
   }
 }
 
-/** Orders module files so that each module comes after those that it requires. Files with errors stay in place. */
+/**
+ * Orders module files so that each module comes after the modules that it requires. Files with errors stay in place.
+ */
 export async function requiredFirst(files: readonly string[]): Promise<string[]> {
   if (files.length < 2) return [...files];
   const read = async (file: string): Promise<ModuleDocument | null> => {
@@ -72,7 +74,7 @@ export function onlyOneStdin(files: readonly string[]): void {
 /** Error codes for an unknown module in a URL path and in a request body. */
 export const isMissing: ReadonlySet<string> = new Set(['module_not_found', 'unknown_module']);
 
-/** Throws the error, with the most similar known name. */
+/** Throws the error, with the most similar known name as a suggestion. */
 export async function suggestModule(call: Client, moduleName: string, error: unknown): Promise<never> {
   if (!(error instanceof ApiError) || !isMissing.has(error.problem.code)) throw error;
   const near = nearest(

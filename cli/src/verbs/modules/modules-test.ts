@@ -37,7 +37,7 @@ async function directoriesOf(words: readonly string[]): Promise<string[]> {
   return found;
 }
 
-/** Returns the test files for the typed words. */
+/** Returns the test files that the arguments specify. */
 async function testFiles(words: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   for (const word of words) {
@@ -61,7 +61,7 @@ async function testFiles(words: readonly string[]): Promise<string[]> {
   return [...new Set(files)];
 }
 
-/** Returns the files of the modules that a test file tests. */
+/** Returns the module files that a test file covers. */
 async function moduleFiles(file: string, listed: readonly string[] | null): Promise<string[]> {
   const folder = dirname(file);
   if (listed !== null) return listed.map((module) => join(folder, module));

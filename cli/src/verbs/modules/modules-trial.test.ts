@@ -93,7 +93,7 @@ expect: { resources: { site: { file-unix: { content: "listen 82" } } } }
   expect(json).toMatchObject({ passed: 0, failed: 1 });
 });
 
-test('modules test says what to write if it finds no tests or no module', async () => {
+test('modules test explains what to write if it finds no tests or no module', async () => {
   const folder = folderOf({ 'tests/a.yml': 'agent: {}\nexpect: { absent: [x] }\n', 'empty/x.txt': '' });
   const missing = await muster('modules', 'test', folder);
   expect(missing).toMatchObject({ exit: 1 });

@@ -38,7 +38,7 @@ const website = { 'web/module.yml': web, 'web/files/site.conf': 'listen ${{ para
 describe('without an orchestrator', () => {
   const muster = (...args: string[]) => musterHere(args, {});
 
-  test('reads the files of a module that is given as a folder, or as its module.yml', async () => {
+  test('reads the files of a module that is specified as a folder, or as its module.yml', async () => {
     const folder = folderOf({ ...website, 'base.yml': base, 'facts.yml': facts });
     for (const path of ['web', 'web/module.yml', './web', 'web/.', 'web//']) {
       const args = [`${folder}/${path}`, join(folder, 'base.yml'), '--facts', join(folder, 'facts.yml'), '--json'];
@@ -69,17 +69,17 @@ describe('without an orchestrator', () => {
     expect(stderr).toContain('lacks required modules that are not next to the files: base');
   });
 
-  test('names a required module that is not given', async () => {
+  test('names a required module that was not specified', async () => {
     const folder = folderOf({ ...website, 'facts.yml': facts });
     const args = [join(folder, 'web'), '--facts', join(folder, 'facts.yml')];
     const { exit, stderr } = await muster('modules', 'resolve', ...args);
     expect(exit).toBe(1);
     expect(stderr).toContain(
-      'module.yml:3:12 module "web" requires "base", which is not among the modules: add it to them',
+      'module.yml:3:12 module "web" requires "base", which is not among the given modules: add it',
     );
   });
 
-  test('tests find required modules in the given directory', async () => {
+  test('modules test finds required modules in the specified directory', async () => {
     const tests = `agent: { ${facts.trim()} }
 parameters: { port: 81 }
 expect: { resources: { site: { file-unix: { content: "listen 81\\n" } }, motd: { file-unix: { content: from web } } } }
@@ -89,7 +89,7 @@ expect: { resources: { site: { file-unix: { content: "listen 81\\n" } }, motd: {
     expect(passed.exit, passed.stdout + passed.stderr).toBe(0);
     const alone = await muster('modules', 'test', join(folder, 'web'));
     expect(alone.exit).toBe(1);
-    expect(alone.stdout).toContain('module "web" requires "base", which is not among the modules');
+    expect(alone.stdout).toContain('module "web" requires "base", which is not among the given modules');
     writeFileSync(join(folder, 'copy.yml'), base);
     const twice = await muster('modules', 'test', folder);
     expect(twice.exit).toBe(1);
@@ -129,7 +129,7 @@ describe('with an orchestrator', () => {
     await home.remove();
   });
 
-  test('reads stored modules with their files, and those that they require', async () => {
+  test('reads stored modules with their files, and the modules that they require', async () => {
     const { exit, stdout, stderr } = await musterHere(['modules', 'resolve', 'web', '--agent', 'web-1', '--json'], env);
     expect(exit, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({

@@ -65,7 +65,7 @@ export async function applyToMany(
   return exit === exits.done && plan !== null ? exitOfRun(plan) : exit;
 }
 
-/** Returns the agents whose plan succeeded, and reports the others. */
+/** Returns the agents whose plan succeeded, and reports the remaining agents. */
 function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
   const planned = results.filter(({ status }) => status === 'succeeded');
   const others = results.filter(({ status }) => status !== 'succeeded');

@@ -34,7 +34,7 @@ export const register: Register = (command, act) => {
     .addOption(new Option('--status <status>', 'Only operations with this status').choices(operationStatuses))
     .option('--kind <kind>', 'Only this kind: apply or plan')
     .option('--limit <n>', 'Maximum number', '50')
-    .option('--offset <n>', 'Number of newer ones to skip', '0')
+    .option('--offset <n>', 'Number of newer operations to skip', '0')
     .addOption(watchOption())
     .addHelpText(
       'after',

@@ -230,7 +230,7 @@ async function remove(context: Context, namesOrIds: string[], { yes }: { yes?: b
       if (added !== '')
         out.note(`${sanitiseLine(username)} had added ${added}, who can still sign in. Remove those who should not.`);
       const left = leftText(answer);
-      if (left !== '') out.note(`Review the objects that remain of ${sanitiseLine(username)}:\n${left}`);
+      if (left !== '') out.note(`Review the remaining objects of ${sanitiseLine(username)}:\n${left}`);
     },
   );
   if (out.json) out.data({ removed, ended });

@@ -18,7 +18,7 @@ test.each([
   expect(firstAgentsSort(order)).toBe(sort);
 });
 
-/** A sign-in that waits for confirmation. Its session prefetches the agents. */
+/** A sign-in that waits for confirmation, and whose session prefetches the agents. */
 async function pendingSignIn() {
   const api = fakeApi();
   api.answerExamples(redeemWebLogin);

@@ -74,7 +74,7 @@ export function requestFirstAgents({ person, call }: PendingSignIn): void {
       requested.agents = agents;
     },
     () => {
-      // Later, `prefetchAgents` requests the agents again.
+      // Ignores the error, because `prefetchAgents` requests the agents again.
     },
   );
 }

@@ -43,7 +43,7 @@ describe('changed agents', () => {
     expect(done).toEqual(['1000: a b']);
   });
 
-  test('fetches the whole list if an event says that any agent may have changed', () => {
+  test('fetches the whole list if an event indicates that any agent may have changed', () => {
     const { agents, turn, done } = rig();
     agents.add('a');
     agents.addAll();

@@ -25,7 +25,7 @@ test('does not send a request for a module while the orchestrator does not respo
   expect(load).not.toHaveBeenCalled();
 });
 
-test('imports without a check while the page is new', async () => {
+test('imports without checking the orchestrator shortly after the page starts', async () => {
   const fetch = stubPage(1_000);
   expect(await importIfReachable(async () => 'code')).toBe('code');
   expect(fetch).not.toHaveBeenCalled();

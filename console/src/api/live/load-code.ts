@@ -27,7 +27,10 @@ const isReachable = (): Promise<boolean> =>
     () => false,
   );
 
-/** Milliseconds after the start of the page during which imports do not wait for a check: the page has just arrived. */
+/**
+ * Milliseconds after the page starts during which imports skip the check, because the orchestrator has just delivered
+ * the page.
+ */
 const newPageMs = 5_000;
 
 /**

@@ -69,7 +69,7 @@ test('marks the same keys for one message with several changes as for a message 
   }
 });
 
-test('ignores unknown frames', () => {
+test('ignores unknown frames of the event stream of the event stream of the event stream', () => {
   expect(messageOf('agent', '{"node')).toBeNull();
   expect(messageOf('tomorrow', '{}')).toBeNull();
   expect(messageOf('notification', '{}')).toEqual({ kind: 'notification' });

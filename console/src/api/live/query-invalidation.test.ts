@@ -21,7 +21,7 @@ function underTest() {
   return { client, mark: createStaleMarker(client), requests, aborted, queryFn };
 }
 
-test('reports query results, except provisional ones', async () => {
+test('reports whether any query has a result that is not provisional', async () => {
   const client = new QueryClient();
   await client.prefetchQuery({ queryKey: ['first'], queryFn: () => 'first', meta: provisional });
   expect(hasAnswers(client)).toBe(false);

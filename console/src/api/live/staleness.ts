@@ -24,7 +24,7 @@ interface Entry {
   namedAt: number;
   /** Whether a broader key marked this key during the interval. */
   covered: boolean;
-  /** Whether this entry waits for `firstMs` only. */
+  /** Whether the delay of this entry is `firstMs` rather than the full interval. */
   readonly soon: boolean;
   cancel: () => void;
 }

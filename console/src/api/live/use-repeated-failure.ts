@@ -2,7 +2,7 @@ import type { QueryClient } from '@tanstack/query-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useSyncExternalStore } from 'react';
 
-/** Number of failed attempts after which an operator should know why the page is not complete. */
+/** Number of failed attempts after which an operator should see why the page is incomplete. */
 const minFailures = 3;
 
 /** Returns the newest error of a query that the page shows and that was retried several times; otherwise null. */
@@ -15,7 +15,9 @@ const failureIn = (client: QueryClient): Error | null =>
         query.state.fetchFailureCount >= minFailures && query.state.fetchStatus === 'fetching' && query.isActive(),
     )?.state.fetchFailureReason ?? null;
 
-/** Returns why requests of the page fail repeatedly, while the console retries them; null if none does. */
+/**
+ * Returns why the page's requests fail repeatedly while the console retries them; null if no request fails repeatedly.
+ */
 export function useRepeatedFailure(): Error | null {
   const client = useQueryClient();
   const subscribe = useCallback((listener: () => void) => client.getQueryCache().subscribe(listener), [client]);

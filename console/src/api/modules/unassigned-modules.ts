@@ -4,8 +4,8 @@ import { queryClient } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
 
 /**
- * An apply removes every module that is named neither by an assignment nor by the request. To repair an agent without
- * removing anything, the request must name all of the agent's modules that have no assignment.
+ * An apply removes every module that neither an assignment nor the request names. To repair an agent without removing
+ * anything, the request must name all of the agent's modules that have no assignment.
  */
 
 export interface AgentModules {

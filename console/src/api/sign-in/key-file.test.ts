@@ -81,12 +81,12 @@ test.each([
   expect(error.message).toMatch(what);
 });
 
-test('refuses a key file whose scrypt parameters demand too much memory', async () => {
+test('refuses a key file whose scrypt parameters require too much memory', async () => {
   // Changes scrypt's cost parameter N from 2^14 to 2^38.
   const body = keys.musterSealed.split('\n').slice(2, -2).join('');
   const hex = Buffer.from(body, 'base64').toString('hex');
   expect(hex).toContain('02024000');
-  // The larger number replaces the optional key length, so that the outer lengths remain valid.
+  // The larger number occupies the bytes of the optional key length, so that the outer lengths remain valid.
   const oversized = Buffer.from(hex.replace('02024000020108020105020120', '02054000000000020108020105'), 'hex');
   const text = `-----BEGIN ENCRYPTED PRIVATE KEY-----\n${oversized.toString('base64')}\n-----END ENCRYPTED PRIVATE KEY-----\n`;
   expect((await refusal(text, keys.passphrase)).message).toMatch(/does not support/);

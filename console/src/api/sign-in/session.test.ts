@@ -8,7 +8,7 @@ const ada: Person = { operator_id: 'a'.repeat(32), username: 'ada', role: 'admin
 const bob: Person = { operator_id: 'b'.repeat(32), username: 'bob', role: 'operator' };
 const refusal = new Error('401');
 
-/** A browser's storage. Each tab reads and writes the same session, and the others are notified. */
+/** A browser's storage. Each tab reads and writes the same session, and the other tabs are notified. */
 function createBrowser() {
   let stored: StoredSession | null = null;
   const tabs: { readonly notify: (session: StoredSession | null) => void }[] = [];

@@ -132,7 +132,7 @@ test.each(['terminal_interrupted', 'terminal_too_slow', 'unauthenticated'])('rea
   expect(afterNotice({ type: 'error', code, message: '' })).toBeNull();
 });
 
-test('disconnects when output arrives faster than it renders, and reattaches after it has rendered', async () => {
+test('disconnects when output arrives faster than it is rendered, and reattaches after it has rendered', async () => {
   const { link, last, sockets, fire, counts } = linked();
   link.start('/first');
   last().opens();

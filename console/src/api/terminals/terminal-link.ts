@@ -214,7 +214,7 @@ export class TerminalLink {
     this.#backlog += bytes.length;
     this.#events.shown(bytes);
     if (this.#backlog <= backlog.max) return;
-    // Output arrives faster than it renders. Reattaching sends the current screen; the skipped part is in the
+    // Output arrives faster than it is rendered. Reattaching sends the current screen; the skipped part is in the
     // recording.
     this.#skipping = true;
     this.#drop();

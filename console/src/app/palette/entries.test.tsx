@@ -6,7 +6,7 @@ const assignments = [
   { name: 'staging', mode: 'audit' },
 ] as const;
 
-/** Returns a function that records where an entry goes. */
+/** Returns a function that records where an entry navigates to. */
 function recorded() {
   const visits: unknown[] = [];
   return { visits, go: (to: string, target?: object) => void visits.push([to, target]) };
@@ -31,13 +31,13 @@ test.each([
   ['plan', ['Plan assignment web', 'Plan assignment staging'], ''],
   ['terminal web', [], ''],
   ['web', [], ''],
-])('offers for "%s" the actions %j', (query, labels, rest) => {
+])('given the query "%s", offers the actions %j', (query, labels, rest) => {
   const found = assignmentActionEntries(query, assignments, () => {});
   expect(found.entries.map(({ label }) => label)).toEqual(labels);
   expect(found.query).toBe(rest);
 });
 
-test('asks the page of an assignment to open the dialog that plans and applies it', () => {
+test('makes the page of an assignment open the dialog that plans and applies it', () => {
   const { visits, go } = recorded();
   assignmentActionEntries('apply web', assignments, go).entries[0]?.run();
   expect(visits).toEqual([

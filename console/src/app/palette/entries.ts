@@ -41,12 +41,12 @@ export interface Entry extends Findable {
   readonly label?: string;
   /** A word to show after the name, such as an agent's state. */
   readonly note?: string;
-  /** Keys with the same effect. */
+  /** Keyboard shortcut with the same effect. */
   readonly keys?: string;
   readonly run: () => void;
 }
 
-/** Goes to a page. */
+/** Navigates to a page. */
 export type Go = (
   to: string,
   target?: {
@@ -171,7 +171,7 @@ const agentActions: readonly AgentAction[] = [
 
 /**
  * Returns the plans or applies of assignments that a query such as `apply web` names, and the part of the query that
- * names the assignment. An assignment that audits cannot be applied.
+ * names the assignment. An assignment in audit mode cannot be applied.
  */
 export function assignmentActionEntries(
   query: string,
@@ -202,8 +202,8 @@ export function assignmentActionEntries(
 }
 
 /**
- * Returns the actions that a query such as `plan web-1` names, and the part of the query that names the agent. Only
- * connected agents can be planned or open a terminal.
+ * Returns the actions that a query such as `plan web-1` names, and the part of the query that names the agent. Plans
+ * and terminals require a connected agent.
  */
 export function agentActionEntries(
   query: string,

@@ -35,7 +35,7 @@ const groupClasses =
 /** Maximum number of results in a group. */
 const maxResults = 8;
 
-/** Maximum number of actions on assignments, so that actions on agents stay in sight. */
+/** Maximum number of actions on assignments, so that actions on agents stay visible. */
 const maxAssignmentActions = 5;
 
 /** Maximum number of agents to offer before the operator types. */

@@ -44,7 +44,7 @@ test('sorts items without an order by name if there is no query', () => {
   expect(namesOf(bestMatches(agents, '', { ...unused, isOrdered: false }))).toEqual(['db-1', 'web-2', 'web-10']);
 });
 
-test('keeps the best matches and counts all', () => {
+test('returns the best matches and the number of all matches', () => {
   const agents = named(...Array.from({ length: 30 }, (_, at) => `web-${30 - at}`));
   const { found, count } = bestMatches(agents, 'web', { limit: 3, usesOf: () => 0 });
   expect(found.map(({ item }) => item.name)).toEqual(['web-1', 'web-2', 'web-3']);

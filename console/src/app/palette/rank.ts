@@ -4,7 +4,7 @@ let collator: Intl.Collator | undefined;
 
 /** Compares names in natural order, so that `web-2` precedes `web-10`. */
 function compareNames(one: string, other: string): number {
-  // Created on first use, because the browser then loads the locale's data.
+  // Created on first use, because creating it makes the browser load the locale's data.
   collator ??= new Intl.Collator(undefined, { numeric: true });
   return collator.compare(one, other);
 }

@@ -15,7 +15,7 @@ interface AgentActionsProps {
   readonly agent: Agent;
   readonly dialog: AgentDialog;
   readonly onDialog: (dialog: AgentDialog) => void;
-  /** Whether the page offers to fix the agent, which is then its primary action. */
+  /** Whether the page offers to fix the agent; if so, fixing is its primary action. */
   readonly hasFix?: boolean;
 }
 

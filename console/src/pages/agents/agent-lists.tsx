@@ -34,7 +34,7 @@ const age = 'w-18 shrink-0 text-right text-muted text-xs';
 
 /**
  * Lists an agent's operations.
- * @param maxItems shows only this many operations, without plans, which change nothing
+ * @param maxItems if set, shows only this many operations, and omits plans, which change nothing
  */
 export function OperationsList({
   agent,

@@ -23,7 +23,7 @@ import { terminalsDisabledText } from './agent-state.ts';
 const agent = getAgent.example.answer;
 const without = { ...agent, attributes: { ...agent.attributes, remote_terminal: 'false' } };
 
-test('says why an agent offers no terminal', async () => {
+test('explains why an agent offers no terminal', async () => {
   fakeApi();
   const { user } = await renderPart(<AgentActions agent={without} dialog={null} onDialog={() => {}} />);
   const button = screen.getByRole('button', { name: 'Terminal' });
@@ -89,7 +89,7 @@ test('names the drifted resources and the trigger of each check', async () => {
   );
 });
 
-test('leaves plans out of the latest operations', async () => {
+test('omits plans from the latest operations', async () => {
   const api = fakeApi();
   api.answerExamples(listOperators, listAgents);
   const { operations, ...rest } = listAgentOperations.example.answer as never as { operations: [object] };
@@ -102,7 +102,7 @@ test('leaves plans out of the latest operations', async () => {
   ]);
 });
 
-test('folds the plans in the history of an agent', async () => {
+test('collapses the plans in the history of an agent', async () => {
   const api = fakeApi();
   const [event] = (listAudit.example.answer as never as { events: [AuditEvent] }).events;
   const of = (id: string, event_type: string, summary: string) => ({ ...event, id, event_type, summary });

@@ -169,7 +169,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
   );
 }
 
-/** Explains that an agent cannot be planned while it is offline, and offers to queue an apply. */
+/** Explains that plans need a connected agent, and offers to queue an apply for an offline one. */
 function Offline({ agent, onQueue }: { readonly agent: Agent; readonly onQueue: () => void }) {
   return (
     <div className="mb-4">

@@ -46,7 +46,7 @@ function orchestrator(): { readonly api: FakeApi; readonly release: (all?: reado
 const grid = () => screen.findByRole('grid', { name: 'Agents' });
 const tab = (name: RegExp) => screen.getByRole('button', { name }).textContent;
 
-/** Asks the agents page to add a machine, as the palette does. */
+/** Navigates to the agents page with a request to add a machine, as the palette does. */
 function FromPalette() {
   const navigate = useNavigate();
   return (
@@ -62,7 +62,7 @@ function FromPalette() {
 test.each([
   ['admin', true],
   ['operator', false],
-] as const)('adds a machine on request (%s: %s)', async (role, isOpened) => {
+] as const)('opens the dialog that adds a machine only for admins (%s: %s)', async (role, isOpened) => {
   const { api, release } = orchestrator();
   api.hold(createEnrolmentToken);
   release();
@@ -72,7 +72,7 @@ test.each([
   else expect(screen.queryByRole('dialog')).toBeNull();
 });
 
-test('shows the first agents and that others are loading, until all agents are loaded', async () => {
+test('shows the first agents, and indicates that more are loading, until all agents are loaded', async () => {
   const { api, release } = orchestrator();
   await renderPage(AgentsPage);
   const table = await grid();
@@ -118,7 +118,7 @@ test('keeps the focus on a row when all agents have loaded', async () => {
   expect(screen.getByText('1 selected')).toBeTruthy();
 });
 
-test('says that no agent matches only after all agents are loaded', async () => {
+test('reports that no agent matches only after all agents have loaded', async () => {
   const { release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?status=offline' });
   await waitFor(() => expect(queryClient.getQueryData(keys.firstAgents('name'))).toHaveLength(100));
@@ -128,14 +128,14 @@ test('says that no agent matches only after all agents are loaded', async () => 
   expect(await screen.findByText('No matching agents')).toBeTruthy();
 });
 
-test('finds an agent that is not among the first', async () => {
+test('finds an agent that is not among the first agents agents agents agents', async () => {
   const { release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?status=offline' });
   release();
   expect(within(await grid()).getByText('web-120')).toBeTruthy();
 });
 
-test('reads links of earlier releases, which use the word away for offline agents', async () => {
+test('accepts links from earlier releases, which use the word away for offline agents', async () => {
   const { release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?status=away' });
   release();
@@ -143,7 +143,7 @@ test('reads links of earlier releases, which use the word away for offline agent
   expect(screen.getByRole('button', { name: 'Offline 1', pressed: true })).toBeTruthy();
 });
 
-test('requests no first agents in an order that the orchestrator does not offer', async () => {
+test('does not request first agents in a sort order that the orchestrator does not support', async () => {
   const { api, release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?sort=-state' });
   release();
@@ -192,7 +192,7 @@ test('opens the menu of a row by keyboard, and tags the agent', async () => {
   expect(await screen.findByRole('dialog', { name: 'Tag 1 agent' })).toBeTruthy();
 });
 
-test('filters by words and by selector in one field, and reads the selector in older links', async () => {
+test('filters by words and by selector in one field, and accepts the selector parameter of older links', async () => {
   const { release } = orchestrator();
   const { user } = await renderPage(AgentsPage, { at: '/?filter=!legacy' });
   release(agents.map((agent, index) => ({ ...agent, tags: { site: index % 2 === 0 ? 'paris' : 'berlin' } })));

@@ -23,7 +23,7 @@ interface ApproveProps {
   readonly onDone?: (ids: readonly string[]) => void;
 }
 
-/** Tracks the names, the ticks, and the rejections of the agents. */
+/** Tracks the agents' names, and which agents are ticked or rejected. */
 function useApproval({ agents, all, areSelected = true }: ApproveProps) {
   // The agents when the dialog opened. Rows must not move while agents are approved.
   const [waiting] = useState(agents);
@@ -55,8 +55,8 @@ function useApproval({ agents, all, areSelected = true }: ApproveProps) {
 type Approval = ReturnType<typeof useApproval>;
 
 /**
- * Approves agents, of which the operator can leave out or reject some. The operator can edit their names first, because
- * names are permanent.
+ * Approves agents. The operator can leave out or reject some of them, and can edit their names first, because names are
+ * permanent.
  */
 export function ApproveDialog(props: ApproveProps) {
   const { onClose, onDone } = props;
@@ -158,7 +158,7 @@ function AgentRow({
   const isRejected = rejected.has(node_id);
   const label = initial_hostname.slice(0, 80);
   return (
-    // On a phone, the field is below what identifies the machine.
+    // On a phone, the field is below the values that identify the machine.
     <li className={`px-3 py-2 text-sm max-sm:relative max-sm:space-y-1 max-sm:py-3 max-sm:pl-10 ${columns}`}>
       <input
         type="checkbox"

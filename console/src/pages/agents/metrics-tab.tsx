@@ -21,7 +21,7 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
   const [zoom, setZoom] = useUrlState('zoom', '');
   const seconds = ranges[range] ?? ranges['24h'];
   const zoomed = zoomOf(zoom);
-  // Zooming in increases the resolution. The query always reaches up to now, so the number of points is limited.
+  // Zooming in increases the resolution. The query always ends at the current time, so the number of points is limited.
   const now = Math.floor(momentNow() / 1000);
   const since = zoomed === null ? seconds : Math.ceil(Math.max(seconds, now - zoomed.from) / 3_600) * 3_600;
   const step = stepFor(zoomed === null ? seconds : Math.max(zoomed.to - zoomed.from, since / 8));

@@ -185,7 +185,7 @@ function NewTag({
   onAdd,
   onClose,
 }: {
-  /** Whether the fields were opened by the operator, who types next. */
+  /** Whether the operator opened the fields, and is therefore about to type. */
   readonly isFocused: boolean;
   readonly onClose: (() => void) | undefined;
   readonly keys: readonly string[];

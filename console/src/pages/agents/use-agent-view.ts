@@ -69,8 +69,8 @@ export function useAgentSelection(agents: readonly Agent[], rows: readonly Agent
 }
 
 /**
- * Returns the sort order in the URL, also as text. The object is the same in every render, so that rows are not sorted
- * again without a change.
+ * Returns the sort order in the URL, also as text. The object stays the same between renders, so that rows are not
+ * sorted again without a change.
  */
 export function useStableSorting(
   fallback: string,

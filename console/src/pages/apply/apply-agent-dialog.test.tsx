@@ -28,7 +28,7 @@ test('plans immediately and applies exactly the plan', async () => {
   const { api, user, address, onClose } = await open(plan());
   expect(await screen.findByText('1 to change, 0 to remove')).toBeTruthy();
   expect(api.received(planAgent)).toMatchObject([{ body: { modules: [] } }]);
-  // The diff is folded.
+  // The diff is collapsed.
   expect(screen.queryByText('Welcome')).toBeNull();
   await user.click(screen.getByRole('button', { name: /\/etc\/motd would update/ }));
   expect(screen.getByText('Welcome')).toBeTruthy();
@@ -38,7 +38,7 @@ test('plans immediately and applies exactly the plan', async () => {
   expect(onClose).toHaveBeenCalled();
 });
 
-test('shows the progress of the plan, and says that planning changes nothing', async () => {
+test('shows the progress of the plan, and states that planning changes nothing', async () => {
   await open(plan({ status: 'running', finished_at: null, summary: summary({ total: 8 }), resources: [resource] }));
   expect((await screen.findByText(/Nothing is changed yet/)).textContent).toContain('1 of 8 resources compared.');
   expect(button('Apply').disabled).toBe(true);

@@ -50,7 +50,7 @@ const field = (name: string) => screen.getByRole('textbox', { name });
 const applied = (api: ReturnType<typeof fakeApi>) =>
   api.received(startRun).filter(({ body }) => (body as { kind: string }).kind === 'apply');
 
-test('plans immediately and starts a careful run that applies exactly the plan', async () => {
+test('plans immediately and starts a run with a canary and batches that applies exactly the plan', async () => {
   const { api, user, address } = await open(planRun([{ changed: 2 }, { changed: 1 }, {}]));
   expect(await screen.findByText('3 to change, 0 to remove')).toBeTruthy();
   expect(screen.getByText(/on 2 agents/).textContent).toContain('1 already matches');

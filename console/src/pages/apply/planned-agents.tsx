@@ -10,8 +10,8 @@ import { planText } from './plan-words.ts';
 import type { PlannedTotals } from './planned-totals.ts';
 
 /**
- * The changes that a plan makes on several agents: the progress, the totals, and the changes by agents with the same
- * changes. Their diffs are collapsed.
+ * The changes that a plan would make on several agents: the progress, the totals, and the changes, grouped by agents
+ * with the same changes. Their diffs are collapsed.
  */
 export function PlannedAgents({
   results,

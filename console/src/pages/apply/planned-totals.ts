@@ -2,16 +2,16 @@ import { outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
 
 /** Totals over the plans of several agents. */
 export interface PlannedTotals {
-  /** Resources that change. */
+  /** Number of resources that change. */
   readonly changed: number;
   readonly removed: number;
-  /** Agents on which resources change or are removed. */
+  /** Number of agents on which resources change or are removed. */
   readonly changedAgents: number;
   readonly removedAgents: number;
   readonly sameAgents: number;
-  /** Agents without a usable plan, for example because they are offline. */
+  /** Number of agents without a usable plan, for example because they are offline. */
   readonly unplanned: number;
-  /** Agents for which planning has ended. */
+  /** Number of agents for which planning has ended. */
   readonly ended: number;
 }
 

@@ -6,7 +6,7 @@ import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { readWait, waitFault } from '../../parts/form/fan-out.ts';
 import { Checkbox, Input } from '../../parts/form/field.tsx';
 
-/** Queues an apply for an agent that is offline. It cannot be planned before the agent connects. */
+/** Queues an apply for an agent that is offline. The apply cannot be planned before the agent connects. */
 export function QueueApplyDialog({
   agent: { node_id },
   title,

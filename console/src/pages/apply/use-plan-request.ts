@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react';
 /**
  * Requests a plan when a dialog opens, unless one exists. If the dialog closes, cancels the plan, even if the response
  * to the request has not arrived yet.
- * @param start returns the started plan; ends early if the signal aborts
+ * @param start returns the started plan; ends early if the signal is aborted
  * @param cancel cancels a started plan unless it has ended
  */
 export function usePlanRequest<Started>(

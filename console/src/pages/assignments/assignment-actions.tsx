@@ -63,7 +63,7 @@ export function AssignmentActions({ assignment }: { readonly assignment: Assignm
       {applying && (
         <ApplyRunDialog
           title={`Apply all assignments of ${countedText(matches.length, 'agent')}`}
-          description={`The agents are those that ${visibleText(name)} matches. Modules of their other assignments are applied too.`}
+          description={`Applies to the agents that ${visibleText(name)} matches. Modules of their other assignments are applied too.`}
           loadSubjects={async () => [{ kind: 'assignment', name }]}
           onClose={() => setApplying(false)}
         />

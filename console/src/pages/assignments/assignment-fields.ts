@@ -25,7 +25,10 @@ export const emptyFields: AssignmentFields = {
   ...{ mode: 'enforce', windowOnly: false, precedence: '0', texts: {} },
 };
 
-/** Returns the fields of a new assignment of a module, which also gives it its name; empty fields without a module. */
+/**
+ * Returns the fields of a new assignment that assigns a module and has the module's name; empty fields without a
+ * module.
+ */
 export const fieldsFor = (module: string): AssignmentFields =>
   module === '' ? emptyFields : { ...emptyFields, name: module, modules: [module] };
 
@@ -63,7 +66,10 @@ export function faultsOf({ name, modules, selector, description, precedence }: A
 
 export type Parameters = Record<string, Record<string, never>>;
 
-/** Returns the fields in the API's format. An assignment without modules neither audits nor waits for windows. */
+/**
+ * Returns the fields in the API's format. An assignment without modules is sent without audit mode and without the
+ * restriction to maintenance windows.
+ */
 const sentOf = ({ valuesOnly, modules, selector, mode, windowOnly, precedence }: AssignmentFields) => ({
   modules: valuesOnly ? [] : [...modules],
   selector: selector.trim(),

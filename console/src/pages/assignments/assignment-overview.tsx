@@ -88,7 +88,7 @@ function MatchesPanel({ ids, selector }: { readonly ids: readonly string[]; read
   );
 }
 
-/** Filters of the agents page by sync state. It has none for accepted drift. */
+/** Filters of the agents page by sync state. The agents page has no filter for accepted drift. */
 const filterOf: Readonly<Partial<Record<SyncState, string>>> = {
   ...{ out_of_sync: 'off', outdated: 'outdated', never_applied: 'never_applied', in_sync: 'in_sync' },
 };

@@ -127,7 +127,7 @@ test('creates an assignment and opens it', async () => {
   ]);
 });
 
-test('creates an assignment that only gives values', async () => {
+test('creates an assignment that only sets parameter values', async () => {
   const api = orchestrator();
   const content = 'name: motd\nparameters: { text: { type: string }, size: { type: integer, default: 1 } }\n';
   api.answer(getModule, { ...(getModule.example.answer as object), content } as never);
@@ -149,7 +149,7 @@ test('creates an assignment that only gives values', async () => {
   ]);
 });
 
-test('edits an assignment that only gives values', async () => {
+test('edits an assignment that only sets parameter values', async () => {
   const api = orchestrator();
   api.answer(getAssignment, { ...base, modules: [], parameters: { motd: { size: 3 } } } as never);
   const content = 'name: motd\nparameters: { size: { type: integer, default: 1 } }\n';
@@ -163,7 +163,7 @@ test('edits an assignment that only gives values', async () => {
   expect(api.received(updateAssignment)[0]?.body).toEqual({ parameters: { motd: { size: 4 } } });
 });
 
-test('starts a new assignment with the module of the link', async () => {
+test('starts a new assignment with the module that the link names', async () => {
   orchestrator();
   await renderPage(NewAssignmentPage, { path: '/assignments/new', at: '/assignments/new?module=motd' });
   expect(((await screen.findByRole('textbox', { name: /^Name/ })) as HTMLInputElement).value).toBe('motd');

@@ -25,6 +25,6 @@ test('counts agents by state, without the states that no agent has', () => {
   ]);
 });
 
-test('knows no states while they are loading', () => {
+test('returns no counts while the states are loading', () => {
   expect(countedStates(withStates(agents, null))).toEqual([]);
 });

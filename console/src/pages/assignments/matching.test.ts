@@ -7,7 +7,7 @@ const agent = (name: string, status: Agent['status'], role: string): Agent =>
 const agents = [agent('web-1', 'approved', 'web'), agent('db-1', 'approved', 'db'), agent('new', 'pending', 'web')];
 const names = (selector: string) => matching(selector, agents)?.map(({ name }) => name) ?? null;
 
-test('matches approved agents, none for an empty selector, and null for an invalid one', () => {
+test('returns approved agents that match, no agents for an empty selector, and null for an invalid one', () => {
   expect(names('role=web')).toEqual(['web-1']);
   expect(names('attr.distro=debian')).toEqual(['db-1', 'web-1']);
   expect(names('')).toEqual([]);

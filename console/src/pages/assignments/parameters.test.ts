@@ -72,7 +72,7 @@ test('uses the default for an empty field', () =>
   }));
 test('requires a value for a parameter without a default', () =>
   expect(readParameters(fields, {})).toHaveProperty(['faults', host]));
-test('requires no value that another assignment gives', () =>
+test('does not require a value that another assignment sets', () =>
   expect(readParameters(fields, {}, (key) => key === host)).toEqual({ parameters: {} }));
 test('reports invalid parameters by field', () =>
   expect(readParameters(fields, { [host]: 'x', [fieldKey('web', 'port')]: 'high' })).toEqual({

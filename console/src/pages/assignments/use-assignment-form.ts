@@ -32,7 +32,7 @@ const pickDescription = ({ description }: FieldFaults): FieldFaults =>
  * Returns the assignment form's fields, their errors, and functions to change and save them. Keeps the input until the
  * orchestrator accepts it.
  * @param base the assignment when the form opened; null for a new one
- * @param module a module that a new assignment contains initially, and after which it is named; may be empty
+ * @param module name of the module that a new assignment initially contains and is named after; may be empty
  */
 export function useAssignmentForm(base: Assignment | null, onDone: (assignment: Assignment) => void, module = '') {
   const [start] = useState(base);
@@ -40,7 +40,7 @@ export function useAssignmentForm(base: Assignment | null, onDone: (assignment: 
   const [fields, change] = useFields<AssignmentFields>(initial);
   const [submitted, setSubmitted] = useState(false);
   const declared = useParameterFields(fields.modules, start?.parameters ?? noParameters);
-  // Omit parameters whose module the operator removed from the list.
+  // Omits parameters whose module the operator removed from the list.
   const parameterFields = declared.fields.filter(({ module }) => fields.modules.includes(module));
   const { data: assignments } = useQuery(assignmentsQuery);
   const givenByOthers = useMemo(() => {

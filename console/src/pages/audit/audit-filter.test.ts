@@ -18,7 +18,7 @@ test('reads local times and omits an incomplete one', () => {
   expect(auditFilterOf({ ...nothing, after, before: '2026-' })).toEqual({ after: new Date(after).toISOString() });
 });
 
-test('starts a recent period with a minute', () => {
+test('starts a recent period at a full minute', () => {
   const now = Date.parse('2026-11-20T08:30:59.500Z');
   expect(startOfPeriod('hour', now)).toBe('2026-11-20T07:30:00.000Z');
   expect(startOfPeriod('week', now)).toBe('2026-11-13T08:30:00.000Z');

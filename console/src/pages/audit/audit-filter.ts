@@ -20,8 +20,8 @@ export const periods = {
 export const isPeriod = (text: string): text is keyof typeof periods => Object.hasOwn(periods, text);
 
 /**
- * Returns when a recent period starts, in RFC 3339. It starts with a minute, so that it is the same for queries that
- * follow one another.
+ * Returns when a recent period starts, in RFC 3339. The time is rounded to a full minute, so that consecutive queries
+ * use the same one.
  * @param now Unix milliseconds
  */
 export const startOfPeriod = (period: keyof typeof periods, now: number): string =>

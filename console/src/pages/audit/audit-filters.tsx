@@ -28,7 +28,7 @@ function useFields(): Readonly<Record<(typeof names)[number], string>> {
   const [since] = useUrlState('since', '');
   const [after] = useUrlState('after', '');
   const [before] = useUrlState('before', '');
-  // A link may contain only the times.
+  // A link may contain times without the value that selects their fields.
   return { category, operator, agent, since: since === '' && after + before !== '' ? custom : since, after, before };
 }
 

@@ -69,7 +69,7 @@ function valueText(value: unknown): string {
   if (typeof value === 'string') return withLocalTimes(value);
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join(', ');
   const entries = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
-  // Such as the counts of an operation's summary.
+  // A flat object, such as the counts in an operation's summary.
   if (entries.length > 0 && entries.every(([, each]) => ['string', 'number', 'boolean'].includes(typeof each)))
     return entries.map(([key, each]) => `${key.replaceAll('_', ' ')} ${each}`).join(', ');
   return JSON.stringify(value);

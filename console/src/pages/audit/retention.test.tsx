@@ -16,7 +16,7 @@ async function open(deleted: number) {
   return { api, user, onClose };
 }
 
-test('says that no events are old enough, and offers no removal', async () => {
+test('reports that no events are old enough, and does not offer to remove any', async () => {
   await open(0);
   expect(await screen.findByText('No events are older than this time.')).toBeTruthy();
   expect(screen.queryByRole('alertdialog')).toBeNull();
@@ -29,7 +29,7 @@ test('removes the counted events after a confirmation', async () => {
   await waitFor(() => expect(api.received(pruneAudit)).toHaveLength(2));
 });
 
-test('closes without a change on request', async () => {
+test('closes without removing events if the operator cancels', async () => {
   const { user, onClose } = await open(0);
   await user.click(screen.getByRole('button', { name: 'Cancel' }));
   expect(onClose).toHaveBeenCalled();

@@ -73,7 +73,7 @@ export function Retention({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-/** Removes the events before a time, after their number is known. */
+/** Removes the events before a time, after it has shown their number. */
 function RemoveEvents() {
   const [before, setBefore] = useState('');
   const [count, setCount] = useState<number | null>(null);

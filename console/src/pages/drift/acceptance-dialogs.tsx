@@ -72,7 +72,8 @@ export function AcceptDialog({
       />
       {!isOne && (
         <p className="text-muted text-xs">
-          The drift of different machines was not compared. Each machine accepts its own. Review some of them first.
+          The drift of different machines was not compared. Each machine’s own drift is accepted. Review some of them
+          first.
         </p>
       )}
       {hides && (

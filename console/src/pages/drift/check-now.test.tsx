@@ -8,7 +8,7 @@ import { CheckNow, foundText } from './check-now.tsx';
 const record = checkDrift.example.answer as never as DriftRecord;
 const { node_id } = record;
 
-test('checks an agent, and says what the check found', async () => {
+test('checks an agent, and reports what the check found', async () => {
   const api = fakeApi();
   api.answer(checkDrift, { ...record, status: 'drifted', accepted: null });
   const { user } = await renderPart(<CheckNow node_id={node_id} name="web-1" />);
@@ -17,7 +17,7 @@ test('checks an agent, and says what the check found', async () => {
   expect(api.received(checkDrift)).toMatchObject([{ params: { node_id } }]);
 });
 
-test('shows that a check is under way', async () => {
+test('shows that a check is in progress', async () => {
   fakeApi().hold(checkDrift);
   const { user } = await renderPart(<CheckNow node_id={node_id} name="web-1" />);
   await user.click(screen.getByRole('button', { name: 'Check now' }));

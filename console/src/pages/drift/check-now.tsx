@@ -6,7 +6,7 @@ import { Button } from '../../parts/button.tsx';
 import { countedText } from '../../parts/count.ts';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 
-/** Checks an agent for drift, and says what the check found. */
+/** Checks an agent for drift, and reports what the check found. */
 export function CheckNow({ node_id, name }: { readonly node_id: string; readonly name: string }) {
   const check = useMutation({
     mutationFn: () => checkNow(node_id),

@@ -85,7 +85,7 @@ test('explains that no installation command is available', async () => {
   expect(screen.queryByText('If the agent is already installed:')).toBeNull();
 });
 
-test('says what to know about the address of an installation command', async () => {
+test('shows a note about the address in an installation command', async () => {
   const { api, user } = await open();
   api.answer(createEnrolmentToken, { ...token, note: 'The machine must be able to resolve vm.' } as never);
   await user.click(screen.getByRole('button', { name: 'Create token' }));
@@ -119,7 +119,7 @@ test('shows a machine that arrives, with its modules and a link to its page', as
   expect(await screen.findByText(/Its assignments give it 1 module/)).toBeTruthy();
 });
 
-test('approves a machine that arrives pending', async () => {
+test('approves a machine that connects in the pending state', async () => {
   const arriving: Agent = { ...agent, name: null, status: 'pending' };
   const { api, user } = await open({ asks: false, events: [arrived('agent.pending')], arriving });
   await user.click(await screen.findByRole('button', { name: 'Approve…' }));
@@ -145,7 +145,7 @@ test('states what the token permits', async () => {
   expect(text).toContain('If you close this dialog before you copy the command, the token is revoked.');
 });
 
-test('revokes the token that it created at once if the dialog closes and it was not used', async () => {
+test('revokes an automatically created token if it is unused when the dialog closes', async () => {
   const { api } = await open({ asks: false });
   await screen.findByText('Waiting for the machine to connect…');
   cleanup();

@@ -21,7 +21,7 @@ export function TokenCommands({
   const installs = token.command !== token.connect_command;
   const isOne = token.uses_left === 1;
   return (
-    // The handler also notices text that the operator selects and copies.
+    // The handler also detects text that the operator selects and copies.
     <div className="space-y-4" onCopy={onCopy}>
       <div className="space-y-1 text-muted text-sm">
         <p>Run this command as root on the machine. The token is shown only once.</p>

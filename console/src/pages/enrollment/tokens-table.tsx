@@ -22,7 +22,7 @@ export function TokensTable({ onNew }: { readonly onNew: () => void }) {
   const tokens = query.data ?? [];
   const valid = tokens.filter((token) => tokenState(token, now) === 'valid');
   const others = tokens.length - valid.length;
-  // Without valid tokens, the list would be empty.
+  // Shows all tokens if none is valid, because the list would otherwise be empty.
   const showsUsed = chosen ?? valid.length === 0;
   return (
     <>

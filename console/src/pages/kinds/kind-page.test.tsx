@@ -32,7 +32,7 @@ test('shows the fields of the kind that the URL names', async () => {
   expect(screen.queryByText(/do not apply this kind/)).toBeNull();
 });
 
-test('shows groups of fields, sensitive fields, and that no agent applies the kind', async () => {
+test('shows groups of fields and sensitive fields, and notes that no agent applies the kind', async () => {
   const [key] = example.fields as [KindField];
   const fields = [{ ...key, name: 'password', sensitive: true, description: 'Its password' }];
   fakeApi().answer(getKind, { ...example, executable: false, fields, exclusive: [['content', 'template']] });

@@ -113,7 +113,7 @@ test('removes a module after a confirmation', async () => {
   expect(api.received(removeModule)).toMatchObject([{ params: { name: 'motd' } }]);
 });
 
-test('offers no removal of a module that assignments use, and lists them', async () => {
+test('does not offer to remove a module that assignments use, and lists the assignments', async () => {
   const api = orchestrator();
   const { user } = await renderPage(ModulePage, page);
   await screen.findByRole('tab', { name: 'Used by 1' });
@@ -206,7 +206,7 @@ test('plans the assignment of a saved module to apply it', async () => {
   await waitFor(() => expect(api.received(planAssignment)).toMatchObject([{ params: { name: assigning.name } }]));
 });
 
-test('offers no apply while there are unsaved changes', async () => {
+test('does not offer to apply while there are unsaved changes', async () => {
   const { api } = await openEdited();
   api.answer(listAssignments, [{ ...assigning, selector: 'role=web', modules: ['motd'], mode: 'enforce' }] as never);
   expect(screen.queryByRole('button', { name: 'Apply…' })).toBeNull();

@@ -37,7 +37,7 @@ export function ModuleRollout({ module: { name, required_by } }: { readonly modu
       {isApplying && (
         <ApplyRunDialog
           title={`Apply all assignments of ${countedText(count, 'agent')}`}
-          description={`The agents are those that ${names} ${assignments.length === 1 ? 'matches' : 'match'}. Their other modules are applied too.`}
+          description={`Applies to the agents that ${names} ${assignments.length === 1 ? 'matches' : 'match'}. Their other modules are applied too.`}
           loadSubjects={async () => [rolloutOf(assignments, agents)]}
           onClose={() => setApplying(false)}
         />

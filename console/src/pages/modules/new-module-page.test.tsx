@@ -90,7 +90,7 @@ test('plans a module before its first save, and keeps the plan when it is saved'
   await waitFor(() => expect(address()).toMatch(/^\/modules\/motd\?tab=try&agent=\w+&plan=\w+$/));
 });
 
-test('says why a module cannot be planned', async () => {
+test('explains why a module cannot be planned', async () => {
   const { api, user } = await open();
   await user.click(screen.getByRole('tab', { name: 'Try it' }));
   await user.click(screen.getByRole('combobox', { name: 'Agent' }));

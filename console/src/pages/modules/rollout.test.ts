@@ -15,7 +15,7 @@ const assignment = (name: string, selector: string, more: Partial<Assignment> = 
 const agents = [agent('web-2', 'web'), agent('web-1', 'web'), agent('db-1', 'db')];
 const namesOf = (found: readonly Agent[]) => found.map(({ name }) => name);
 
-test('leaves out assignments that audit a module or only set its values', () => {
+test('omits assignments that audit a module or only set its values', () => {
   const assignments = [
     assignment('web', 'role=web'),
     assignment('audit', 'role=web', { mode: 'audit' }),
@@ -29,7 +29,7 @@ test('lists an agent that several assignments match once', () => {
   expect(namesOf(agentsOf(assignments, agents))).toEqual(['web-1', 'web-2', 'db-1']);
 });
 
-test('rolls out one assignment as itself, and several in one run of their agents', () => {
+test('rolls out a single assignment by name, and several assignments in one run on their agents', () => {
   const web = assignment('web', 'role=web');
   expect(rolloutOf([web], agents)).toEqual({ kind: 'assignment', name: 'web' });
   expect(rolloutOf([web, assignment('db', 'role=db')], agents)).toEqual({

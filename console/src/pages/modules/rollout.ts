@@ -4,7 +4,7 @@ import { matching } from '../assignments/matching.ts';
 
 /** Where the current revision of a module is applied. */
 
-/** Returns the assignments that apply a module. Others only report its drift or set values for it. */
+/** Returns the assignments that apply a module. Other assignments only report its drift or set values for it. */
 export const enforcing = (assignments: readonly Assignment[], module: string): Assignment[] =>
   assignments.filter(({ mode, modules }) => mode === 'enforce' && modules.includes(module));
 
@@ -13,7 +13,7 @@ export const agentsOf = (assignments: readonly Assignment[], agents: readonly Ag
   ...new Set(assignments.flatMap(({ selector }) => matching(selector, agents) ?? [])),
 ];
 
-/** Returns what to apply: the only assignment, or the agents of several ones in one run. */
+/** Returns what to apply: a single assignment, or the agents of several assignments in one run. */
 export function rolloutOf(assignments: readonly Assignment[], agents: readonly Agent[]): RunSubject {
   const [first, ...others] = assignments;
   if (first !== undefined && others.length === 0) return { kind: 'assignment', name: first.name };

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { starters } from './starters.ts';
 
 test.each(starters.filter(({ content }) => !content.startsWith('name: \n')))(
-  'starter $label is a valid module',
+  'accepts the starter $label as a valid module',
   ({ content }) => {
     expect(parseModule(content)).toMatchObject({ ok: true, warnings: [] });
   },

@@ -33,7 +33,7 @@ export function TryTab({ name, draft, fault, onSave }: TryProps) {
   const agents = useQuery(agentsQuery);
   const users = useAssignmentsOf(name ?? '');
   const [picked, setAgent] = useUrlState<string>('agent', '');
-  // The module usually runs on an agent that it is assigned to.
+  // By default, plans on an agent that the module is assigned to.
   const [assigned] = useMemo(
     () => agentsOf(users, agents.data ?? []).filter(({ connected }) => connected),
     [users, agents.data],
@@ -173,7 +173,7 @@ function PlanResult({
         title="Apply this plan?"
         action="Apply"
         onConfirm={async () => {
-          // The plan determines the modules.
+          // Names no modules, because the plan determines them.
           const { operation_id } = await startApply({ node_id, modules: [], plan_id: id });
           setApplied(operation_id);
         }}

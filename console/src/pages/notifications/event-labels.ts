@@ -83,7 +83,7 @@ const plurals: Readonly<Record<NotifyingEvent, string>> = {
   'agent.key_rotated': 'agent keys changed',
   'agent.refused': 'agents refused',
   'agent.limited': 'agents over their limit',
-  'drift.detected': 'times drift detected',
+  'drift.detected': 'drift detections',
   'state.failed': 'applies failed',
   'run.halted': 'runs halted',
   'secret.expiring': 'secrets expire',

@@ -3,7 +3,10 @@ import type { Tone } from '../../parts/badge.tsx';
 
 const tones: Record<AuditEvent['severity'], Tone> = { info: 'neutral', warning: 'warn', critical: 'bad' };
 
-/** Types of events that report a failure or a lost agent, which are `bad` on all pages, at each severity. */
+/**
+ * Types of events that report a failure or a lost agent, which have the tone `bad` on all pages, regardless of
+ * their severity.
+ */
 const failures: ReadonlySet<string> = new Set([
   ...['agent.lost', 'channel.dropped', 'channel.failing', 'run.halted', 'state.failed'],
 ]);

@@ -20,13 +20,13 @@ test('marks an unread notification at its edge and by its color', async () => {
   expect((await row({ read: false })).className).toMatch(/bg-accent-soft shadow-\[inset/);
 });
 
-test('shows a notification that was read as secondary', async () => {
+test('shows a notification in a muted color after it was read', async () => {
   const read = await row({ read: true });
   expect(read.className).toContain('text-muted');
   expect(read.className).not.toContain('shadow');
 });
 
-test('says that a notification was not sent because of a maintenance window', async () => {
+test('indicates that a notification was not sent because of a maintenance window', async () => {
   await row({ suppressed: true });
   expect(screen.getByText('maintenance window, not sent').className).toContain('border');
 });

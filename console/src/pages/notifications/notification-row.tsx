@@ -144,7 +144,7 @@ function NotificationRow({
           <span>{eventLabel(notification.event_type)}</span>
           <Time at={notification.timestamp_ms / 1000} />
           {notification.suppressed && (
-            // A badge would have nearly the color of an unread row.
+            // A badge would have nearly the same color as an unread row.
             <span className="rounded border bg-surface px-1.5">maintenance window, not sent</span>
           )}
         </p>

@@ -60,14 +60,14 @@ test('names the agent in the breadcrumb and in the title of the tab', async () =
   await waitFor(() => expect(document.title).toContain('on web-1'));
 });
 
-test('says in the breadcrumb what the run of the operation applies', async () => {
+test('shows in the breadcrumb what the operation’s run applies', async () => {
   const [run] = listRuns.example.answer;
   await open({ status: 'succeeded', ...times, run_id: run.run_id, kind: 'apply' });
   await screen.findAllByText(`Apply of ${run.assignment}`);
   expect(crumbs()).toEqual(['Runs', `Apply of ${run.assignment}`]);
 });
 
-test('calls a removed agent by words, not by its id', async () => {
+test('describes a removed agent in words instead of showing its id', async () => {
   await open({ status: 'succeeded', ...times, node_id: 'f'.repeat(32), run_id: null });
   expect(await screen.findAllByText('removed agent')).toHaveLength(2);
   expect(screen.queryByText('f'.repeat(32))).toBe(null);

@@ -17,7 +17,7 @@ export interface Need {
   readonly action: string;
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
-  /** The reason for which the overview can fix all affected agents directly. */
+  /** If set, the overview can directly fix all agents with this finding. */
   readonly fixes?: OffFinding;
   /** Whether the overview can approve the agents directly. */
   readonly isApproval?: true;

@@ -22,7 +22,7 @@ import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
 import { OverviewPage } from './overview-page.tsx';
 
-test('shows the state of the agents below the first steps, also without an assignment', async () => {
+test('shows the state of the agents below the first steps, even without an assignment', async () => {
   const api = fakeApi();
   api.answerExamples(listOperators);
   api.answer(listAssignments, []);
@@ -46,7 +46,7 @@ const drifted = {
   ...{ reasons: ['drifted'], connected: true, failed_operation: null, unapplied: 0, pending_removals: 0 },
 } as never as OffAgent;
 
-/** @param isAnswered whether the list of agents arrives */
+/** @param isAnswered whether the orchestrator returns the list of drifted agents */
 async function openDrifted(agent: OffAgent, isAnswered = true) {
   const api = fakeApi();
   api.answerExamples(listOperators, listAssignments, listModules, getAssignment, planAgent);
@@ -62,7 +62,7 @@ async function openDrifted(agent: OffAgent, isAnswered = true) {
   return api;
 }
 
-test('fixes drift with its plan, without a visit to the list', async () => {
+test('plans and fixes drift without opening the list of agents', async () => {
   const api = await openDrifted(drifted);
   const dialog = await screen.findByRole('dialog', { name: `Fix ${drifted.name}` });
   expect(await within(dialog).findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
@@ -81,18 +81,18 @@ test('adds the first machine with the dialog on the agents page', async () => {
   expect(address()).toBe('/agents');
 });
 
-test('names the number of agents while they are loading', async () => {
+test('shows the number of agents while they are loading', async () => {
   const api = await openDrifted(drifted, false);
   expect(await screen.findByRole('dialog', { name: 'Fix 1 agent' })).toBeTruthy();
   expect(api.received(listReconcile)).toHaveLength(1);
 });
 
-test('says that an apply does not fix the drift of an audit assignment', async () => {
+test('states that an apply does not fix the drift of an audit assignment', async () => {
   await openDrifted({ ...drifted, drift: drifted.drift.map((each) => ({ ...each, assignment: 'audit' })) });
   expect(await screen.findByText(/An apply fixes none of these agents/)).toBeTruthy();
 });
 
-test('leaves plans out of the recent events', async () => {
+test('omits plans from the recent events', async () => {
   const api = fakeApi();
   api.answerExamples(listOperators, listAssignments, listModules, getOverview);
   api.answer(listRuns, []);
@@ -127,7 +127,7 @@ async function openPending(count: number) {
   return { api, user, dialog: within(screen.getByRole('dialog')) };
 }
 
-test('approves a pending agent without a visit to the list', async () => {
+test('approves a pending agent without opening the list of agents', async () => {
   const { api, user, dialog } = await openPending(1);
   await user.click(dialog.getByRole('button', { name: 'Approve' }));
   await waitFor(() => expect(api.received(setAgentStatus)).toMatchObject([{ params: { node_id: '1'.repeat(32) } }]));

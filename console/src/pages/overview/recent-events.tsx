@@ -15,7 +15,7 @@ import { type EventGroup, groupEvents } from './event-groups.ts';
 
 const words: Record<AuditEvent['severity'], string> = { info: '', warning: 'warning: ', critical: 'critical: ' };
 
-/** The newest events, without those of plans, which change nothing. */
+/** The newest events, except those of plans, because plans change nothing. */
 export function RecentEvents() {
   const query = useRecentEvents();
   const shown = query.data?.filter((event) => !isPlanEvent(event)) ?? [];

@@ -1,7 +1,7 @@
 import type { Agent, OffAgent } from '@muster/protocol/http';
 import { type SyncState, syncStateOf } from '@muster/protocol/sync-state';
 
-/** What decides the sync states of all agents. */
+/** The data that determines the sync states of all agents. */
 export interface FleetSync {
   /** Agents that are out of sync or outdated, or whose drift was accepted, by node id. */
   readonly off: ReadonlyMap<string, OffAgent>;

@@ -41,7 +41,7 @@ test('states why an apply failed if it left no resource unapplied', () => {
   expect(issues.map(({ text }) => text)).toEqual(['Apply expired: the agent did not connect']);
 });
 
-test('describes a stale plan by words', () => {
+test('describes a stale plan in words', () => {
   const failed_operation = { ...off.failed_operation, status: 'failed', error: 'plan_stale: the secret x' } as never;
   const { outdated: _, ...current } = off;
   const { issues } = issuesOf({ ...current, failed_operation, drift: [], unfinished: [], unapplied: 0 });

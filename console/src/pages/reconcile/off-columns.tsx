@@ -18,7 +18,7 @@ export interface OffEntry extends OffGroup {
   readonly rank: number;
 }
 
-/** The agent that stands for the row. */
+/** The agent that represents the row. */
 export const firstOf = ({ agents }: OffGroup): OffAgent => agents[0] as OffAgent;
 
 /** Returns the agent's name, or the number of agents in the group. */

@@ -6,7 +6,7 @@ import type { OffGroup } from './off.ts';
 import { firstOf } from './off-columns.tsx';
 import { OffDetails } from './off-details.tsx';
 
-/** The part of an open row: links to the agents, and why the first of them is out of sync. */
+/** The part of an open row: links to the agents, and the reasons why the first agent is out of sync. */
 export function OffEntryDetails({
   group,
   onWithdraw,

@@ -64,7 +64,7 @@ test('sorts by urgency, and by a clicked header', async () => {
   expect(rowNames()).toEqual(['web-1', 'web-2']);
 });
 
-test('opens a row, and keeps it open on a click inside', async () => {
+test('opens a row, and keeps it open when its details are clicked', async () => {
   const api = fakeApi();
   api.answerExamples(listAgents);
   const outdatedOnly = { reasons: [], drift: [], failed_operation: null, unapplied: 0, unfinished: [] };

@@ -46,7 +46,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
     [query.data, shows],
   );
   const entries = useMemo(() => groupOff(agents).map((group, rank): OffEntry => ({ ...group, rank })), [agents]);
-  /** Node IDs, so that the selection outlives a change of the groups. */
+  /** Node IDs, so that the selection survives when the groups change. */
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [dialog, setDialog] = useState<OffDialog | null>(null);
   const { open, toggle } = useOpenRows();

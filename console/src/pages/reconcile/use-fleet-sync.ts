@@ -8,7 +8,7 @@ import type { FleetSync } from './agent-sync.ts';
 const byId = (off: OffAgent[]): ReadonlyMap<string, OffAgent> => new Map(off.map((each) => [each.node_id, each]));
 const setOf = (ids: string[]): ReadonlySet<string> => new Set(ids);
 
-/** Returns what decides the sync states of all agents; null while it is loading. */
+/** Returns the data that determines the sync states of all agents; null while it is loading. */
 export function useFleetSync(): FleetSync | null {
   const { data: off } = useQuery({ ...allReconcileQuery, select: byId });
   const { data: neverApplied } = useQuery({ ...neverAppliedQuery, select: setOf });

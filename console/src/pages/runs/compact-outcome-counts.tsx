@@ -5,7 +5,7 @@ import { classNames } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
 import { outcomeColors, presentIn } from './outcome-counts.tsx';
 
-// Separate from outcome-counts.tsx, because the overview, which opens first, would load all icons with it.
+// Separate from outcome-counts.tsx, because the overview, which opens first, would otherwise load all the icons.
 const icons: Readonly<Record<RunOutcome, LucideIcon>> = {
   failed: X,
   cancelled: Ban,

@@ -84,7 +84,7 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
   );
 }
 
-/** Plans the agents that did not succeed, and applies to the failed ones or to all of them. */
+/** Plans on all agents that did not succeed, then applies to the failed ones or to all of them. */
 function Retry({
   run: { results },
   modules,
@@ -94,7 +94,7 @@ function Retry({
   readonly modules: readonly string[];
   readonly onClose: () => void;
 }) {
-  // The agents when the dialog opened. A run that was cancelled may still change.
+  // The agents when the dialog opened. A run that was canceled may still change.
   const [{ failed, left }] = useState(() => ({
     failed: idsOf(results, ['failed']),
     left: idsOf(results, ['untried', 'cancelled']),

@@ -40,7 +40,7 @@ export function RunAgents({ run, canaries }: { readonly run: Run; readonly canar
       rows={rows}
       filters={filters}
       matches={matches}
-      // Failures first. Rows with equal status keep the order of their names.
+      // Failures first. Rows with the same status are sorted by name.
       sortedBy="status"
       columns={columns}
       rowKey={({ node_id }) => node_id}

@@ -81,7 +81,7 @@ export function RunChanges({
       {left === 0 && uncompared > 0 && (
         <div className="flex flex-wrap items-center gap-3 rounded-lg border bg-surface px-4 py-2 text-sm">
           <span className="min-w-64 flex-1">
-            {uncompared} agents are grouped by counts only. Their changes were not compared yet.
+            {uncompared} agents are grouped by counts only. Their changes have not been compared yet.
           </span>
           <Button small onClick={() => setMaxCompared(maxCompared + moreCompared)}>
             Compare {Math.min(uncompared, moreCompared)} more

@@ -50,7 +50,7 @@ test('groups agents with the same changes, failures first, then by size', () => 
   ]);
 });
 
-test('counts agents on which resources are removed separately, and lists them before those with other changes', () => {
+test('counts agents with removals separately, and lists them before agents with other changes', () => {
   const results = [changed('a'), result('b', { summary: summary({ removed: 1 }) }), result('c')];
   expect(countsOf(results)).toMatchObject({ removes: 1, changed: 1, same: 1 });
   expect(groupResults(results, new Map(), new Map()).map(({ outcome }) => outcome)).toEqual([
@@ -90,7 +90,7 @@ test('chooses operations to compare from every group of 10,000 agents', () => {
   expect(ids).not.toContain('op-same');
 });
 
-test('distinguishes skipped from cancelled agents', () => {
+test('distinguishes skipped from canceled agents', () => {
   const reason = 'not tried: the run was halted, because a canary did not succeed';
   const results = [
     result('late', { status: 'cancelled', operation_id: null, summary: null, error: reason }),

@@ -85,7 +85,7 @@ export function firstToCompare(results: readonly RunResult[], max: number): stri
   return chosen;
 }
 
-/** Outcomes, those that need the operator's attention first. */
+/** Outcomes, in order of urgency: those that need the operator's attention come first. */
 export const outcomeOrder: readonly Outcome[] = [
   'failed',
   'removes',
@@ -166,7 +166,7 @@ export function groupResults(
 
 const notTried = /^not tried: the run was halted, because (.+)$/s;
 
-/** Returns why the run was halted if this is the error of a skipped agent; otherwise null. */
+/** Returns why the run was halted if `error` is the error of a skipped agent; otherwise null. */
 export const reasonOfHalt = (error: string): string | null => notTried.exec(error)?.[1] ?? null;
 
 /** Returns why a run was halted, as reported by its skipped agents, or null if none was skipped. */

@@ -27,6 +27,6 @@ test('colors only the share of agents that failed', async () => {
 test.each([
   ['plan', 'bg-bad'],
   ['apply', 'bg-good'],
-] as const)('marks removals of a plan, which an operator can still refuse: %s', async (kind, color) => {
+] as const)('highlights removals only in a plan, which an operator can still refuse: %s', async (kind, color) => {
   expect(await barOf([result({ summary: { ...summary, removed: 1 } })], kind)).toEqual([[color, '100%']]);
 });

@@ -116,7 +116,7 @@ function Expiry({ at, now }: { readonly at: string | null; readonly now: number 
   );
 }
 
-/** The agents that may use a secret: agents by name, and those that a selector matches. */
+/** The agents that may use a secret: selected agents by name, and agents that a selector matches. */
 function Restriction({
   restriction,
   names,

@@ -88,7 +88,7 @@ const remedies: Readonly<Record<string, string>> = {
   disk: 'The disk is nearly full, so writes that grow the database are refused. Free space, or use a larger disk for the data directory.',
   bus: 'Messages from other replicas do not arrive through NATS, so changes appear a few seconds late. See the log for the reason.',
   replica:
-    'A replica is missing, or has another release or configuration. Start it, or make releases and configurations the same.',
+    'A replica is missing, or has a different release or configuration. Start it, or make the releases and configurations match.',
 };
 
 function Health() {

@@ -20,7 +20,7 @@ export function OpenTerminalDialog({ onClose }: { readonly onClose: () => void }
       title="Open a terminal"
       footer={<Button onClick={onClose}>Cancel</Button>}
     >
-      {/* The body scrolls, so that it must be as high as the open list. */}
+      {/* The body scrolls, so it must be as high as the open list. */}
       <div className="min-h-84">
         <Picker
           isOpenAtFirst

@@ -8,7 +8,7 @@ import { ReplayControls } from './replay-controls.tsx';
 import { usePlayback } from './use-playback.ts';
 import { useRecording } from './use-recording.ts';
 
-/** Number of bytes between two repetitions of the search while the recording loads. */
+/** Number of bytes to load before the search is repeated, while the recording loads. */
 const searchIntervalBytes = 4 * 1024 * 1024;
 const stepSeconds = 5;
 /** Keys that seek only while the slider has the focus, because they scroll elsewhere. */
@@ -22,7 +22,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
   const state = useRecording(session.session_id, Number.parseFloat(start) || null);
   const { container, player, loading, position, seeking, seek, at } = state;
   const skipIdle = idle === 'skip';
-  // A link may contain a position or a search. Shows its position, or its first match.
+  // A link may contain a position or a search. Shows that position, or the first match of the search.
   const [startsPlaying] = useState(start === '' && search === '');
   const [playing, setPlaying] = usePlayback(state, { speed: Number(speed), skipIdle, startsPlaying });
 

@@ -9,7 +9,7 @@ const agent = (name: string, remote_terminal: string | null, part: Partial<Agent
   ...part,
 });
 
-test('lists agents with terminals first, in natural order, and says why others have none', () => {
+test('lists agents with terminals first, in natural order, and states why the others have none', () => {
   const agents = [
     agent('web-10', 'true'),
     agent('old-1', null),

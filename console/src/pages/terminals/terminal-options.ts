@@ -10,13 +10,15 @@ function obstacleOf(agent: Agent): string | null {
   return hasTerminalsDisabled(agent) ? 'terminals disabled' : null;
 }
 
-/** Reports whether the agent says that it offers terminals. Agents with version 0.1 do not report this. */
+/**
+ * Reports whether the agent's attributes state that it offers terminals. Agents with version 0.1 do not report this.
+ */
 const offersTerminals = ({ attributes }: Agent): boolean =>
   Object.hasOwn(attributes, 'remote_terminal') && attributes.remote_terminal === 'true';
 
 /**
- * Returns the approved agents as options: those that offer terminals first, then those of earlier releases, which do not
- * report it, and then those on which no terminal can be opened. Each part is in natural order of the names.
+ * Returns the approved agents as options: those that offer terminals first, then those of earlier releases, which do
+ * not report it, and then those on which no terminal can be opened. Each part is sorted by name in natural order.
  */
 export function terminalOptions(agents: readonly Agent[]): PickerOption[] {
   return agents

@@ -156,7 +156,7 @@ test('filters by status', async () => {
   expect(await listed()).toEqual(['new switches']);
 });
 
-test('offers no change of a past window but its removal', async () => {
+test('offers only the removal of a past window', async () => {
   orchestrator().answer(listWindows, windows.slice(0, 1));
   const { user } = await renderPage(WindowsPage);
   await user.click(await screen.findByRole('button', { name: 'Actions on old disks' }));

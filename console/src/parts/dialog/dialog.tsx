@@ -45,7 +45,7 @@ export function Dialog({
           onCloseAutoFocus={returnFocus}
           onOpenAutoFocus={(event) => {
             typed.current = false;
-            // Stops a key that is held down from pressing the first button, which closes the dialog.
+            // Prevents a key that is held down from pressing the first button, which would close the dialog.
             event.preventDefault();
             (event.currentTarget as HTMLElement).focus();
           }}

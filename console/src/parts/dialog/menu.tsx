@@ -35,12 +35,12 @@ export function Menu({
 
 /**
  * The menu at the end of a table row.
- * @param on names the row's object for screen readers
+ * @param on name of the row's object, for screen readers
  */
 export const RowActions = ({ on, children }: { readonly on: string; readonly children: ReactNode }) => (
   <Menu
     trigger={
-      // A row whose cells may have several lines is not higher than others because of the button.
+      // The negative margins keep the button from making a row taller if its cells may have several lines.
       <IconButton
         small
         className="sm:-my-0.5"

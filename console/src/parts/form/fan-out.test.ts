@@ -7,7 +7,7 @@ describe('reading the form', () => {
   test('reads an empty form as a single wave in which disconnected agents fail', () =>
     expect(read({})).toEqual({ options: { offline: 'report' } }));
 
-  test('reads the options in the careful preset', () =>
+  test('reads the options of the careful preset', () =>
     expect(readFanOut(careful)).toEqual({
       options: { canary: 1, batch: '25%', max_failures: 0, offline: 'report' },
     }));

@@ -1,7 +1,7 @@
 export interface DiffLine {
   readonly kind: 'added' | 'removed' | 'same' | 'hunk' | 'note';
   readonly text: string;
-  /** Line numbers in the old and the new text; null for the text without this line. */
+  /** Line numbers in the old and the new text; null if that text does not contain the line. */
   readonly before: number | null;
   readonly after: number | null;
 }

@@ -107,7 +107,7 @@ test('describes a trigger by type and identity, or by its id if it has no result
   expect(triggerText('gone', all[1] as ResourceResult, all)).toBe('gone');
 });
 
-test('warns of removals in a plan as of failures, as its rows do', () => {
+test('gives removals in a plan the same tone as failures, like the rows of the plan', () => {
   const summary = { total: 2, unchanged: 0, changed: 1, removed: 1, failed: 0, skipped: 0 };
   const tones = (kind: 'plan' | 'apply') => summaryParts(summary, kind).map(({ tone }) => tone);
   expect([tones('plan'), tones('apply')]).toEqual([

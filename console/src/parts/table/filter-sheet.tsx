@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Button } from '../button.tsx';
 import { Dialog } from '../dialog/dialog.tsx';
 
-/** The filters of a list on a phone, over the list, which changes with each choice. */
+/** The filters of a list on a phone, in a sheet over the list. The list updates with each choice. */
 export const FilterSheet = ({
   onClear,
   onClose,

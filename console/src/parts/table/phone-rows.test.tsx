@@ -14,7 +14,7 @@ const columns: readonly Column<Machine>[] = [
   { id: 'actions', header: 'Actions', width: '6rem', phone: 'end', cell: () => <button type="button">Edit</button> },
 ];
 
-/** Loads the modules again, because test files share them, and the others simulate a wide screen. */
+/** Loads the modules again, because test files share them, and the other tests simulate a wide screen. */
 const render = async (chosen?: ReadonlySet<string>) => {
   vi.resetModules();
   vi.doMock('./screen-widths.ts', () => ({ useHiddenWidths: () => 'sm md lg xl 2xl' }));

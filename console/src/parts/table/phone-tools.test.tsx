@@ -23,7 +23,7 @@ const matches = ({ name, state }: Machine, values: Readonly<Record<string, strin
   name.includes(values.q ?? '') && (values.state === '' || values.state === state);
 const query = { isPending: false, isError: false, error: null, refetch: () => {} };
 
-/** Renders a list on a phone. Loads the modules again, because the others simulate a wide screen. */
+/** Renders a list on a phone. Loads the modules again, because the other tests simulate a wide screen. */
 async function render(at = '/') {
   vi.resetModules();
   vi.doMock('./screen-widths.ts', () => ({ useHiddenWidths: () => 'sm md lg xl 2xl' }));
@@ -63,7 +63,7 @@ async function render(at = '/') {
 const names = () =>
   screen.getAllByRole('row').flatMap((row) => within(row).queryAllByRole('gridcell')[1]?.textContent ?? []);
 
-test('opens the filters other than the search behind one button, and counts those that are set', async () => {
+test('opens all filters except the search with one button, and counts the filters that are set', async () => {
   const { user } = await render();
   expect(screen.getByRole('searchbox', { name: 'Search' })).toBeTruthy();
   expect(screen.queryByRole('combobox', { name: 'State' })).toBeNull();

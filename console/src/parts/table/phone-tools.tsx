@@ -52,7 +52,7 @@ export interface SelectAll {
   readonly toggle: () => void;
 }
 
-/** The menu of a list on a phone that sorts, and selects all rows. On wider screens, the column headers do so. */
+/** The menu that sorts a list and selects all its rows on a phone. On wider screens, the column headers do this. */
 export function SortMenu<Row>({
   columns,
   sorting,

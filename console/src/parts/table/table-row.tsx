@@ -72,7 +72,7 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
 /**
  * The checkbox of a row.
  * @param isAtTop whether the row is higher than its first line
- * @param onChoose called with whether Shift was held, which selects a range
+ * @param onChoose called with whether Shift was held; if so, the caller selects a range
  */
 function Choice({
   name,

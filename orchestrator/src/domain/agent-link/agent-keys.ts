@@ -23,7 +23,7 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Determines which agent's key a hello proved, and handles key succession. */
+/** Determines which agent owns the key that a hello proved, and handles key succession. */
 
 /** An agent's key, and its validity at the time of reading. */
 export interface KeyOf {

@@ -143,7 +143,7 @@ export function createAgentLinks(
 }
 
 /**
- * Forgets what another replica may have changed, and waits until the agent has no other link.
+ * Clears the cached usage, which another replica may have changed, and waits until the agent has no other link.
  * @returns null, or the refusal of the new link
  */
 async function prepareAsReplica(

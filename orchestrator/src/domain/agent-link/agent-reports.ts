@@ -73,8 +73,8 @@ const diskFull: Refusal = {
 };
 
 /**
- * The refusal if another process has since admitted the agent. That process has the agent's newest link, and receives
- * its reports.
+ * Refuses the link if another process has since admitted the agent. That process holds the agent's newest link, and
+ * receives the agent's reports.
  */
 const linkedElsewhere: Refusal = {
   code: 'unavailable',

@@ -107,7 +107,7 @@ describeAnyDatabase('dispatch of newly queued operations', (fixture) => {
 
   test('sends no operation that was canceled or expired, or whose agent was rejected', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
-    // Cached state changes only through hints.
+    // Cached state changes only through hints, which this context does not publish.
     const silent = { ...context, bus: { ...context.bus, publish: () => {} } };
     await cancelOperation(silent, actor, await submit());
     expect(await domain.links.nextOperation(agent.id)).toBeNull();
@@ -248,7 +248,7 @@ resources:
     expect(sent?.operation.resources[0]).toMatchObject({ only_if: { exists: '/opt' } });
   });
 
-  test('sends no immediate trigger to an agent that does not support one', async () => {
+  test('sends no immediate triggers to an agent that does not support them', async () => {
     const { domain, context, actor, agent, submitFor } = await openWith();
     const module = `name: live
 supports: [{ platform: linux }]

@@ -45,7 +45,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('links of several processes', (fixture) => {
-  test('writes for an agent only at the process that admitted it last', async () => {
+  test('dispatches operations and accepts reports only in the process that admitted the agent last', async () => {
     const { context, actor, agent, linksOf, admit, submit, statusOf, domain } = await open(fixture);
     let seq = 0;
     await fc.assert(
@@ -83,7 +83,7 @@ describeDatabases('links of several processes', (fixture) => {
     );
   });
 
-  test('keeps the state that the last process to admit the agent recorded', async () => {
+  test('keeps the state recorded by the last process that admitted the agent', async () => {
     const { context, agent, linksOf, admit, submit, statusOf } = await open(fixture);
     const [former, next] = [linksOf('former'), linksOf('next')];
     await admit(former);

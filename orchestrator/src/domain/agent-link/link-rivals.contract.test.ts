@@ -17,7 +17,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     const { actor } = await newAdmin(one);
     const agent = await newAgent(one, actor, 'web-1');
     const link = async () => (await one.context.db.get(linkOf, { node_id: agent.id }))!;
-    /** Waits until the second replica asks about the link of the first. */
+    /** Waits until the second replica requests a probe of the first replica's link. */
     const question = () =>
       vi.waitFor(
         async () => {
@@ -31,7 +31,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     return { one, two, agent, link, question, rival };
   };
 
-  test('takes over at once for the same agent process', async () => {
+  test('moves a link to another replica immediately for the same agent process', async () => {
     const { two, agent, link } = await open();
     expect(await connect(two, agent)).toMatchObject({ admitted: true });
     expect((await link()).link_incarnation).toBe(two.context.incarnation);
@@ -44,14 +44,14 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     expect(await admission).toMatchObject({ admitted: false, refusal: { code: 'cloned' } });
     expect((await link()).link_incarnation).toBe(one.context.incarnation);
     expect((await listAudit(one.context, { event_type: 'agent.cloned' })).events).toHaveLength(1);
-    // A former answer does not decide about the next link.
+    // An earlier answer does not apply to the next link.
     const again = rival();
     await question();
     await one.links.closed(agent.id, 'no answer', 1);
     expect(await again).toMatchObject({ admitted: true });
   });
 
-  test('leads to a question through NATS, and none in the row', async ({ skip, onTestFinished }) => {
+  test('probes a link through NATS without writing a probe request to the row', async ({ skip, onTestFinished }) => {
     const reason = natsMissing();
     if (reason !== null) skip(reason);
     const { one, two, agent, link } = await open();
@@ -78,7 +78,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     expect(writes.mock.calls.map(([{ name }]) => name)).not.toContain('agents/ask link');
   });
 
-  test('leads to a question in the row if the other replica does not answer through NATS', async ({
+  test('writes a probe request to the row if the other replica does not answer through NATS', async ({
     skip,
     onTestFinished,
   }) => {
@@ -87,7 +87,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     const { one, two, agent, question } = await open();
     const fleet = await NatsFleet.start();
     onTestFinished(() => fleet.end());
-    // The question through NATS stays open.
+    // The probe through NATS does not time out.
     const after: typeof systemClock.after = (ms, action) => systemClock.after(ms >= 6_000 ? 1e9 : ms, action);
     const clock = { ...systemClock, after };
     const [first, second] = [one, two].map(({ context }) => fleet.join({ own: context.incarnation, clock }));
@@ -106,7 +106,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     expect(await judged).toMatchObject({ code: 'cloned' });
   });
 
-  test('opens after the first replica has closed the link or has ended', async () => {
+  test('admits a second agent process after the first replica has closed its link or has stopped', async () => {
     const { one, two, agent, question, rival } = await open();
     const admission = rival();
     await question();
@@ -118,14 +118,14 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     expect(await back).toMatchObject({ admitted: true });
   });
 
-  test('asks again if another replica has got no answer for six seconds', async () => {
+  test('replaces another replica’s probe request that was not answered for six seconds', async () => {
     const { one, two, agent, question, rival } = await open();
     const lost = { node_id: agent.id, incarnation: one.context.incarnation, probe: 'lost' };
     await one.context.db.write({ name: 'test/ask', statements: [statement(askProbe, lost)] });
     const reads = vi.spyOn(two.context.db, 'get');
     const admission = rival();
     const readsOfLink = () => reads.mock.calls.filter(([query]) => (query as unknown) === linkOf);
-    // The process notes the time of the question when it handles the second read, or the third.
+    // The process records the time of the probe request when it handles the second or third read.
     await vi.waitFor(() => expect(readsOfLink().length).toBeGreaterThan(3));
     expect(await question()).toBe('lost');
     two.clock.advance(6_000);
@@ -134,7 +134,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     expect(await admission).toMatchObject({ admitted: false, refusal: { code: 'cloned' } });
   });
 
-  test('takes over at once with the current key from a process with a previous key', async () => {
+  test('replaces a link that uses a previous key immediately when a process connects with the current key', async () => {
     const { one, two, agent, link, rival } = await open();
     const { db, incarnation } = one.context;
     const previous = await newKey();
@@ -147,7 +147,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     expect((await link()).link_incarnation).toBe(two.context.incarnation);
   });
 
-  test('asks the agent to try again if the first replica does not answer', async () => {
+  test('asks the agent to retry if the first replica does not answer', async () => {
     const { two, question, rival } = await open();
     const admission = rival();
     await question();
@@ -155,7 +155,7 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     expect(await admission).toMatchObject({ admitted: false, refusal: { code: 'unavailable', retry_after_secs: 5 } });
   });
 
-  test('remains if the former link to the same replica ends late', async () => {
+  test('keeps the claim of a new link if the previous link to the same replica ends late', async () => {
     const { one, agent, link } = await open();
     const late = one.links.closed(agent.id, 'closed', 1);
     await Promise.all([late, connect(one, agent)]);

@@ -12,9 +12,10 @@ import type { Refusal } from './refusal.ts';
 
 /**
  * Decides between two links of one agent on two replicas. The agent process that holds the older link may move it. For
- * another process, the replica with the older link checks whether its agent still answers, as a single process does.
- * Otherwise, two machines with one key would take turns. The replicas ask each other through the bus. Without an answer
- * there, the question and the answer are written to the agent's row.
+ * another process, the replica with the older link checks whether its agent still answers, as an orchestrator without
+ * replicas does. Otherwise, two machines with the same key would repeatedly replace each other's link. Replicas probe
+ * each other's links through the bus. If no answer arrives, the probe request and its answer are written to the agent's
+ * row.
  */
 
 /** Asks the replica that has an agent's link whether the agent answers. If it does not, the replica closes the link. */
@@ -24,16 +25,16 @@ export const probeLink: Ask<{ node_id: string }, { answered: boolean }> = {
   answer: z.object({ answered: z.boolean() }),
 };
 
-/** Milliseconds to wait for an answer through the bus: five for the agent, and one for the way. */
+/** Milliseconds to wait for an answer through the bus: five seconds for the agent, and one for transmission. */
 const askMs = 6_000;
-/** Milliseconds after which the question is also written to the row. */
+/** Milliseconds after which the probe request is also written to the row. */
 const askAloneMs = 2_000;
 
 /** Milliseconds between reads of the answer. */
 const pollMs = 250;
 /**
- * Milliseconds to wait for an answer: one second until the other replica reads the probe request, and five for the
- * agent.
+ * Milliseconds to wait for an answer: two seconds before the probe request is written to the row, one until the other
+ * replica reads it, and five for the agent.
  */
 const waitMs = 8_000;
 /**
@@ -41,10 +42,13 @@ const waitMs = 8_000;
  * read, and five for the agent.
  */
 const staleMs = 6_000;
-/** Seconds after which the agent tries again if the other replica gave no answer. */
+/** Seconds after which the agent retries if the other replica did not answer. */
 const retrySecs = 5;
 
-/** Precedes the instance of a link with a previous key, which a link with the current key replaces without a probe. */
+/**
+ * Prefix of the instance of a link that uses a previous key. A link that uses the current key replaces such a link
+ * without a probe.
+ */
 const previousKey = 'previous key ';
 
 /** Returns the text that identifies the agent process in the claim of its link. */
@@ -95,11 +99,11 @@ export async function judgeRival(
   }
 }
 
-/** The question, through the bus, to the replica that has the agent's link. */
+/** Probes an agent's link through the bus, at the replica that holds the link. */
 class AskedOwner {
   readonly #context: Pick<Context, 'bus'>;
   readonly #nodeId: string;
-  /** The link that the question is about. */
+  /** The link that is being probed. */
   #about: string | null = null;
   #asking: Promise<void> | null = null;
   /** Whether the agent answers on that link. */
@@ -115,7 +119,7 @@ class AskedOwner {
     return this.#asking !== null;
   }
 
-  /** Asks about a link, once. */
+  /** Probes a link, unless it was already probed. */
   begin(owner: string, instance: string | null): void {
     const about = `${owner} ${instance}`;
     if (this.#about === about) return;
@@ -125,7 +129,7 @@ class AskedOwner {
       .ask(owner, probeLink, { node_id: this.#nodeId }, { milliseconds: askMs })
       .then(
         ({ answered }) => answered,
-        // The question in the row gets an answer without the bus.
+        // If the bus fails, the probe request in the row is answered instead.
         () => false,
       )
       .then((answered) => {
@@ -136,13 +140,16 @@ class AskedOwner {
     this.#asking = asking;
   }
 
-  /** Waits until there is an answer, or for the other promise. */
+  /** Waits for the answer or for `other`, whichever comes first. */
   async answerOr(other: Promise<unknown>): Promise<void> {
     await Promise.race(this.#asking === null ? [other] : [other, this.#asking]);
   }
 }
 
-/** Records that the agent answers on its link. An agent that does not answer loses its link, which needs no record. */
+/**
+ * Records that the agent answered on its link. If the agent does not answer, its link is closed instead, so no record
+ * is needed.
+ */
 export async function recordAnswer({ db }: Pick<Context, 'db'>, node_id: string, probe: string): Promise<void> {
   const answer = statement(answerProbe, { node_id, probe, answer: answered(probe) });
   await db.write({ name: 'agents/answer', statements: [answer] });

@@ -108,7 +108,7 @@ describeAnyDatabase('agents in memory', (fixture) => {
     expect(at.statements).toBe(1);
   });
 
-  test('does not keep a record that was read before a change', async () => {
+  test('does not cache a record that was read before a change', async () => {
     const { domain } = await openAlone(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -156,7 +156,7 @@ describeAnyDatabase('agents in memory', (fixture) => {
     ]);
   });
 
-  test('keeps a limited number of bytes', async () => {
+  test('limits the size of all cached records in bytes', async () => {
     const { domain } = await openAlone(fixture);
     const { actor } = await newAdmin(domain);
     const ids: string[] = [];
@@ -179,7 +179,7 @@ describeAnyDatabase('agents in memory', (fixture) => {
     expect((await page()).map(({ tags }) => tags)).toEqual(ids.map(() => ({ role: 'web' })));
   });
 
-  test('keeps one record of an agent for all pages that contain it', async () => {
+  test('caches one record of an agent for all pages that contain it', async () => {
     const { domain } = await openAlone(fixture);
     const { actor } = await newAdmin(domain);
     const { id } = await newAgent(domain, actor, 'web-1');

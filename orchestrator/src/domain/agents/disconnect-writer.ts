@@ -13,16 +13,16 @@ export interface Departures {
    */
   departed(nodeId: string, lastContactAt: number): Promise<void>;
   /**
-   * Resolves once no write for the agent is pending, so that the end of its former link cannot overwrite the claim of
-   * its next one. Never rejects: the claim of a failed write is replaced by the next one.
+   * Resolves once no write for the agent is pending, so that recording the end of its previous link cannot overwrite
+   * the claim of its next link. Never rejects: if a write fails, the next link's claim replaces the old one.
    */
   settled(nodeId: string): Promise<void>;
 }
 
 /**
- * Records when a disconnected agent was last heard from and, as a replica, that this process no longer holds its link.
- * Thousands of agents may disconnect at the same time, so agents that disconnect during a write share the next
- * transaction.
+ * Records when a disconnected agent was last heard from and, if this process is a replica, that it no longer holds the
+ * agent's link. Thousands of agents may disconnect at the same time, so agents that disconnect during a write share the
+ * next transaction.
  */
 export function createDepartures({
   db,

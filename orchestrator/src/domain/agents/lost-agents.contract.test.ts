@@ -37,7 +37,7 @@ async function transitions({ context }: Domain): Promise<string[]> {
 }
 
 describeAnyDatabase('agents that disconnect and reconnect', (fixture) => {
-  test('records once that an agent is lost after the grace period, and once that it has returned', async () => {
+  test('records one event when an agent is lost after the grace period, and one when it returns', async () => {
     const { domain, actor, watch } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     domain.clock.advance(lostAfterSecs * 1000);

@@ -22,7 +22,7 @@ const maxAtOnce = 2_000;
 const perTransaction = 500;
 
 export interface LostWatch {
-  /** @param fleet the context for maintenance of the fleet; null if another process does it */
+  /** @param fleet the context for fleet maintenance; null if another process does it */
   round(fleet: Context | null): Promise<void>;
   stop(): void;
 }
@@ -65,7 +65,7 @@ export function createLostWatch(
     for (const row of rows) {
       const lastContactAt = presence.lastContactAt(row.node_id);
       if (lastContactAt === null) lost.push(lossOf(context, row, now));
-      // The replica that the agent is connected to records it.
+      // If the agent is connected to another replica, that replica records the time.
       else if (row.last_seen_at <= now - recordEvery && presence.replicaOf(row.node_id) === null)
         seen.push([statement(markLastSeen, { node_id: row.node_id, at: lastContactAt })]);
     }

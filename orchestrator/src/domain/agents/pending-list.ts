@@ -28,13 +28,16 @@ export interface PendingList {
    * @throws MusterError `pending_full` if no agent can be displaced
    */
   allocateSlot(remoteIp: string): Promise<{ statements: Statement[]; displaced: string | null }>;
-  /** Reports whether a new agent gets its own event. Otherwise, counts the agent for the next event of `report`. */
+  /**
+   * Reports whether a new agent gets its own event. Otherwise, counts the agent in the next event that `report`
+   * records.
+   */
   isReportedSingly(happening: Happening<'agent.pending'>): boolean;
   /** Records the event for the counted agents, at most once a minute. */
   report(): Promise<void>;
   /**
    * Deletes agents that have been disconnected for an hour.
-   * @param fleet the context for maintenance of the fleet
+   * @param fleet the context for fleet maintenance
    * @param upForMs milliseconds for which agents have been able to reach this orchestrator, or since the end of another
    *   process that agents may have been connected to. Agents need time to reconnect before they count as disconnected
    */

@@ -154,7 +154,7 @@ export async function finishPruning(context: Context, { fence, signal }: Pruning
     if (anchor.place >= cut.place) return;
     const rows = await context.db.all(placedEvents, { after: anchor.place, limit: atOnce });
     const last = rows.findLast((row) => (row.place as number) <= cut.place);
-    // Rows were deleted by means other than pruning. The chain still begins after the cut.
+    // The chain begins after the cut even if rows were deleted by means other than pruning.
     const to: Link =
       last === undefined || last.place === cut.place ? cut : { place: last.place as number, hash: last.hash as string };
     try {

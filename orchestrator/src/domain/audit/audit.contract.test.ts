@@ -211,7 +211,7 @@ describeAnyDatabase('the audit log', (fixture) => {
       expect(await first.hold()).not.toBeNull();
     });
 
-    test('acquires its lease when it is created again, and fences the former one', async () => {
+    test('fences the previous holder of a lease when the lease is created and acquired again', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 1);
       const before = await createLease(domain.context, 'audit').hold();

@@ -26,7 +26,7 @@ describe('drifted fields', () => {
     expect(newlyDrifted({}, before)).toEqual(['a', 'b']);
   });
 
-  test('reports drift once while it lasts, and again after it was corrected', () => {
+  test('reports drift once while it lasts, and again if it recurs after a correction', () => {
     const drifted: fc.Arbitrary<Drifted> = fc.dictionary(
       fc.constantFrom('a', 'b', 'c'),
       fc.uniqueArray(fc.constantFrom('mode', 'content'), { minLength: 1 }),

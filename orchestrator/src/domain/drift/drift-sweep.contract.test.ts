@@ -155,7 +155,7 @@ describeAnyDatabase('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('respects the concurrent-check limit, and continues as soon as one ends', async () => {
+  test('respects the concurrent-check limit, and continues as soon as a check ends', async () => {
     const { clock, sweep, agents, domain } = await open(['a', 'b', 'c', 'd', 'e']);
     clock.advance(700_000);
     const one = sweep();
@@ -294,7 +294,7 @@ describeAnyDatabase('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('queues a check for a hint while a check runs, but not while one is queued', async () => {
+  test('queues a check when a hint arrives while another check runs, but not while a check is queued', async () => {
     const { domain, clock, agents, answer } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(1000);

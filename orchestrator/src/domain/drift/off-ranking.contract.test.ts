@@ -44,7 +44,7 @@ describeAnyDatabase('the pages of a walk over the agents that need attention', (
         if (query.name === 'agents/for selectors') counts.matched += 1;
         return domain.context.db.all(query, params);
       },
-      // On PostgreSQL, a second of real time counts as a change by another process.
+      // On PostgreSQL, each elapsed second of real time would count as a change by another process.
       outsideChanges: () => 0,
     });
     const context: Context = { ...domain.context, db };

@@ -20,15 +20,18 @@ export interface OffFilter {
 
 /**
  * Ranks the agents that need attention. The database cannot return one page of the ranking without computing all of it,
- * so the pages of a walk share one computation. A first page is always current. A later page may be up to
- * {@link maxBehindMs} behind.
+ * so all pages of one listing share one computation. A first page is always current. A later page may be up to {@link
+ * maxBehindMs} behind.
  */
 export interface OffRanking {
-  /** Returns the agents of a page, the most urgent first. */
+  /** Returns the agents of a page, most urgent first. */
   read(request: PageRequest & OffFilter): Promise<Standing[]>;
 }
 
-/** Time during which later pages use a ranking although something has changed, so that a busy fleet shares it too. */
+/**
+ * Milliseconds for which later pages use a ranking even after a change, so that pages share a ranking in a busy fleet
+ * too.
+ */
 const maxBehindMs = 1_000;
 /** Maximum age of a ranking. Some changes, such as the retention of operations, send no hint. */
 const maxAgeMs = 30_000;
@@ -44,7 +47,7 @@ const changing: ReadonlySet<Hint['type']> = new Set([
 
 interface Ranking {
   readonly all: Promise<readonly Standing[]>;
-  /** Time of the computation by the steady clock, in milliseconds. */
+  /** Time of the computation, in monotonic milliseconds. */
   readonly at: number;
   readonly outsideChanges: number;
   readonly walks: Map<string, Promise<Walk>>;
@@ -57,7 +60,7 @@ export function createOffRanking(context: Context): OffRanking {
   bus.subscribe(({ type }) => {
     if (last === null) return;
     if (changing.has(type)) last.isCurrent = false;
-    // Frees the memory. A fleet sends hints all the time, so this needs no timer.
+    // Frees the memory. Hints arrive frequently, so no timer is needed.
     if (steadyNow() - last.at >= maxAgeMs) last = null;
   });
 
@@ -103,7 +106,9 @@ const passes =
     (reason === undefined || standing.reasons.includes(reason)) &&
     (agent === undefined || standing.node_id === agent || standing.name === agent);
 
-/** Matches ranked agents against a selector, each of them once, and only as many as the pages need. */
+/**
+ * Matches ranked agents against a selector. Matches each agent at most once, and only as many agents as the pages need.
+ */
 class Walk {
   readonly #context: Context;
   readonly #ranked: readonly Standing[];
@@ -122,7 +127,7 @@ class Walk {
     const selector = this.#selector;
     if (selector === null || isEmpty(selector)) return this.#ranked.slice(offset, offset + limit);
     const matched = this.#matched.then(() => this.#match(selector, offset + limit));
-    // A later page tries again after a failure.
+    // A later page retries after a failure.
     this.#matched = matched.catch(() => {});
     await matched;
     return this.#matching.slice(offset, offset + limit);

@@ -280,7 +280,7 @@ describeAnyDatabase('agents that are not in their desired state', (fixture) => {
       });
     });
 
-    test('compares with the revision that was resolved, not with the time of the apply', async () => {
+    test('determines outdated modules by the resolved revision, not by the time of the apply', async () => {
       const { context, actor, report, listed } = await open('a1');
       const request = { kind: 'apply', modules: ['m'], queue: true } as const;
       const id = await submitOperation(context, actor, 'a1', request);

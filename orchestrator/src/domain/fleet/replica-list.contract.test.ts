@@ -18,7 +18,7 @@ describePostgres('the list of replicas', (fixture) => {
       replica: { incarnation: 'of b', heartbeatAge: (incarnation: string) => ages.get(incarnation) ?? 0 },
       connectedTo: (incarnation: string) => (incarnation === 'of a' ? 7 : 0),
     };
-    /** Registers a replica. @param ready null for a release that does not store it */
+    /** Registers a replica. @param ready null for a release that does not store readiness */
     const join = async (name: string, ready: 0 | 1 | null) => {
       const incarnation = `of ${name}`;
       await context.db.alone(insertReplica, { incarnation, name, version: '1.2.3', started_at: 1_700_000_000 });
@@ -47,7 +47,7 @@ describePostgres('the list of replicas', (fixture) => {
     ]);
   });
 
-  test('drains a replica if another one is ready, and records who did it', async () => {
+  test('drains a replica if another one is ready, and records the operator', async () => {
     const { context, actor, ages, parts, join } = await open();
     const drain = (name: string) => drainNamedReplica(parts, actor, name);
     await join('a', 1);
@@ -67,7 +67,7 @@ describePostgres('the list of replicas', (fixture) => {
     expect(events).toMatchObject([{ actor: { id: actor.id }, metadata: { replica: 'a' } }]);
   });
 
-  test('does not report a replica as drained that was closed in the meantime', async () => {
+  test('does not report a replica as drained if it was closed in the meantime', async () => {
     const { context, actor, parts, join } = await open();
     await join('a', 1);
     await join('b', 1);

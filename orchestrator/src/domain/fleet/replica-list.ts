@@ -6,7 +6,7 @@ import type { Replica } from '../replicas/replicas.ts';
 import type { Actor, Context } from '../shared/context.ts';
 import { maxBeatAgeMs } from '../shared/health.ts';
 
-/** The replicas, for operators. */
+/** Lists and drains replicas for operators. */
 
 export interface ReplicaListParts {
   readonly context: Context;
@@ -40,7 +40,7 @@ export async function listReplicas(parts: ReplicaListParts): Promise<ReplicaAnsw
 }
 
 /**
- * Lets a replica move its agents and its work to the others. It notices this at its next heartbeat.
+ * Drains a replica: from its next heartbeat on, the replica moves its agents and its work to the other replicas.
  * @throws MusterError replica_not_found, last_replica
  */
 export async function drainNamedReplica(parts: ReplicaListParts, actor: Actor, name: string): Promise<ReplicaAnswer> {
@@ -52,15 +52,15 @@ export async function drainNamedReplica(parts: ReplicaListParts, actor: Actor, n
   if (!found) throw notFound();
   if (found.draining) return found;
   if (!replicas.some((replica) => replica !== found && takesOver(replica)))
-    throw new MusterError('last_replica', `no other replica than ${name} is ready`);
+    throw new MusterError('last_replica', `no replica other than ${name} is ready`);
   const event = {
     type: 'replica.drain_requested',
     actor,
     summary: `replica ${name} drained`,
     metadata: { replica: name },
   } as const;
-  // Before the row, because only this transaction requires the operator's sign-in session, and no transaction writes the
-  // rows of replicas.
+  // Records the event before the row is updated, because only this transaction requires the operator's sign-in session.
+  // Rows of replicas are written outside of transactions.
   await context.db.write({ name: 'replicas/drain', statements: [audited(context, event)] });
   const { changes } = await context.db.alone(drainReplica, { incarnation: found.incarnation });
   // The replica may have been closed since it was listed.

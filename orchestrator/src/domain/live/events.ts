@@ -30,7 +30,7 @@ const stalledMs = 30_000;
 const maxFollowers = 1_000;
 const maxPerSession = 32;
 
-/** Frames that replace dropped changes: they make a follower load everything again. */
+/** Frames that replace dropped changes: they make a follower reload everything. */
 const everything = [
   ...[allAgents, allOperations, passing('run', 'run', undefined, { run_id: null })],
   passing('window', 'window', undefined, {}),

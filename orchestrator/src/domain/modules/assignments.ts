@@ -116,7 +116,7 @@ function moduleFaults({ modules, parameters, mode, window_only }: Checked): Faul
   if (given.length > maximumModules)
     faults.push({ path: '/parameters', message: `must name at most ${maximumModules} modules` });
   if (!given.some((name) => Object.keys(parameters[name] ?? {}).length > 0))
-    faults.push({ path: '/modules', message: 'needs a module, or parameters to give values to' });
+    faults.push({ path: '/modules', message: 'must name a module, unless the assignment sets parameters' });
   if (mode === 'audit')
     faults.push({
       path: '/mode',

@@ -78,7 +78,7 @@ describe('desiredModules', () => {
     );
   });
 
-  test('layers the parameters of matching assignments that count, for modules that the agent has', () => {
+  test('layers the parameters of matching assignments in enforce mode, for modules that the agent has', () => {
     const all = [
       assignment({ name: 'a', parameters: { m: { port: 80 } } }),
       assignment({ name: 'b', parameters: { m: { port: 81 }, other: { x: 1 } }, precedence: 5 }),

@@ -166,7 +166,7 @@ export function encodePayload(payload: Payload): EncodedPayload {
   const text = toJson(payload);
   const bytes = Buffer.byteLength(text);
   if (bytes > maxPayloadBytes) {
-    const message = `the desired set has ${Math.ceil(bytes / 1024 / 1024)} MiB, which exceeds the maximum of ${maxPayloadBytes / 1024 / 1024} MiB; remove large content from modules`;
+    const message = `the desired set is ${Math.ceil(bytes / 1024 / 1024)} MiB in size, which exceeds the maximum of ${maxPayloadBytes / 1024 / 1024} MiB; remove large content from modules`;
     throw new MusterError('module_unresolved', message, [{ path: '/modules', message }]);
   }
   return { digest: hash('sha256', text, 'hex'), text };

@@ -83,7 +83,7 @@ describeAnyDatabase('folders of modules', (fixture) => {
     expect((await getModule(context, 'site')).revision).toBe(2);
   });
 
-  test('names the file and line of a fault in a template, and refuses a template that is not a text', async () => {
+  test('reports the file and line of an error in a template, and refuses a template that is not text', async () => {
     const { upload } = await open();
     const faulty = await archiveOf([
       { name: 'module.yml', text: moduleText() },

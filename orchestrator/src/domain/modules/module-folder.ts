@@ -50,7 +50,7 @@ export async function readArchive(
 /** Number of bytes between checks of the free space. */
 const checkEvery = 1024 * 1024;
 
-/** Returns a function that passes contents on, and checks the free space after each MiB in total. */
+/** Returns a function that passes contents through, and checks the free space after each MiB in total. */
 function spaceChecker(requireSpace: () => void) {
   let unchecked = checkEvery;
   return async function* checked(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

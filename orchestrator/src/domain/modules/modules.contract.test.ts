@@ -102,7 +102,7 @@ describeAnyDatabase('modules that require others', (fixture) => {
     );
   });
 
-  test('refuses to remove a required module, and shows who requires it', async () => {
+  test('refuses to remove a required module, and lists the modules that require it', async () => {
     const { context, actor, upload, found } = await open();
     await upload('base');
     await upload('site', requiring('base'));

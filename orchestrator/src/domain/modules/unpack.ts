@@ -101,7 +101,7 @@ class Bounds extends Transform {
     this.#fileBytes += size;
     if (this.#files > folderLimits.files) throw refused(`the archive has more than ${folderLimits.files} files`);
     if (!(size >= 0) || this.#fileBytes > folderLimits.bytes)
-      throw refused(`the files of the archive have more than ${folderLimits.bytes / 1024 / 1024} MiB`);
+      throw refused(`the files in the archive exceed ${folderLimits.bytes / 1024 / 1024} MiB in total`);
     this.#allowed = this.#seen + size + headerBytes;
   }
 

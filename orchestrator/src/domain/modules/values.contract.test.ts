@@ -120,7 +120,7 @@ describeAnyDatabase('values of parameters', (fixture) => {
     const fault = (more: Partial<NewAssignment>) => found(assign('x', { modules: [], parameters, ...more }));
     for (const none of [{}, { ntp: {} }])
       expect(await fault({ parameters: none })).toBe(
-        'invalid_input /modules needs a module, or parameters to give values to',
+        'invalid_input /modules must name a module, unless the assignment sets parameters',
       );
     expect(await fault({ mode: 'audit' })).toMatch(
       /^invalid_input \/mode an assignment without modules has nothing to audit/,

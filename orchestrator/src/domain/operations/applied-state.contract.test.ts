@@ -103,7 +103,7 @@ describeAnyDatabase('applied state', (fixture) => {
     }
   });
 
-  test('ignores reported resources that were in no operation', async () => {
+  test('ignores reported resources that were not in any operation', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const made = Array.from({ length: 50 }, (_, i) =>
@@ -129,7 +129,9 @@ describeAnyDatabase('applied state', (fixture) => {
     for (const { reason } of (await getState(context, agent.id)).unapplied) expect(reason).toHaveLength(1000);
   });
 
-  test('matches the agent’s record after any sequence of applies', { timeout: 300_000 }, async () => {
+  test('keeps applied state equal to the agent’s record after any sequence of applies', {
+    timeout: 300_000,
+  }, async () => {
     const { domain, context, actor, report, submit } = await open(fixture);
     let agents = 0;
     await fc.assert(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { askLiveOutput, newestWithin } from './live-output.ts';
 
-test('keeps the output of the last programs that fit into a message', () => {
+test('keeps the most recent programs’ output that fits into a message', () => {
   const printed = (text: string) => ({ stdout: text, stderr: '', truncated: false });
   const shown = [
     ['m/a', printed('a')],
@@ -14,7 +14,7 @@ test('keeps the output of the last programs that fit into a message', () => {
   expect(newestWithin(shown, 10)).toEqual({});
 });
 
-test('ignores unknown fields of questions and answers, which newer replicas may send', () => {
+test('ignores unknown fields in questions and answers, which newer replicas may send', () => {
   const question = { node_id: 'n', operation_id: 'o' };
   expect(askLiveOutput.question.parse({ ...question, later: true })).toEqual(question);
   const shown = { stdout: 'out', stderr: '', truncated: false };

@@ -17,7 +17,7 @@ export interface LiveOutput {
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
   /**
    * Returns the output by `module/identity`; empty once the operation has ended. If the agent is connected to another
-   * replica, asks that one, and returns nothing if there is no answer.
+   * replica, asks that replica, and returns nothing if there is no answer.
    */
   of(nodeId: string, operationId: string): Promise<Record<string, Shown>>;
   close(): void;
@@ -39,7 +39,7 @@ export const askLiveOutput: Ask<{ node_id: string; operation_id: string }, Recor
 
 /** Milliseconds to wait for another replica. */
 const askMs = 2_000;
-/** Maximum size of an answer to another replica as JSON, in bytes. A message of the bus has at most 256 KiB. */
+/** Maximum size of an answer to another replica as JSON, in bytes. A bus message is limited to 256 KiB. */
 const maxAnswerBytes = 250 * 1024;
 
 /** Maximum number of programs whose output is kept per operation. One is running, and the others have been reported. */
@@ -118,7 +118,10 @@ export function createLiveOutput(context: Context, capacity = maxCharacters): Li
         return await context.bus.ask(replica.incarnation, askLiveOutput, question, { milliseconds: askMs });
       } catch (error) {
         if (!(error instanceof AskFailed)) throw error;
-        context.log.debug({ replica: replica.name, reason: error.reason }, 'no live output from another replica');
+        context.log.debug(
+          { replica: replica.name, reason: error.reason },
+          'failed to get live output from another replica',
+        );
         return {};
       }
     },

@@ -11,7 +11,7 @@ import { newTally, type Tally, unknownTally } from './report-limits.ts';
 export interface OperationCache {
   /**
    * Removes and returns an operation that a hint announced.
-   * @returns null if no operation is cached, as when the agent may have several
+   * @returns null if no operation is cached, for example because the agent may have several
    */
   takeQueued(nodeId: string): QueuedOperation | null;
   /**

@@ -46,7 +46,7 @@ describeDatabases('operations of processes whose clocks differ', (fixture) => {
   // Several processes never share a SQLite database.
   if (fixture.kind === 'postgres') test('runs operations in the order in which they were requested', inRequestedOrder);
 
-  test('runs operations one at a time, even if the newer one of two concurrent ones is dispatched first', async () => {
+  test('runs operations one at a time, even if the newer of two concurrent operations is dispatched first', async () => {
     const { domain, agent, processAhead, submit } = await open();
     const { links, db } = domain;
     const newer = await submit(processAhead(60_000));
@@ -64,13 +64,13 @@ describeDatabases('operations of processes whose clocks differ', (fixture) => {
     expect(await next()).toBe(older);
   });
 
-  test('runs operations in their order if the dispatch of the newer one was lost', async () => {
+  test('runs operations in the order of their requests if the dispatch of the newer one was lost', async () => {
     const { domain, agent, processAhead, submit } = await open();
     const { links, db } = domain;
     const newer = await submit(processAhead(60_000));
     await links.nextOperation(agent.id);
     const older = await submit({ ...processAhead(0), db: withOverrides(db, { kind: 'sqlite' }) });
-    // The agent connects again, and does not know the operation.
+    // The agent reconnects, and has no record of the operation.
     await connect(domain, agent);
     expect((await links.nextOperation(agent.id))?.operation.operation_id).toBe(older);
     expect(newer > older).toBe(true);

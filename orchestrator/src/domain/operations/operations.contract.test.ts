@@ -282,7 +282,7 @@ describeAnyDatabase('operations', (fixture) => {
     expect(resources).toEqual([a, b, c, d]);
   });
 
-  test('shows the last attempt of a plan that the agent started over', async () => {
+  test('shows the last attempt of a plan that the agent restarted', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const id = await submit('plan');
     await domain.links.nextOperation(agent.id);
@@ -371,7 +371,7 @@ describeAnyDatabase('operations', (fixture) => {
     ).toMatchObject({ settled_operations: [running] });
   });
 
-  test('settles the operations of an agent that enrolls again after its removal, and forgets its reports', async () => {
+  test('reports operations as settled to an agent that enrolls again after its removal, and forgets its reports', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const running = await submit();
     await domain.links.nextOperation(agent.id);

@@ -94,7 +94,7 @@ describeAnyDatabase('plan binding', (fixture) => {
     expect(await domain.links.agentsWithWork()).toEqual([]);
   });
 
-  test('plans a module that is not stored, and applies the plan once exactly its text is stored', async () => {
+  test('plans a module that is not stored, and applies the plan once that exact text is stored', async () => {
     const { domain, context, actor, submit, execute } = await open(fixture);
     const content = fileModule('fresh').replace('resources:', 'requires: [{ module: m }]\nresources:');
     const plan_id = await submit('plan', { draft: { content } });
@@ -110,7 +110,7 @@ describeAnyDatabase('plan binding', (fixture) => {
     expect(await domain.links.agentsWithWork()).toEqual([]);
   });
 
-  test('plans a changed text in place of the stored module, and refuses one that is not valid', async () => {
+  test('plans changed text in place of the stored module, and refuses invalid text', async () => {
     const { context, submit, execute } = await open(fixture);
     await submit('plan', { draft: { content: fileModule('other', 'changed\n') } });
     expect(await execute()).toMatchObject({ modules: ['other'], resources: [{ body: { content: 'changed\n' } }] });
@@ -122,7 +122,7 @@ describeAnyDatabase('plan binding', (fixture) => {
       expect(await code(submit('plan', { draft: { content } }))).toBe('module_invalid');
   });
 
-  test('accepts only a succeeded plan for the same agent', async () => {
+  test('accepts only a successful plan for the same agent', async () => {
     const { domain, actor, submit, execute, plan } = await open(fixture);
     expect(await code(submit('apply', { plan_id: 'x' }))).toBe('operation_not_found');
     const apply = await submit('apply', { modules: ['m'] });
@@ -197,7 +197,7 @@ describeAnyDatabase('plan binding', (fixture) => {
     expect(failure).toContain('the lookup m:nodes has changed since the plan');
   });
 
-  test('accepts a plan when a lookup has changed that this agent does not use', async () => {
+  test('accepts a plan when a lookup that this agent does not use has changed', async () => {
     const { domain, context, actor, submit, plan, execute } = await open(fixture);
     const lookups = 'lookups: { nodes: { when: { tag.role: db }, selector: "role=web", of: agent.name } }\n';
     const content = '${{ lookup.nodes | join(",") }}';

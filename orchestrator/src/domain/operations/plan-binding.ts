@@ -17,7 +17,7 @@ export interface BoundPlan {
   secret_versions: string | null;
 }
 
-/** Everything of a desired set that is compared with the plan. */
+/** The parts of a desired set that are compared with the plan. */
 export interface DesiredSetVersions {
   /** Digest of the resolved resources, without the values of secrets. */
   digest: string;
@@ -125,7 +125,7 @@ export async function staleIfUnresolved<T>(
   }
 }
 
-/** Returns the refusal of an apply that `endedStale` recognizes, for the request that waits for it. */
+/** Returns the refusal of an apply that `endedStale` recognizes, for the request that is waiting for the apply. */
 export async function refusalOf(
   { db }: Pick<Context, 'db'>,
   { plan_id, error }: Pick<OperationEntry, 'plan_id' | 'error'>,

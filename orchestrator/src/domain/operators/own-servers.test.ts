@@ -73,7 +73,7 @@ test.each([
   }
 });
 
-test('accepts loopback names only from local clients, and only with its own port', () => {
+test('accepts loopback names only from local clients, and only with the server’s own port', () => {
   for (const host of ['localhost', '127.0.0.1', '[::1]'])
     expect(judge(`origin:https://${host}:4748`, {}, true)).toBe(true);
   expect(judge('origin:https://localhost:9000', {}, true)).toBe(false);
@@ -81,7 +81,7 @@ test('accepts loopback names only from local clients, and only with its own port
   expect(judge('origin:https://localhost:9000', { origins: ['https://localhost:9000'] })).toBe(false);
 });
 
-test('accepts plain HTTP origins when it serves plain HTTP', () => {
+test('accepts plain HTTP origins if the server uses plain HTTP', () => {
   const plain = { certificate: null, advertisedHost: 'fleet.example' };
   expect(judge('origin:http://fleet.example:4748', plain)).toBe(true);
   expect(judge('origin:https://fleet.example:4748', plain)).toBe(false);

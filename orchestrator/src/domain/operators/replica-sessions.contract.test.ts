@@ -13,7 +13,7 @@ describeDatabases('sign-in sessions at two replicas', (fixture) => {
     return { one, two, token };
   };
 
-  test('refuses a sign-in session that ended on the other replica, without hints', async () => {
+  test('refuses a sign-in session that ended on the other replica, even without hints', async () => {
     const { one, two, token } = await open();
     const hash = hashOfToken(token);
     expect(await two.signIn.find(hash)).toMatchObject({ username: 'ada' });
@@ -22,7 +22,7 @@ describeDatabases('sign-in sessions at two replicas', (fixture) => {
     expect(await two.signIn.find(hash)).toBeNull();
   });
 
-  test('refuses a session at once after a hint of the other replica', async () => {
+  test('refuses a session immediately after a hint from the other replica', async () => {
     const { one, two, token } = await open();
     const hash = hashOfToken(token);
     expect(await two.signIn.find(hash)).toMatchObject({ username: 'ada' });

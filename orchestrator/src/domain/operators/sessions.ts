@@ -128,7 +128,7 @@ const freshMs = 2_000;
 
 interface Cached {
   readonly session: StoredSession;
-  /** When the row was last read, by the steady clock. */
+  /** When the row was last read, in monotonic milliseconds. */
   readAt: number;
 }
 
@@ -498,7 +498,7 @@ export class Sessions {
   }
 
   /**
-   * Terminates the sessions whose signatures named no server. Call it if `requireBound` is set.
+   * Terminates the sessions whose signatures named no server. Call this if `requireBound` is set.
    * @returns the number of terminated sessions
    */
   async endUnbound(): Promise<number> {

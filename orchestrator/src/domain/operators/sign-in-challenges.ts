@@ -56,7 +56,7 @@ export class SignInChallenges {
     this.#context = context;
     this.#key = key;
     this.#latest = { id: '', nonces: new SignInNonces(key) };
-    // Other processes should begin with another choice.
+    // Random, so that different processes usually issue different nonces.
     this.#turn = context.randomBytes(1).readUInt8();
   }
 

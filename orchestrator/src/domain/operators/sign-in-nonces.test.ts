@@ -32,7 +32,7 @@ test('refuses a bound nonce if any bit has changed', () => {
   expect(nonces.readBound('ada', nonce.subarray(1), now)).toBeNull();
 });
 
-test('accepts an unbound nonce of its operator for 50 to 60 seconds, also at a process that is behind', () => {
+test('accepts an unbound nonce of its operator for 50 to 60 seconds, even in a process whose clock is behind', () => {
   const key = randomBytes(32);
   const nonces = new SignInNonces(key);
   for (const into of [0, 4_321, 9_999]) {

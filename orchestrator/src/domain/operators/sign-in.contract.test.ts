@@ -227,7 +227,7 @@ describeAnyDatabase('sign-in', (fixture) => {
         {},
       );
       for (const { issued_at_ms } of dates) expect(issued_at_ms).toBeLessThanOrEqual(domain.context.steadyNow());
-      // A challenge of that time is also refused when the clock gets there.
+      // A challenge from that time is still refused when the clock reaches that time.
       domain.clock.advance(hour - 61_000);
       expect(await unused(start())).toBe('signature_invalid');
       domain.clock.advance(hour);

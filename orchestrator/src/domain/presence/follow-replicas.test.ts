@@ -9,7 +9,7 @@ const changed = (node_id: string, link_incarnation: string): LinkChange => ({
   hint: { type: 'agent_changed', node_id },
 });
 
-/** @param reads the changes of each read, or its error */
+/** @param reads for each read, the changes that it returns, or its error */
 const follow = (reads: (readonly LinkChange[] | Error)[]) => {
   const seen = { hints: [] as Hint[], cuts: [] as string[], closed: [] as Error[], fails: false };
   const done = async () => {};
@@ -48,7 +48,7 @@ const follow = (reads: (readonly LinkChange[] | Error)[]) => {
   return { follower: new ReplicaFollower(parts), seen };
 };
 
-test('passes on all changes, and cuts moved links later, if a read fails', async () => {
+test('publishes all changes even if a later read fails, and closes moved links at the next attempt', async () => {
   const { follower, seen } = follow([[changed('web-1', 'other'), changed('web-2', 'own'), changed('web-3', 'other')]]);
   seen.fails = true;
   await follower.turn();

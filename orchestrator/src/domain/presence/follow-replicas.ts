@@ -19,7 +19,7 @@ import type { LinkChange, LinkView } from './link-view.ts';
 /** Milliseconds between records of when this process last heard from its agents. */
 const contactsMs = 15_000;
 
-/** The agents' links of this process, according to the gateway. */
+/** This process's agent links, according to the gateway. */
 export interface OwnLinks {
   /** The agents with an open link. */
   readonly nodeIds: readonly string[];
@@ -63,10 +63,7 @@ export class ReplicaFollower {
     this.#parts = parts;
   }
 
-  /**
-   * Answers the questions of other replicas whether agents are connected.
-   * @returns a function that stops it
-   */
+  /** Answers other replicas that ask whether an agent is connected. @returns a function that stops answering */
   answerProbes(): () => void {
     const { context, local } = this.#parts;
     return context.bus.answer(probeLink, async ({ node_id }) => ({ answered: await local.probe(node_id) }));
@@ -77,7 +74,7 @@ export class ReplicaFollower {
     await this.#attempt('links', () => this.#followLinks());
   }
 
-  /** Never rejects: the next turn tries again. */
+  /** Never rejects: the next turn retries. */
   async turn(): Promise<void> {
     const { waiting, signIn, terminals, conductor } = this.#parts;
     await Promise.all([
@@ -142,7 +139,9 @@ export class ReplicaFollower {
           .catch((error: unknown) => context.log.warn({ node_id: nodeId, err: error }, 'failed to release a link'));
   }
 
-  /** Cuts the agent's link if another process has a newer one. Reads the row again, because this link may be newer. */
+  /**
+   * Closes the agent's link if another process has a newer one. Reads the row again, because this link may be newer.
+   */
   async #cutIfMoved(nodeId: string): Promise<void> {
     const { context, local } = this.#parts;
     const row = await context.db.get(linkOf, { node_id: nodeId });
@@ -150,7 +149,7 @@ export class ReplicaFollower {
     else if (row.link_incarnation !== context.incarnation) local.cut(nodeId);
   }
 
-  /** Checks whether the agent answers, if another replica asks. */
+  /** Checks whether the agent answers, if another replica requested a probe. */
   #answer({ node_id, link_probe }: LinkChange): void {
     if (!isUnanswered(link_probe) || this.#probing.has(node_id)) return;
     const { context, local } = this.#parts;

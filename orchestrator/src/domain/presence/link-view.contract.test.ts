@@ -38,7 +38,7 @@ describePostgres('agents of several replicas', (fixture) => {
       1,
       two.context.incarnation,
     ]);
-    // When the agent was heard is not known yet.
+    // The time of the last contact with the agent is not known yet.
     expect(presence.lastContactAt(agent.id)).toBe(0);
     await depart(two, agent);
     expect((await view.read()).changes).toMatchObject([{ hint: { type: 'agent_departed' } }]);
@@ -61,7 +61,7 @@ describePostgres('agents of several replicas', (fixture) => {
     await expect(view.read()).rejects.toThrow(ReplicaClosed);
   });
 
-  test('distinguishes changes of links from changes of records in a read of all links', async () => {
+  test('distinguishes changes to links from changes to records in a read of all links', async () => {
     const { one, two, actor, agent, view } = await open();
     const own = await newAgent(one, actor, 'web-2');
     await depart(one, own);
@@ -81,7 +81,7 @@ describePostgres('agents of several replicas', (fixture) => {
     expect((await view.read()).changes).toMatchObject([{ node_id: agent.id, hint: { type: 'agent_departed' } }]);
   });
 
-  test('reports changes of agents that another replica made', async () => {
+  test('reports changes that another replica made to agents', async () => {
     const { one, two, actor, agent, view } = await open();
     await connect(one, agent);
     await view.read();

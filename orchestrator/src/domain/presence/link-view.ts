@@ -9,7 +9,10 @@ import { type Contacts, contactKey, decodeContacts } from './contacts.ts';
 const reconcileSecs = 30;
 /** Maximum number of claims in one read. */
 const pageSize = 5_000;
-/** Seconds for which a process's contacts are read after they were stored, because processes store them every 15. */
+/**
+ * Maximum age of the stored contacts that are read, in seconds. Higher than 15, because processes store their contacts
+ * every 15 seconds.
+ */
 const contactsSecs = 20;
 
 /** What other processes changed about an agent. */
@@ -24,7 +27,7 @@ export interface LinkChange {
 }
 
 /**
- * The agents' links of all processes that share the database, read from the rows about once a second. A link counts as
+ * The agent links of all processes that share the database, read from the rows about once a second. A link counts as
  * long as the process that holds it is alive.
  */
 export class LinkView {
@@ -104,10 +107,10 @@ export class LinkView {
     const isFirst = this.#mark === 0;
     const startedAt = steadyNow();
     const reconciles = startedAt - this.#reconciledAt >= reconcileSecs * 1000;
-    // Changes from here on are read by the next calls again.
+    // Later calls read the changes since this mark again.
     const from = isFirst ? await this.#readMark() : this.#mark;
     const all = reconciles ? await this.#readClaims() : null;
-    // Hints compare the changes with the former claims.
+    // Hints compare the changes with the previous claims.
     const changes = await this.#readChanges(from, all);
     if (all !== null) this.#reconciledAt = startedAt;
     changes.push(...this.#departures());

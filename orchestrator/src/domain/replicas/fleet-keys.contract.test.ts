@@ -6,7 +6,7 @@ import { closeOtherReplicas } from './replicas.ts';
 const keys = { identity: 'a', api: 'b', secrets: 'c' };
 
 describeDatabases('keys of replicas', (fixture) => {
-  test('must be those of the process that last used the database alone', async () => {
+  test('refuses keys that differ from those of the process that last used the database alone', async () => {
     const db = await fixture.open();
     await closeOtherReplicas(db, 'alone', claimKeys({ ...keys, secrets: null }));
     const fresh = requireFleetKeys(db, { ...keys, identity: 'fresh' }, '/data');

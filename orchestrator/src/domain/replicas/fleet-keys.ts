@@ -12,12 +12,12 @@ export interface KeyFingerprints {
   readonly secrets: string | null;
 }
 
-/** A replica has other keys than the fleet, so agents, clients, or secrets would not work with it. */
+/** This replica's keys differ from the fleet's, so agents, clients, or secrets would not work with it. */
 class KeysDiffer extends Error {
   constructor(files: readonly string[], dataDir: string) {
     super(
-      `the other replicas have other keys: copy ${files.join(', ')} from the data directory of one of them to ${dataDir}, as muster orchestrator share and join do. ` +
-        'If the keys here are the right ones, stop all replicas, and start this one once without replica.name.',
+      `the other replicas have different keys: copy ${files.join(', ')} from the data directory of one of them to ${dataDir}, as muster orchestrator share and join do. ` +
+        'If the keys of this replica are correct, stop all replicas, and start this one once without replica.name.',
     );
     this.name = 'KeysDiffer';
   }
@@ -27,12 +27,13 @@ const files = { identity: 'identity.key', api: 'api.key and api.crt', secrets: '
 const kinds = ['identity', 'api', 'secrets'] as const;
 
 /**
- * Compares the keys. Those of the first replica become the fleet's: of several that start at the same time, one decides.
+ * Compares the keys. The keys of the first replica become the fleet's. If several replicas start at the same time, only
+ * one of them sets the keys.
  * @throws KeysDiffer
  */
 export async function requireFleetKeys(db: Database, own: KeyFingerprints, dataDir: string): Promise<void> {
   const compare = async () => requireSameKeys(await db.all(replicaKeys, {}), own, dataDir);
-  // A replica that is refused must not decide about the other kinds.
+  // A refused replica must not set the fleet's keys of other kinds.
   await compare();
   await db.write({ name: 'replicas/claim keys', statements: claimKeys(own) });
   await compare();

@@ -10,7 +10,7 @@ const peer = (name: string, draining: 0 | 1 = 0) => ({
 });
 
 describe('missing replicas', () => {
-  test('include each that ended without being stopped, until one of the same name starts', () => {
+  test('reports each replica that ended without being stopped, until one with the same name starts', () => {
     const missing = new MissingPeers();
     missing.read([peer('b'), peer('c')], 0);
     missing.read([peer('b'), peer('c', 1)], 2_000);
@@ -22,7 +22,7 @@ describe('missing replicas', () => {
     expect(missing.names).toEqual([]);
   });
 
-  test('include none for longer than a day', () => {
+  test('reports no missing replica for longer than a day', () => {
     const missing = new MissingPeers();
     missing.read([peer('b')], 0);
     missing.read([], 1_000);

@@ -1,13 +1,13 @@
-/** Decides what operators should know about the other replicas. */
+/** Determines which problems with other replicas are reported to operators. */
 
 /** How long a replica that ended unexpectedly is reported as missing, unless it returns; in milliseconds. */
 const missingMs = 24 * 3_600_000;
 
-/** What replicas compare about themselves. */
+/** The properties of a replica that replicas compare. */
 export interface ReplicaFacts {
   readonly name: string;
   readonly version: string;
-  /** Null if the release of the replica does not store it. */
+  /** Null if the replica's release does not store the digest. */
   readonly config_digest: string | null;
 }
 
@@ -52,7 +52,7 @@ export function peerTroubles(
 ): PeerTrouble[] {
   const differs = (peer: ReplicaFacts): PeerTrouble[] => {
     const { name } = peer;
-    // Another release may have other settings, so its digest says nothing.
+    // Another release may have different settings, so its digest cannot be compared.
     if (peer.version !== own.version) return [{ name, trouble: 'version' }];
     const isOther =
       peer.config_digest !== null && own.config_digest !== null && peer.config_digest !== own.config_digest;

@@ -4,7 +4,7 @@ import { maxGapMs, PeerWatch, stillMs } from './peer-watch.ts';
 
 const peer = (beat: number) => ({ incarnation: 'peer', beat });
 
-test('closes a peer whose beat stays the same for ten seconds', () => {
+test('closes a peer whose heartbeat counter does not change for ten seconds', () => {
   const watch = new PeerWatch();
   for (let at = 0; at < stillMs; at += 2_000) expect(watch.read([peer(1)], at)).toEqual([]);
   expect(watch.read([peer(1)], stillMs)).toEqual([peer(1)]);
@@ -18,7 +18,7 @@ test('closes no peer after its own suspension until it has watched the peer for 
   expect(watch.read([peer(1)], 70_000)).toEqual([peer(1)]);
 });
 
-test('closes exactly the peers that were still in every read of the last ten seconds, without gaps', () => {
+test('closes exactly the peers without a new heartbeat in the reads of the last ten seconds, if the reads have no gaps', () => {
   const read = fc.record({
     pass: fc.integer({ min: 1, max: maxGapMs + 500 }),
     beats: fc.boolean(),

@@ -5,7 +5,7 @@ import { preferredHolder } from './placement.ts';
 const incarnations = fc.uniqueArray(fc.stringMatching(/^[0-9a-f]{8}$/), { minLength: 1, maxLength: 12 });
 const lease = fc.stringMatching(/^[a-z]{1,8}(\/[0-9]{1,2})?$/);
 
-test('prefers exactly one live process for each lease, in any order of the processes', () => {
+test('assigns each lease to exactly one live process, regardless of the order of the processes', () => {
   fc.assert(
     fc.property(lease, incarnations, fc.nat(), (name, live, turn) => {
       const holder = preferredHolder(name, live);
@@ -17,7 +17,7 @@ test('prefers exactly one live process for each lease, in any order of the proce
   expect(preferredHolder('work', [])).toBeNull();
 });
 
-test('moves only the leases of the process that leaves, and only to the process that joins', () => {
+test('moves only the leases of a process that leaves, and moves leases only to a process that joins', () => {
   fc.assert(
     fc.property(lease, incarnations, fc.nat(), (name, live, which) => {
       fc.pre(live.length > 1);

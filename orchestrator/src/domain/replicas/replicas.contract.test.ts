@@ -35,13 +35,13 @@ describeDatabases('replicas', (fixture) => {
   const all = async (db: Database) =>
     (await db.all(otherReplicas, { incarnation: '' })).map(({ incarnation }) => incarnation).toSorted();
 
-  test('takes the time of the database server', async () => {
+  test('uses the database server’s time', async () => {
     const { clock } = await join(await fixture.open(), 'one');
     // The test clock and the server's clock differ by more than this.
     expect(Math.abs(clock.now() - Date.now())).toBeLessThan(600_000);
   });
 
-  test('closes a replica without beats, which stays closed after its next beat', async () => {
+  test('closes a replica without heartbeats, which stays closed after its next heartbeat', async () => {
     const db = await fixture.open();
     const one = await join(db, 'one');
     const two = await join(db, 'two');
@@ -55,7 +55,7 @@ describeDatabases('replicas', (fixture) => {
     expect(await all(db)).toEqual(['one']);
   });
 
-  test('keeps replicas that raise their beats, until they leave', async () => {
+  test('keeps replicas that send heartbeats, until they leave', async () => {
     const db = await fixture.open();
     const one = await join(db, 'one');
     const two = await join(db, 'two');
@@ -70,7 +70,7 @@ describeDatabases('replicas', (fixture) => {
     expect(await all(db)).toEqual(['one']);
   });
 
-  test('keeps a replica that raised its beat after it was read', async () => {
+  test('keeps a replica that sent a heartbeat after its row was read', async () => {
     const db = await fixture.open();
     const { replica } = await join(db, 'one');
     await replica.beat();
@@ -115,7 +115,7 @@ describeDatabases('replicas', (fixture) => {
     expect(preferredBy(one)).toEqual(names);
   });
 
-  test('knows whether another replica is ready to take agents over', async () => {
+  test('reports whether another replica is ready to take over agents', async () => {
     const db = await fixture.open();
     const one = await join(db, 'one');
     expect(one.replica.hasReadyPeer).toBe(false);
@@ -136,7 +136,7 @@ describeDatabases('replicas', (fixture) => {
     expect([one.replica.hasReadyPeer, one.replica.placement.shared]).toEqual([false, true]);
   });
 
-  test('notices once that an operator drains it, and keeps no lease', async () => {
+  test('reports once that an operator drains it, and gives up all leases', async () => {
     const db = await fixture.open();
     let drained = 0;
     const one = await join(db, 'one', () => drained++);
@@ -152,7 +152,7 @@ describeDatabases('replicas', (fixture) => {
     expect(drained).toBe(1);
   });
 
-  test('stops its beats and reports once that it was closed', async () => {
+  test('stops its heartbeats, and reports once that it was closed', async () => {
     const db = await fixture.open();
     const { local, clock, replica } = await join(db, 'one');
     const reasons: Error[] = [];

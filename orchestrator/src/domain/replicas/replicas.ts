@@ -46,11 +46,11 @@ export interface Replica {
   /** Where leases should be, according to the last read of the other processes. */
   readonly placement: Placement;
   /**
-   * Whether another process could take agents over, according to the last read. Processes of releases that do not report
-   * whether they are ready count.
+   * Whether another process could take over agents, according to the last read. Processes of releases that do not
+   * report whether they are ready count as ready.
    */
   readonly hasReadyPeer: boolean;
-  /** What operators should know about the other processes, according to the last read of them. */
+  /** Problems with the other processes to report to operators, according to the last read. */
   readonly troubles: readonly PeerTrouble[];
   /** Returns the milliseconds since the last heartbeat of a process that this process knows of. */
   heartbeatAge(incarnation: string): number;
@@ -136,7 +136,7 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
       }
     },
     async drain() {
-      // Before the write, because the next heartbeat may already read it.
+      // Set before the write, because the next heartbeat may already read it.
       peers.draining = true;
       await db.alone(drainReplica, { incarnation });
     },
@@ -152,7 +152,7 @@ interface PeerRow {
   readonly version: string;
   readonly beat: number;
   readonly draining: 0 | 1;
-  /** Null if its release does not report it. */
+  /** Null if the process's release does not report readiness. */
   readonly ready: 0 | 1 | null;
   readonly config_digest: string | null;
 }

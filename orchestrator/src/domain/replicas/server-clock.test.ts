@@ -24,7 +24,7 @@ test('shows the local time until the server has answered, then the server’s ti
   expect(ahead()).toBe(5_000);
 });
 
-test('approaches a different time slowly, and takes over a time that is more than a minute off', () => {
+test('corrects a small difference gradually, and a difference of more than a minute immediately', () => {
   const { local, measure, ahead } = open();
   measure(0);
   measure(-1_000);
@@ -45,7 +45,7 @@ test('ignores an answer that took longer than a second, except for the first one
   expect(ahead()).toBe(2_000);
 });
 
-test('never goes back while the server’s clock is corrected by less than a minute', () => {
+test('never goes backward while the server’s clock is corrected by less than a minute', () => {
   const step = fc.record({ pass: fc.nat({ max: 5_000 }), ahead: fc.integer({ min: 0, max: 30_000 }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {

@@ -17,7 +17,7 @@ export interface ServerClock extends Clock {
 const slewRate = 0.1;
 /** A larger difference, in milliseconds, is corrected immediately, because one of the clocks was wrong. */
 const maxSlewMs = 60_000;
-/** Maximum response time, in milliseconds. The server's time in a slower response is too inaccurate. */
+/** Maximum response time, in milliseconds. A slower response is too inaccurate. */
 const maxRoundTripMs = 1_000;
 
 /** Creates a clock that returns the local time until the server's time is first measured. */

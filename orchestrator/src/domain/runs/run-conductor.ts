@@ -30,7 +30,7 @@ export interface RunConductor {
   sweep(): Promise<void>;
   /** Continues the runs of this process for which other processes have recorded outcomes since the last call. */
   followOthers(): Promise<void>;
-  /** Passes on the shards that another process should hold. Never rejects. */
+  /** Transfers the shards that another process should hold. Never rejects. */
   handOver(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -8,7 +8,7 @@ export class RunQueue {
   /** Runs to advance again after the current pass. */
   readonly #again = new Set<string>();
   readonly #due = new Set<string>();
-  /** Runs to advance when their time is over. */
+  /** Runs to advance when their delay has elapsed. */
   readonly #gathering = new Set<string>();
   #stopped = false;
 
@@ -30,8 +30,8 @@ export class RunQueue {
   }
 
   /**
-   * Continues the run once for all outcomes in an event-loop turn, because a thousand may be committed together, or in
-   * the next `ms` milliseconds.
+   * Continues the run once for all outcomes in this event-loop turn or in the next `ms` milliseconds, because a
+   * thousand may be committed together.
    */
   advanceLater(runId: string, ms: number): void {
     if (ms > 0) {

@@ -60,7 +60,10 @@ export class RunShards {
     await this.#leases.release(misplaced);
   }
 
-  /** Passes the shards on before this process stops. Never rejects: processes also take the shards of a closed one. */
+  /**
+   * Transfers the shards before this process stops. Never rejects: other processes also take over the shards of a
+   * closed process.
+   */
   async handOver(): Promise<void> {
     await this.settle().catch((error: unknown) =>
       this.#context.log.warn({ err: error }, 'failed to transfer runs to other processes'),

@@ -52,7 +52,7 @@ export class RunStates {
   /**
    * @param maxConcurrent maximum number of agents in a run that have an operation at the same time, unless the run sets
    * a lower number
-   * @param placement tells whether other processes record outcomes
+   * @param placement reports whether other processes record outcomes
    */
   constructor(context: Context, maxConcurrent: number, placement: Placement) {
     this.#context = context;
@@ -80,7 +80,7 @@ export class RunStates {
 
   /**
    * Returns the in-memory state; null if it must be loaded. It must be loaded each time while other processes record
-   * outcomes, whose hints may not reach this process, and once after they ended.
+   * outcomes, whose hints may not reach this process, and once after those processes have ended.
    */
   current(runId: string, shard: HeldShard): RunState | null {
     const known = this.#states.get(runId);

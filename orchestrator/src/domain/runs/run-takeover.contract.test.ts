@@ -143,7 +143,7 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await expectWhole(two, two, id, 3);
   });
 
-  test('counts the patience with absent agents from the takeover', async () => {
+  test('starts the wait for absent agents at the takeover', async () => {
     const { one, two, agents, start, execute, until, advance } = await open(2);
     const id = await start(conduct(one), { offline: 'report', batch: 1 });
     await until(id, 'queued', 'waiting');
@@ -163,7 +163,7 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await until(id, 'succeeded', 'failed');
   });
 
-  test('passes a run on when another process should conduct it', async () => {
+  test('transfers a run when another process should conduct it', async () => {
     const { one, two, agents, start, execute, until, moveAgents } = await open(2);
     two.placement.isPreferred = () => false;
     const first = conduct(one);
@@ -183,7 +183,7 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await expectWhole(two, two, id, 2);
   });
 
-  test('starts a run of another process at once after its hint', async () => {
+  test('starts another process’s run immediately after a hint', async () => {
     const { one, two, start, until, moveAgents } = await open(1);
     one.placement.isPreferred = () => false;
     const first = conduct(one);
@@ -226,7 +226,7 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await until(id, 'succeeded', 'succeeded', 'succeeded', 'queued');
   });
 
-  test('notices outcomes that another process recorded', async () => {
+  test('detects outcomes that another process recorded', async () => {
     const { one, two, agents, start, execute, until } = await open(3);
     const first = conduct(one);
     const id = await start(first, { batch: 1 });
@@ -262,7 +262,7 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await until(id, 'failed', 'succeeded', 'cancelled', 'cancelled');
   });
 
-  test('waits for absent agents after it takes over a run that was begun here', async () => {
+  test('waits for absent agents after it takes over a run that it had begun for another process', async () => {
     const { one, two, agents, start, execute, until, advance } = await open(2);
     two.placement.isPreferred = () => false;
     const first = conduct(one);
@@ -280,7 +280,7 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await until(id, 'succeeded', 'waiting');
   });
 
-  test('passes on its shards before it stops, each side in one transaction', async () => {
+  test('transfers its shards before it stops, with one transaction on each side', async () => {
     const { one, two, agents, start, execute, until, moveAgents } = await open(2);
     const units: string[] = [];
     const counting = (domain: ReplicaDomain): ReplicaDomain => {

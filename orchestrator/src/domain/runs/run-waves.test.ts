@@ -83,7 +83,7 @@ describe('nextWave', () => {
     expect([...run.open.keys()]).toEqual(['n0', 'n2']);
   });
 
-  test('calls a wave small while less than a quarter of the slots are free, unless no other agent is waiting', () => {
+  test('treats a wave as small while less than a quarter of the slots are free, unless no other agent is waiting', () => {
     const rules = { ...defaults, limit: 8 };
     const run = simulate(18, rules);
     const everywhere = () => true;
@@ -203,7 +203,7 @@ describe('nextWave', () => {
     );
   });
 
-  test('derives the same state as the rows after any sequence of events', () => {
+  test('tracks the same state as a track that is rebuilt from the rows', () => {
     const run = simulate(6, { ...defaults, limit: 3, canary: 1, maxFailures: 3 });
     run.step();
     run.end('n0', 'succeeded');

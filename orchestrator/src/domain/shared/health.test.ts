@@ -47,7 +47,7 @@ test('reports a database that accepts writes, but no readiness, while draining',
   expect(await health.isWritable()).toBe(true);
 });
 
-test('writes a row only without replicas, whose writes would conflict', async () => {
+test('changes a row as a test only without replicas, whose test writes would conflict', async () => {
   for (const [isReplica, query] of [
     [true, 'operators/any'],
     [false, 'settings/put'],

@@ -10,20 +10,24 @@ export interface Health {
   secretsReadable: boolean;
   /** Whether the last test write succeeded, the last heartbeat of a replica is recent, and it is not draining. */
   readonly serves: boolean;
-  /** Whether this process should get no agents and requests, although it works. */
+  /** Whether this process should get no new agents or requests, although it works. */
   draining: boolean;
   /** Reports whether the database responds and the last test write succeeded. */
   isWritable(): Promise<boolean>;
   /** Reports whether this process is writable and not draining. */
   isReady(): Promise<boolean>;
   /**
-   * Performs a test write to the database. A replica changes no row, because those of others would conflict with it.
+   * Performs a test write to the database. A replica changes no row, because the test writes of other replicas would
+   * conflict with it.
    * @throws the database's error
    */
   proveWritable(): Promise<void>;
 }
 
-/** Milliseconds after the last heartbeat at which a replica is not ready. Others close it after 10 seconds. */
+/**
+ * Milliseconds after the last heartbeat at which a replica counts as not ready. Other replicas close it after 10
+ * seconds.
+ */
 export const maxBeatAgeMs = 6_000;
 
 /**
@@ -60,7 +64,8 @@ export function createHealth({ db, now }: Pick<Context, 'db' | 'now'>, beatAge: 
         writable = false;
         throw error;
       }
-      if (!beats()) throw new MusterError('storage_unavailable', 'the database accepts no heartbeats of this replica');
+      if (!beats())
+        throw new MusterError('storage_unavailable', 'the database accepts no heartbeats from this replica');
     },
   };
 }

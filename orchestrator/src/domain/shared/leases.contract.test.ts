@@ -57,8 +57,8 @@ interface Holder {
   readonly leases: Leases;
   readonly fence: Fence;
   /**
-   * Whether the lease may have been released by other `Leases` of the same process, which cannot distinguish it from
-   * one that they acquired without receiving the answer, or acquired by a process that did not receive the answer.
+   * Whether the holder may have lost the lease. Another `Leases` of the same process may have released it, because it
+   * looks like a lease that was acquired without an answer. Or a process that received no answer may have acquired it.
    */
   mayBeLost: boolean;
 }
@@ -149,7 +149,7 @@ describeDatabases('leases of several processes', (fixture) => {
                 if (held.incarnation === incarnation && held.leases !== leases) held.mayBeLost = true;
               const fence = await leases.hold(name).catch(onlyInjected);
               if (fence === undefined) {
-                // Without the answer, the process may have acquired leases of closed processes.
+                // If the answer was lost, the process may have acquired leases of closed processes.
                 for (const held of holders.values()) if (!open.has(held.incarnation)) held.mayBeLost = true;
                 continue;
               }
@@ -265,7 +265,7 @@ describeDatabases('leases of several processes', (fixture) => {
     expect(await db.get(setting, { key: 'test' })).toMatchObject({ value: 'two' });
   });
 
-  test('passes to a lease of the same process that was created again, and stays there', async () => {
+  test('moves a lease to a re-created lease object of the same process, and keeps it there', async () => {
     const { context, clock } = await openDomain(fixture);
     const former = createLease(context, 'work');
     expect(await former.hold()).not.toBeNull();
@@ -279,7 +279,7 @@ describeDatabases('leases of several processes', (fixture) => {
     expect(await former.hold()).not.toBeNull();
   });
 
-  test('takes a lease from a release without incarnations', async () => {
+  test('takes over a lease that a release without incarnations acquired', async () => {
     const { context, db } = await openDomain(fixture);
     const old = statement(takeLease, { name: 'work', holder: 'host:/var/lib/muster', former: 0 });
     await db.write({ name: 'test/old', statements: [old] });

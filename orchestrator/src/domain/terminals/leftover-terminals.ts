@@ -6,7 +6,7 @@ import type { EndedSession, TerminalEnds } from './terminal-ends.ts';
 
 type Leftover = Omit<EndedSession, 'agent'> & { readonly node_id: string };
 
-/** Repairs the transcripts of sessions that a process left open that has ended, then records that these sessions ended. */
+/** Repairs the transcripts of sessions that an ended process left open, then records that these sessions ended. */
 export async function interruptLeftovers(
   context: Context,
   transcripts: Transcripts,
@@ -14,7 +14,9 @@ export async function interruptLeftovers(
   leftovers: readonly Leftover[],
 ): Promise<void> {
   const { log } = context;
-  const end = interrupted(context.isReplica ? 'the replica that had the terminal ended' : 'the orchestrator restarted');
+  const end = interrupted(
+    context.isReplica ? 'the replica that held the terminal has ended' : 'the orchestrator restarted',
+  );
   for (const leftover of leftovers) {
     const { session_id, node_id } = leftover;
     // Continues after an unreadable file, which must not keep other sessions open.

@@ -187,7 +187,7 @@ export class OwnTerminals {
 
   /**
    * Redeems a ticket, and connects the client.
-   * @param isWanted whether to still connect, asked immediately before
+   * @param isWanted returns whether to still connect; called immediately before connecting
    * @returns null if the ticket is invalid, or the connection is no longer wanted
    */
   async connect(
@@ -209,7 +209,7 @@ export class OwnTerminals {
     });
   }
 
-  /** The answers to other replicas. */
+  /** The handlers for questions from other replicas. */
   get answers(): OwnSessions {
     const context = this.#context;
     const { open } = this.#state;
@@ -222,7 +222,7 @@ export class OwnTerminals {
         if (signal.aborted)
           open
             .find(opened.session_id)
-            ?.close(ended('terminal_closed', 'the replica that asked for it no longer waits'));
+            ?.close(ended('terminal_closed', 'the replica that requested the terminal is no longer waiting'));
         return opened;
       },
       attach: async ({ asker, session_id, mode }, { signal }) =>

@@ -30,7 +30,7 @@ export interface TerminalClient {
 /** Client events, reported by the HTTP layer. */
 export interface TerminalConnectionEvents {
   readonly mode: TerminalMode;
-  /** Whether another replica has the session, which continues when this process stops. */
+  /** Whether another replica holds the session, which continues when this process stops. */
   readonly isRelayed?: boolean;
   typed(bytes: Uint8Array): void;
   resized(cols: number, rows: number): void;

@@ -9,7 +9,7 @@ import type { TakenTicket } from './terminal-tickets.ts';
 
 /** Milliseconds after which the permissions of operators and agents are checked again, because hints may be lost. */
 const recheckMs = 5_000;
-/** {@link recheckMs} of a replica, which gets no hints about changes on other replicas. */
+/** {@link recheckMs} for a replica, which gets no hints about changes on other replicas. */
 const replicaRecheckMs = 1_000;
 
 /**

@@ -15,7 +15,7 @@ const connection = 'ab'.repeat(16);
 describeAnyDatabase('questions of other replicas about terminals', (fixture) => {
   const openTerminals = terminalsFixture();
 
-  /** Opens a replica that a test asks in the name of another one. */
+  /** Opens a replica that answers a test's questions in the name of another replica. */
   const open = async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
@@ -35,7 +35,7 @@ describeAnyDatabase('questions of other replicas about terminals', (fixture) => 
     const shells = new MemoryShells();
     const { terminals } = await openTerminals({ ...domain, context }, { shells, wire });
     const admin: TerminalAsker = { actor, role: 'admin' };
-    /** Answers a question, which the asker gives up after a second. */
+    /** Answers a question whose asker stops waiting after a second. */
     const ask = async (topic: string, question: object): Promise<Message | undefined> => {
       answers.length = 0;
       const asked = {
@@ -52,7 +52,7 @@ describeAnyDatabase('questions of other replicas about terminals', (fixture) => 
     return { terminals, ask, clock, desk, wire, shells, admin, opening, elsewhere };
   };
 
-  test('refuses before it redeems a ticket if it cannot relay, and keeps the controller', async () => {
+  test('refuses without redeeming the ticket if it cannot relay, and keeps the controlling connection', async () => {
     const { terminals, ask, wire, admin, opening } = await open();
     const opened = await terminals.open(admin, 'web-1', {});
     const { session_id } = opened;
@@ -71,7 +71,7 @@ describeAnyDatabase('questions of other replicas about terminals', (fixture) => 
     expect(client.code).toBe('terminal_taken_over');
   });
 
-  test('keeps the controller if the relayed connection or the question ends while it connects', async () => {
+  test('keeps the controlling connection if the relayed connection or the question of a new client ends early', async () => {
     for (const end of ['connection', 'question'] as const) {
       const { terminals, ask, clock, wire, admin } = await open();
       const opened = await terminals.open(admin, 'web-1', {});
@@ -91,13 +91,13 @@ describeAnyDatabase('questions of other replicas about terminals', (fixture) => 
     }
   });
 
-  test('ends a session whose opener no longer waits', async () => {
+  test('ends a session if the replica that requested it no longer waits', async () => {
     const { ask, clock, shells, opening } = await open();
     shells.starting = async () => clock.advance(1_000);
     expect(await ask('open', opening)).toBeUndefined();
     await expect
       .poll(() => shells.opened.map(({ closed }) => closed))
-      .toEqual(['the replica that asked for it no longer waits']);
+      .toEqual(['the replica that requested the terminal is no longer waiting']);
   });
 
   test('issues no ticket to a replica that no longer waits', async () => {
@@ -113,7 +113,7 @@ describeAnyDatabase('questions of other replicas about terminals', (fixture) => 
     expect(await ask('attach', question)).toMatchObject({ type: 'answer' });
   });
 
-  test('ignores unknown fields of questions, which newer replicas may send', async () => {
+  test('ignores unknown fields in questions, which newer replicas may send', async () => {
     const { terminals, ask, admin, opening } = await open();
     const later = { later: true };
     const asker = { actor: { ...admin.actor, ...later }, role: 'admin', ...later };

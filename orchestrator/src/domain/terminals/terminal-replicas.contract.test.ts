@@ -51,7 +51,7 @@ describePostgres('terminals on another replica', (fixture) => {
     await fleet.isComplete();
     for (const wire of wires) await expect.poll(() => wire.isConnected).toBe(true);
     const admin: TerminalAsker = { actor, role: 'admin' };
-    /** Asks the second replica as the first one does, without the checks of the first one. */
+    /** Asks the second replica as the first replica does, but without the first replica's checks. */
     const askSecond = (topic: string, question: object) =>
       buses[0]!.ask(two.context.incarnation, { topic, question: z.any(), answer: z.any() }, question, {
         milliseconds: 5_000,
@@ -60,7 +60,7 @@ describePostgres('terminals on another replica', (fixture) => {
   };
   const page = { limit: 10, offset: 0, status: 'active' } as const;
 
-  test('shows who is connected, and ends sessions, on each replica', async () => {
+  test('shows who is connected to a session, and ends sessions, through either replica', async () => {
     const { first, second, admin, shells, two, askSecond } = await open();
     const opened = await second.open(admin, 'web-1', {});
     const client = new MemoryClient();
@@ -171,7 +171,7 @@ describePostgres('terminals on another replica', (fixture) => {
     expect((await second.get(opened.session_id)).attached).toMatchObject([{ mode: 'control' }]);
   });
 
-  test('names the replica to ask while NATS is away', async () => {
+  test('names the replica that holds the session while NATS is unavailable', async () => {
     const { first, second, admin } = await open();
     const { session_id } = await second.open(admin, 'web-1', {});
     await fleet.server.kill();

@@ -9,7 +9,7 @@ import type { TerminalClient, TerminalConnectionEvents } from './terminal-client
 import type { Attached } from './terminal-connection.ts';
 import type { TerminalMode } from './terminal-tickets.ts';
 
-/** Questions to the replicas that have terminal sessions. A session lives at the replica that opened its shell. */
+/** Questions to the replicas that hold terminal sessions. A session belongs to the replica that opened its shell. */
 
 const id = z.string().max(64);
 
@@ -96,12 +96,15 @@ const openMs = 15_000;
 const answerMs = 5_000;
 const attachedMs = 2_000;
 
-/** The sessions of this replica, for questions of others. All may throw a MusterError, which the other replica gets. */
+/**
+ * Handles other replicas' questions about this replica's sessions. Each handler may throw a MusterError, which the
+ * other replica receives.
+ */
 export interface OwnSessions {
   open(question: z.infer<typeof opening>, asked: Asked): Promise<Connection>;
   attach(question: { asker: Asker; session_id: string; mode: TerminalMode }, asked: Asked): Promise<Connection>;
   close(question: { asker: Asker; session_id: string }): Promise<void>;
-  /** @param isWanted whether to still connect, asked immediately before */
+  /** @param isWanted returns whether to still connect; called immediately before connecting */
   connect(
     ticket: string,
     sessionId: string,
@@ -111,7 +114,7 @@ export interface OwnSessions {
   attached(sessionId: string): readonly Attached[];
 }
 
-/** The sessions that other live replicas have. */
+/** The terminal sessions on other live replicas. */
 export class TerminalReplicas {
   readonly #context: Context;
   readonly #relay: TerminalRelay | null;
@@ -122,7 +125,7 @@ export class TerminalReplicas {
     this.#relay = relay;
   }
 
-  /** Returns the other live replica that has an open session; null if there is none. */
+  /** Returns the other live replica that holds an open session; null if there is none. */
   async homeOf(session_id: string): Promise<OtherReplica | null> {
     const { db, isReplica, incarnation } = this.#context;
     const home = isReplica ? await db.get(homeOfTerminal, { session_id }) : undefined;
@@ -176,7 +179,7 @@ export class TerminalReplicas {
     });
   }
 
-  /** Answers the questions of other replicas about the sessions of this one. @returns a function that stops it */
+  /** Answers other replicas' questions about this replica's sessions. @returns a function that stops answering */
   answer({ open, attach, close, connect, attached }: OwnSessions): () => void {
     const { bus } = this.#context;
     const stop = [
@@ -230,7 +233,7 @@ export class TerminalReplicas {
 
   /**
    * Returns who is connected to sessions on other replicas, by session ID. Omits those of replicas that do not answer.
-   * @param sessions open sessions, with the incarnation of the process that has them
+   * @param sessions open sessions, with the incarnation of the process that holds each
    */
   async attached(
     sessions: readonly { readonly session_id: string; readonly home: string | null }[],
@@ -248,7 +251,7 @@ export class TerminalReplicas {
           for (const [sessionId, attached] of Object.entries(answer)) all.set(sessionId, attached);
         } catch (error) {
           if (!(error instanceof AskFailed)) throw error;
-          log.debug({ incarnation: home, reason: error.reason }, 'another replica did not list its terminals');
+          log.debug({ incarnation: home, reason: error.reason }, 'failed to list the terminals of another replica');
         }
       }),
     );
@@ -259,6 +262,6 @@ export class TerminalReplicas {
 const isHome = 'another replica holds the terminal session';
 const hasSession = ({ name }: OtherReplica): string => `the replica ${name} holds the terminal session`;
 
-/** @param error a refusal is returned as it is */
+/** @param error a refusal is returned unchanged */
 const atOther = (where: string, error: unknown): unknown =>
   error instanceof AskFailed ? new MusterError('terminal_at_other_replica', `${where}; ${error.message}`) : error;

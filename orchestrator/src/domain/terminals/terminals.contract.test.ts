@@ -330,7 +330,7 @@ describeAnyDatabase('terminals', (fixture) => {
     await expect(join(unused)).rejects.toThrow('not good');
   });
 
-  test('accepts a ticket whose sign-in session is renewed while the ticket is being taken, but not one that ends', async () => {
+  test('accepts a ticket whose sign-in session is renewed while the ticket is being redeemed, but not one that ends', async () => {
     const { terminals, operator, domain, join } = await open(fixture);
     const { signIn, context, db } = domain;
     const key = await newKey();
@@ -378,7 +378,7 @@ describeAnyDatabase('terminals', (fixture) => {
     ]);
   });
 
-  test('refuses an operator who is removed while the ticket is being taken', async () => {
+  test('refuses an operator who is removed while the ticket is being redeemed', async () => {
     const { terminals, admin, operator, domain, start } = await open(fixture);
     const bob = { ...(await operator('bob')), role: 'admin' } as const;
     const hers = await start(admin);

@@ -64,8 +64,8 @@ export interface Terminals extends TerminalConnections {
   /** Token hashes of the sign-in sessions that opened connections. */
   tokenHashes(): readonly string[];
   /**
-   * Closes the sessions that processes left open that have ended. Without replicas, call this once, before all other
-   * calls. Resolves once these sessions are known.
+   * Closes the sessions that ended processes left open. Without replicas, call this once, before all other calls.
+   * Resolves once these sessions are known.
    * @returns `recorded`, which resolves once the end of each session is recorded
    */
   interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;

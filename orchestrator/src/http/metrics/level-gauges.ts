@@ -38,7 +38,7 @@ export interface Levels {
   };
   /** Remote-write counters; null if remote write is not configured. */
   readonly remoteWrite: RemoteWriteLevels | null;
-  /** The connection with NATS; null if it is not configured. */
+  /** The connection to NATS; null if NATS is not configured. */
   readonly bus: BusLevels | null;
 }
 
@@ -233,8 +233,12 @@ function remoteWriteGauges(registers: Registers) {
 function busGauges(registers: Registers) {
   const connected = gauge(registers, 'muster_bus_connected', '1 while this replica is connected to NATS.');
   const messages = total(registers, 'muster_bus_messages_total', 'Messages to and from other replicas.', ['direction']);
-  const dropped = total(registers, 'muster_bus_dropped_total', 'Messages that could not be handed to NATS.');
-  const gaps = total(registers, 'muster_bus_gaps_total', 'Times that messages of another replica were missing.');
+  const dropped = total(registers, 'muster_bus_dropped_total', 'Messages that could not be sent to NATS.');
+  const gaps = total(
+    registers,
+    'muster_bus_gaps_total',
+    'Number of times that messages from another replica were missing.',
+  );
   const ignored = total(registers, 'muster_bus_ignored_total', 'Received messages that were ignored, by reason.', [
     'reason',
   ]);

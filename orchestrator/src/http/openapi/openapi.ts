@@ -22,7 +22,7 @@ const problemSchema = z
     detail: z.string().describe('explanation of this occurrence'),
     instance: z.string().describe('request id, as in the orchestrator’s log'),
     code: z.string().describe('stable identifier of the error; see docs/errors.md'),
-    errors: z.array(faultSchema).optional().describe('one entry for each error of the input'),
+    errors: z.array(faultSchema).optional().describe('one entry for each error in the input'),
     planned_at: z
       .number()
       .int()

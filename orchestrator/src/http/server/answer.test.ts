@@ -64,7 +64,7 @@ describe('long responses', () => {
     expect(head.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('reads the source of a response at the client’s pace, and closes it on disconnect', async () => {
+  test('reads the source of a response at the client’s pace, and closes the source on disconnect', async () => {
     let read = 0;
     let letGo = false;
     // Random data, which cannot be compressed.

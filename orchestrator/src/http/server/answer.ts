@@ -13,7 +13,7 @@ export interface AnswerForm {
   readonly defaultStatus: number;
   /**
    * Whether to validate every response against its schema. Enabled in tests only, because validation costs more than
-   * all other work.
+   * all other processing of a response.
    */
   readonly validate: boolean;
 }
@@ -22,8 +22,8 @@ const json = 'application/json';
 
 /**
  * Sends a handler's result.
- * @param applied whether `respond-async` was requested, which a 202 confirms
- * @param broken called for an error that occurs after the first bytes were sent; the client is then disconnected
+ * @param applied whether the client requested `respond-async`, which a 202 response confirms @param broken called for
+ *   an error that occurs after the first bytes were sent; the client is then disconnected
  */
 export function sendAnswer(
   form: AnswerForm,
@@ -40,7 +40,8 @@ export function sendAnswer(
     reply.headers(given.headers);
   }
   if (body instanceof Paged) {
-    if (form.validate && !form.route.paged) throw new Error(`${form.route.id} answered with a page, but is not paged`);
+    if (form.validate && !form.route.paged)
+      throw new Error(`${form.route.id} returned a page, but the route is not paged`);
     if (body.next !== null) reply.header('link', nextLink(reply.request.url, body.next));
     body = body.items;
   }
@@ -75,16 +76,16 @@ const jsonOf = (body: unknown): Json => (body instanceof JsonBody ? body.json : 
 function requireSchema(route: Route, status: number, body: unknown): void {
   const schema = route.answers[status];
   if (route.media?.[status] !== undefined)
-    throw new Error(`${route.id} answered ${status} without a stream, which it requires`);
-  if (schema === undefined) throw new Error(`${route.id} answered ${status}, which it does not declare`);
+    throw new Error(`${route.id} returned ${status} without a stream, which the route requires`);
+  if (schema === undefined) throw new Error(`${route.id} returned ${status}, which the route does not declare`);
   if (schema === null) {
-    if (body !== undefined) throw new Error(`${route.id} answered ${status} with a body, which must be empty`);
+    if (body !== undefined) throw new Error(`${route.id} returned ${status} with a body, which must be empty`);
     return;
   }
   // Conversion to JSON omits undefined fields.
   const read = schema.safeParse(body === undefined ? undefined : JSON.parse(String(jsonOf(body))));
   if (!read.success)
-    throw new Error(`${route.id} answered with a body that does not match its schema: ${read.error.message}`);
+    throw new Error(`${route.id} returned a body that does not match the schema: ${read.error.message}`);
 }
 
 /** Yields the JSON text of a long array in chunks. */
@@ -173,7 +174,7 @@ async function sendStream(
   const media = mediaOf(form.route, status);
   const type = stream.type ?? media[0];
   if (type === undefined || form.route.media?.[status] === undefined || !media.includes(type))
-    throw new Error(`${form.route.id} answered ${status} as ${type}, which it does not declare`);
+    throw new Error(`${form.route.id} returned ${status} as ${type}, which the route does not declare`);
   const source = stream.source[Symbol.asyncIterator]();
   if (reply.request.method === 'HEAD') {
     await source.return?.();

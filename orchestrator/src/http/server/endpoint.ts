@@ -71,7 +71,7 @@ export function registerEndpoint(
   for (const [name, schema] of Object.entries(route.params?.shape ?? {})) {
     const { type, checks } = (schema as z.ZodType)._zod.def;
     if (type !== 'string' || (checks?.length ?? 0) > 0)
-      throw new Error(`${route.id}: the parameter ${name} must be any string; malformed values are answered with 404`);
+      throw new Error(`${route.id}: the parameter ${name} must accept any string; malformed values must return 404`);
   }
   const form: AnswerForm = {
     route,
@@ -119,7 +119,7 @@ export function registerEndpoint(
     };
     // GET handlers do not log, and run so often that an async context would be too expensive.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
-    // The synchronous part of a handler does not end sessions. A complete short body is sent immediately. A longer one
+    // Short bodies need no tracking: they are sent in the same event-loop turn, in which no session ends. A longer body
     // may be compressed in the thread pool first.
     const isSent = given instanceof JsonBody && given.json.length < minCompressedBytes;
     if (!mayTakeLong && request.session !== null && !isSent) track(request.session, reply);

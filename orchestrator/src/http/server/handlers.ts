@@ -111,7 +111,7 @@ export class JsonPieces<T> {
 /** A page of a list, with a `Link` header to the next page. Used by `paged` routes. */
 export class Paged<T> {
   readonly items: readonly T[] | JsonBody<readonly T[]> | Chunked<T>;
-  /** Query parameters that the next page's URL changes; null on the last page. */
+  /** Query parameters that differ in the next page's URL; null on the last page. */
   readonly next: Readonly<Record<string, string>> | null;
   constructor(items: Paged<T>['items'], next: Readonly<Record<string, string>> | null) {
     this.items = items;

@@ -43,7 +43,7 @@ describe('readInput', () => {
     );
   });
 
-  test('explains bounds and choices in plain words, and leaves the messages of the schema unchanged', () => {
+  test('explains bounds and choices in plain English, and keeps the schema’s own messages', () => {
     const bounds = z.strictObject({
       long: z.string().max(3),
       short: z.string().min(1),

@@ -120,6 +120,6 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
 
 /** Returns the reason why the text cannot be stored; null if it can. */
 function flawOf(text: string): string | null {
-  if (!text.isWellFormed()) return 'a surrogate without its pair is not allowed';
+  if (!text.isWellFormed()) return 'an unpaired surrogate is not allowed';
   return text.includes('\u0000') ? 'the character U+0000 is not allowed' : null;
 }

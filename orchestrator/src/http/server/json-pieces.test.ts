@@ -11,7 +11,7 @@ const parsed = async ({ pieces }: { pieces: AsyncIterable<string> }): Promise<un
   return JSON.parse(text);
 };
 
-test('writes an object with lists like JSON.stringify, however the lists are split', async () => {
+test('serializes an object with lists as JSON.stringify does, however the lists are split', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.jsonValue())), fc.string(), async (parts, text) => {
       const list = inParts(parts.map((part) => part.map((item) => JSON.stringify(item))));
@@ -22,7 +22,7 @@ test('writes an object with lists like JSON.stringify, however the lists are spl
   );
 });
 
-test('writes an object with entries like JSON.stringify', async () => {
+test('serializes an object with entries as JSON.stringify does', async () => {
   const entries = fc.uniqueArray(fc.tuple(fc.string(), fc.jsonValue()), { selector: ([name]) => name });
   await fc.assert(
     fc.asyncProperty(entries, fc.nat(5), async (all, cut) => {

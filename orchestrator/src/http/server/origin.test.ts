@@ -87,7 +87,7 @@ describe('request from a foreign page', () => {
   afterAll(() => app.close());
   const corsHeaders = (headers: object) => Object.keys(headers).filter((name) => name.startsWith('access-control'));
 
-  test('refuses a foreign page on every route, with or without a session', async () => {
+  test('refuses requests from a foreign page on every route, with or without a session', async () => {
     for (const route of routes)
       for (const authorization of [{}, bearer('admin')]) {
         const headers = { ...foreign, ...authorization, 'content-type': 'application/json' };
@@ -99,14 +99,14 @@ describe('request from a foreign page', () => {
   });
 
   test.each(['/', '/docs', '/openapi.json', '/healthz', '/readyz', '/schemas/module/v1.json', '/install/agent.sh'])(
-    'refuses a foreign page at %s',
+    'refuses a request from a foreign page at %s',
     async (url) => {
       for (const headers of [foreign, { origin: 'null' }, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }])
         expect((await app.inject({ url, headers })).json()).toMatchObject({ code: 'origin_refused' });
     },
   );
 
-  test('refuses a foreign page at unknown and malformed paths', async () => {
+  test('refuses requests from a foreign page at unknown and malformed paths', async () => {
     for (const url of ['/api/v1/nothing', '/nothing', '/api/v1/agents/%zz', '/%zz'])
       expect((await app.inject({ url, headers: foreign })).json(), url).toMatchObject({ code: 'origin_refused' });
   });

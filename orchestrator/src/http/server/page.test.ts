@@ -49,7 +49,7 @@ describe('pages as JSON arrays', () => {
     expect(pages.join(request, items)).toBe(shown);
   });
 
-  test('limits its size in bytes, and keeps the most recently read pages', () => {
+  test('limits the cache size in bytes, and keeps the most recently read pages', () => {
     const pages = new JoinedPages<{ n: number }>(2 * (500 + 2 * '[{"n":1},{"n":2},{"n":3}]'.length));
     const at = (offset: number) => pages.join({ limit: 3, offset }, items);
     const [one, two] = [at(1), at(2)];
@@ -59,7 +59,7 @@ describe('pages as JSON arrays', () => {
     expect(at(2)).not.toBe(two);
   });
 
-  test('keeps a limited number of empty pages', () => {
+  test('caches a limited number of empty pages', () => {
     const pages = new JoinedPages<{ n: number }>(10_000);
     const at = (offset: number) => pages.join({ limit: 3, offset }, []);
     const one = at(1);

@@ -41,7 +41,7 @@ interface JoinedPage<T> {
 }
 
 /**
- * Caches pages as JSON arrays, because many large allocations cost more garbage collection than the responses
+ * Caches pages as JSON arrays, because garbage collection of many large allocations costs more than the responses
  * themselves. Replaces an array when an item becomes a different `Buffer`, so callers must not modify items.
  */
 export class JoinedPages<T> {

@@ -41,7 +41,7 @@ export function createRates(rates: Rates) {
 
 function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: string) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
-  // Seconds until the rate has refilled the burst.
+  // The duration is the number of seconds in which the rate refills an exhausted burst.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
   return {
     async consume(address: string): Promise<void> {

@@ -122,7 +122,7 @@ export class TerminalPeer implements TerminalClient {
     this.closeWhenSent();
   }
 
-  /** Cleans up the peer, because its socket never opened or has closed. */
+  /** Cleans up the peer after its socket has closed or has failed to open. */
   leave(events = this.events): void {
     if (this.closed) return;
     this.closed = true;
@@ -133,7 +133,7 @@ export class TerminalPeer implements TerminalClient {
   }
 
   /**
-   * Closes the socket because the orchestrator is shutting down. Without a notice if the session continues on another
+   * Closes the socket when the orchestrator shuts down. Sends no notice if the terminal session continues on another
    * replica, so that the client attaches again.
    */
   interrupt(): void {

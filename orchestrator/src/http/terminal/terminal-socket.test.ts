@@ -480,7 +480,7 @@ describe('liveness', () => {
     expect(joined.events).toEqual([]);
   });
 
-  test('treats accepted output as a response, and sends no pings while reading is paused', async () => {
+  test('treats accepted output as a response to a ping, and sends no pings while reading is paused', async () => {
     await start();
     const reader = await join('good', { autoPong: false });
     const paused = await join();

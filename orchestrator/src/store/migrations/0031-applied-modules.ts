@@ -2,8 +2,8 @@ import { createIndex, createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
 
 /**
- * Adds the revisions of the modules of each apply, and a table with the revisions that each agent last applied. Rows
- * appear with the next apply of an agent, because earlier releases did not record revisions.
+ * Adds a column for the module revisions of each apply, and a table for the revisions that each agent last applied. An
+ * agent's rows are added at its next apply, because earlier releases did not record revisions.
  */
 export const appliedModules: Migration = {
   version: 31,

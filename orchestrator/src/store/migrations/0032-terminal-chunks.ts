@@ -3,13 +3,13 @@ import { createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
 
 /**
- * Adds tables of transcripts on PostgreSQL, so that all processes that share the database can read them. With SQLite,
+ * Adds tables for transcripts on PostgreSQL, so that all processes that share the database can read them. With SQLite,
  * transcripts are files.
  */
 export const terminalChunks: Migration = {
   version: 32,
   name: 'terminal chunks',
-  // Earlier releases record in files, and ignore the tables.
+  // Earlier releases write transcripts to files, and ignore the tables.
   compatibleFrom: 29,
   statements: (build) =>
     build.dialect.kind === 'sqlite'

@@ -1,7 +1,10 @@
 import { createIndex, createTable } from '../create-table.ts';
 import type { Migration } from './migration.ts';
 
-/** Adds what replicas must know about each other: the agents that are connected to each, and the fleet's keys. */
+/**
+ * Adds columns and tables for data that replicas share: which agents are connected to each replica, and the fleet's
+ * keys.
+ */
 export const linksOfReplicas: Migration = {
   version: 34,
   name: 'links of replicas',

@@ -1,6 +1,9 @@
 import type { Migration } from './migration.ts';
 
-/** Adds what each replica reports with its heartbeats: whether it is ready, and a digest of its configuration. */
+/**
+ * Adds columns for the status that each replica reports with its heartbeats: whether it is ready, and a digest of its
+ * configuration.
+ */
 export const replicaStatus: Migration = {
   version: 35,
   name: 'replica status',

@@ -20,11 +20,11 @@ import { closeUnlocked, unlockedReplicas } from './unlocked-replicas.ts';
 /** Another replica that uses the database. */
 export interface OtherReplica {
   readonly name: string;
-  /** Newest schema version that it can use. */
+  /** Newest schema version that the replica can use. */
   readonly schema: number;
 }
 
-/** Newest schema version of the releases whose replicas do not state it. */
+/** Newest schema version that a replica can use if its release does not report one. */
 export const unstatedSchema = 34;
 
 export interface PostgresMigrationOptions extends MigrationOptions {
@@ -32,7 +32,7 @@ export interface PostgresMigrationOptions extends MigrationOptions {
   readonly fleet?: MigratingFleet | null;
 }
 
-/** The other replicas of the one that migrates the database. */
+/** How a replica that migrates the database treats the other replicas. */
 export interface MigratingFleet {
   /** Returns the other replicas that hold the lock, with the newest schema version that each can use. */
   readonly others: (client: ClientBase) => Promise<readonly OtherReplica[]>;
@@ -48,11 +48,11 @@ export const lockKey = 0x6d757374;
 /** SQLSTATE of an exceeded lock_timeout. */
 const lockNotAvailable = '55P03';
 /**
- * Milliseconds that a migration waits for a table while other replicas run. Their statements wait behind it, and
- * heartbeats fail after three seconds.
+ * Milliseconds that a migration waits for a table while other replicas run. Statements of these replicas queue behind
+ * the migration, and their heartbeats fail after three seconds.
  */
 const lockTimeoutMs = 1_000;
-/** Default milliseconds in which the statements of other replicas can run between two attempts. */
+/** Default delay between two attempts, in milliseconds, during which statements of other replicas can run. */
 const lockPauseMs = 2_000;
 const maxLockAttempts = 40;
 const tablesInUse =
@@ -65,8 +65,8 @@ const where = 'The PostgreSQL database';
 /**
  * Migrates a database to the newest schema, each migration in one transaction. Processes that start together take
  * turns. Does not create a backup.
- * @throws SchemaRefused if the database is newer than this release and not compatible with it, or if other replicas run
- * that could not use it afterward
+ * @throws SchemaRefused if the database is newer than this release and not compatible with it, or if a running replica
+ *   could not use it afterward
  */
 export async function migratePostgres(
   client: Client | ClientBase,
@@ -127,7 +127,7 @@ async function migrateOnce(
 }
 
 /**
- * Waits for the migration that another process may run now.
+ * Waits for the end of any migration that another process is running.
  * @throws SchemaRefused if the database is newer than these migrations and not compatible with them
  */
 export async function requireUsable(client: Client | ClientBase, migrations: readonly Migration[]): Promise<void> {
@@ -172,9 +172,9 @@ export async function applyMigration(
 }
 
 /**
- * Reads the applied migrations after the migration that another process may run now. Otherwise, a replica of an older
- * release could start on a schema that a newer one is about to change: the newer one has seen only the replicas that
- * held the lock when its migration began.
+ * Reads the applied migrations after the end of any migration that another process is running. Otherwise, a replica of
+ * an older release could start with a schema that a newer replica is about to change, because the newer replica checks
+ * only the replicas that held the lock when its migration began.
  */
 async function appliedBefore(client: Client | ClientBase): Promise<readonly AppliedMigration[]> {
   await client.query('begin');

@@ -3,8 +3,9 @@ import { LockNotHeld } from './postgres-lock.ts';
 
 /**
  * Effect of a PostgreSQL error on its transaction. `again`: a serialization conflict; the transaction can be retried.
- * `stale`: another process has migrated the database, and this connection's prepared statement no longer fits; the
- * transaction can be retried on another connection. `gone`: the connection or server was lost, possibly after a commit.
+ * `stale`: another process has migrated the database, and a prepared statement of this connection no longer matches the
+ * schema; the transaction can be retried on another connection. `gone`: the connection or server was lost, possibly
+ * after a commit.
  */
 export type PostgresFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }
@@ -40,7 +41,8 @@ export function postgresFailure(error: unknown): PostgresFailure {
     };
   if (code.startsWith('23')) return { kind: 'constraint', constraint: constraints[code] ?? 'other' };
   if (code === '40001' || code === '40P01') return { kind: 'again' };
-  // The error "cached plan must not change result type" has the code of unsupported features. Its text may be translated.
+  // The error "cached plan must not change result type" has the code for unsupported features. Its text may be
+  // translated.
   if (code === '0A000' && (error as { routine?: unknown }).routine === 'RevalidateCachedQuery')
     return { kind: 'stale' };
   if (code === '53100') return { kind: 'full' };

@@ -8,13 +8,13 @@ import { connect, connectionSettings, lockPrefix, sharedWorkPrefix, workPrefix }
 /**
  * Keeps other processes from using a database. A process holds an advisory lock on a separate connection while it runs.
  * Replicas hold the lock together, and each has a second lock for its name. All other processes, such as an
- * orchestrator without replicas and the offline commands, hold it alone.
+ * orchestrator without replicas and the offline commands, hold it exclusively.
  *
  * The server releases the lock when this connection closes, so another process may take the lock before the former
  * holder detects the loss. Therefore, a new holder terminates the connections of the processes that must not use the
- * database with it, and a process uses a new connection only after the server has confirmed the lock. After that, no
- * write by the former holder can be committed. Replicas do not terminate each other's connections: their transactions
- * have preconditions that refuse a closed replica.
+ * database at the same time, and a process uses a new connection only after the server has confirmed the lock. After
+ * that, no write by the former holder can be committed. Replicas do not terminate each other's connections: their
+ * transactions have preconditions that refuse a closed replica.
  */
 
 export class DatabaseInUse extends Error {
@@ -55,9 +55,9 @@ export interface LockMode {
   /** Newest schema version that this process can use, for the replicas that migrate the database. */
   readonly schema?: number;
   /**
-   * Called on a connection that has acquired the lost lock again, before this process uses the database. Another replica
-   * may have migrated it in the meantime.
-   * @throws SchemaRefused if this process cannot use the database any more
+   * Called on a connection that has acquired the lost lock again, before this process uses the database. Another
+   * replica may have migrated it in the meantime.
+   * @throws SchemaRefused if this process can no longer use the database
    */
   readonly checkSchema?: (client: ClientBase) => Promise<unknown>;
 }
@@ -246,11 +246,11 @@ async function acquire(wish: Wish, former: Holder | null): Promise<[Client, Hold
   }
 }
 
-/** An advisory lock to take. */
+/** An advisory lock that the process tries to take. */
 interface Taking {
-  /** Tries to take the lock. Returns `got`. */
+  /** Query that tries to take the lock, and returns `got`. */
   readonly sql: string;
-  /** The end of a query for the processes that hold the lock. */
+  /** The `from` and `where` clauses of a query for the processes that hold the lock. */
   readonly heldBy: string;
   /** Returns the error message. */
   refusal(others: readonly OtherHolder[]): string;
@@ -286,7 +286,7 @@ function replicaOf({ application }: Pick<OtherHolder, 'application'>): OtherRepl
   return name === undefined ? null : { name, schema: schema === undefined ? unstatedSchema : Number(schema) };
 }
 
-/** @param until time after which the holders are expected not to give way, in the milliseconds of `performance.now` */
+/** @param until time until which to wait for the holders to release the lock, in milliseconds of `performance.now` */
 async function take(client: Client, taking: Taking, former: Holder | null, until: number): Promise<void> {
   for (;;) {
     const tried = await client.query<{ got: boolean }>(taking.sql);

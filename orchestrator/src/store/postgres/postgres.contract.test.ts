@@ -127,7 +127,7 @@ describe('an orchestrator on PostgreSQL', () => {
     expect(await second.all(allSettings, {})).toEqual([{ key: 'first', value: 'x' }]);
   });
 
-  test('lets replicas use the database together, each under its own name', async () => {
+  test('lets replicas with different names share the database', async () => {
     const { db: a, events } = await openAlone({ replica: 'a' });
     await put(a, 'a');
     const { db: b } = await openAlone({ replica: 'b' });
@@ -150,7 +150,7 @@ describe('an orchestrator on PostgreSQL', () => {
     await put((await openAlone({ replica: 'a' })).db, 'a');
   });
 
-  test('gives a replica that lost its lock the lock again, although others hold it', async () => {
+  test('lets a replica reacquire its lost lock while other replicas hold the lock', async () => {
     const { db: a, events } = await openAlone({ replica: 'a' });
     const { db: b, events: others } = await openAlone({ replica: 'b' });
     await put(a, 'before');
@@ -188,7 +188,7 @@ describe('an orchestrator on PostgreSQL', () => {
     const versionIn = () =>
       beside(async (query) => (await query('select max(version) as version from schema_version')).rows[0]?.version);
 
-    test('migrates while replicas run that can use the database afterward', async () => {
+    test('migrates while other replicas run if they can use the database afterward', async () => {
       const { db: older } = await openAlone({ replica: 'a' });
       const { db: newer } = await openAlone({ replica: 'b', migrations: compatible });
       expect(Number(await versionIn())).toBe(oneMore.version);
@@ -197,7 +197,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await put((await openAlone({ replica: 'c' })).db, 'another older');
     });
 
-    test('refuses to migrate while replicas run that could not use the database, and names them', async () => {
+    test('refuses to migrate while running replicas could not use the database afterward, and names them', async () => {
       const { db: a } = await openAlone({ replica: 'a' });
       const { db: c } = await openAlone({ replica: 'c' });
       const start = () => openAlone({ replica: 'b', migrations: [...compatible, oneMoreStill] });
@@ -207,7 +207,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await a.close();
       await expect(start()).rejects.toThrow('the replica c could not use it');
       await c.close();
-      // Replicas of the new release do not hinder each other.
+      // Replicas of the new release can start at the same time.
       await Promise.all([start(), openAlone({ replica: 'd', migrations: [...compatible, oneMoreStill] })]);
       await expect(openAlone({ replica: 'a' })).rejects.toThrow('A newer release wrote it');
     });
@@ -233,7 +233,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await put(db, 'before');
       await beside(async (query) => {
         await query('begin');
-        // Holds up the replica that takes its lock again, as a migration does.
+        // Blocks the replica from reacquiring its lock, as a migration does.
         await query('select pg_advisory_xact_lock(1836413812)');
         await query(
           "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'muster-lock:%'",
@@ -248,7 +248,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await expect(put(db, 'after')).rejects.toMatchObject({ code: 'storage_unavailable' });
     });
 
-    test('closes replicas without lock and heartbeat before it migrates, and refuses with live ones', async () => {
+    test('closes replicas that have neither a lock nor heartbeats before it migrates, and refuses to migrate while one sends heartbeats', async () => {
       const { db: first } = await openAlone({ replica: 'a' });
       const register = (name: string) =>
         first.alone(insertReplica, { incarnation: `of ${name}`, name, version: '1', started_at: testTime });
@@ -273,7 +273,7 @@ describe('an orchestrator on PostgreSQL', () => {
       expect(Number(await versionIn())).toBe(oneMoreStill.version);
     });
 
-    test('lets heartbeats pass while a migration waits for a table', async () => {
+    test('does not block heartbeats while a migration waits for a table', async () => {
       const { db } = await openAlone({ replica: 'a' });
       const incarnation = 'of a';
       await db.alone(insertReplica, { incarnation, name: 'a', version: '1', started_at: testTime });
@@ -282,7 +282,7 @@ describe('an orchestrator on PostgreSQL', () => {
       ];
       const adding = { version: oneMore.version, name: 'later', compatibleFrom: migrations.length, statements };
       await beside(async (query) => {
-        // As pg_dump does.
+        // Locks the table as pg_dump does.
         await query('begin; lock table replicas in access share mode');
         const start = openAlone({ replica: 'b', migrations: [...migrations, adding], lockPauseMs: 100 });
         await until('it waits for the table', async () => {
@@ -297,7 +297,7 @@ describe('an orchestrator on PostgreSQL', () => {
       expect(Number(await versionIn())).toBe(oneMore.version);
     });
 
-    test('refuses to migrate with a holder of the lock whose name a proxy has changed', async () => {
+    test('refuses to migrate while a process whose application name was changed by a proxy holds the lock', async () => {
       await openAlone({ replica: 'a' });
       await beside(async (query) => {
         await query("set application_name = 'muster-lock:0011:c:99 - 10.0.0.1:4000'");
@@ -307,7 +307,7 @@ describe('an orchestrator on PostgreSQL', () => {
       });
     });
 
-    test('compares its keys before it migrates', async () => {
+    test('compares the replicas’ keys before it migrates the database', async () => {
       const { db } = await openAlone({ replica: 'a' });
       await db.write({
         name: 'test/claim',

@@ -33,7 +33,7 @@ export interface PostgresOptions {
   /** Seconds after which the server cancels a statement; no limit by default. */
   readonly statementTimeout?: number;
   /**
-   * Prevents processes from using the database that must not use it at the same time. Tests leave it unset to use a
+   * Prevents processes that must not share the database from using it at the same time. Tests leave it unset to use a
    * database from several processes.
    * @throws DatabaseInUse from {@link openPostgres}
    */
@@ -48,7 +48,10 @@ export interface PostgresOptions {
   readonly onNotice?: (notice: string) => void;
   /** Returns a random number in [0, 1) that randomizes the delays of retries. */
   readonly random?: () => number;
-  /** Compares the keys of this replica with those of the others, before the database is migrated. Throws if they differ. */
+  /**
+   * Compares the keys of this replica with those of the other replicas before the database is migrated. Throws if they
+   * differ.
+   */
   readonly checkKeys?: (stored: readonly StoredKey[]) => void;
   /** Replaces the migrations of this release. For tests. */
   readonly migrations?: readonly Migration[];
@@ -72,7 +75,7 @@ const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
 /**
  * Opens a PostgreSQL database and migrates it.
  * @throws SchemaRefused if the database is from a newer release
- * @throws DatabaseInUse if `lock` is set and a process uses the database that must not use it at the same time
+ * @throws DatabaseInUse if `lock` is set and the database is in use by a process that must not share it
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const migrations = options.migrations ?? allMigrations;
@@ -360,8 +363,8 @@ function prepared(query: AnyQuery, values: readonly BoundValue[]) {
 }
 
 /**
- * Runs one statement. If another process has migrated the database, repeats it: the pool closes a connection after an
- * error, and a new connection prepares the statement again.
+ * Runs one statement. If another process has migrated the database, runs the statement again on a new connection, which
+ * prepares it again. The pool closes a connection after an error.
  */
 async function onFreshConnection(pool: Pool, query: AnyQuery, values: readonly BoundValue[]): Promise<QueryResult> {
   for (let left = pool.options.max; ; left--) {

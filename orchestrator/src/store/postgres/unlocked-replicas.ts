@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 
 /**
- * Replicas that have a row, but hold no lock: killed ones, and live ones that have lost their lock and may not know it
- * yet. The latter must not write while another replica runs a migration that is not compatible with them.
+ * Replicas that have a row but hold no lock: killed replicas, and live replicas that have lost their lock and may not
+ * have detected the loss yet. Live replicas without a lock must not write while another replica runs a migration that
+ * is not compatible with them.
  */
 
 /** Default milliseconds without a heartbeat after which replicas close each other. */
@@ -29,8 +30,8 @@ export async function unlockedReplicas(client: ClientBase, locked: readonly stri
 }
 
 /**
- * Waits until all replicas with a row hold the lock, and closes those without a heartbeat, as replicas do for each
- * other. Returns after at most twice the given time, even if there are some left.
+ * Waits until all replicas with a row hold the lock, and closes replicas without a heartbeat, as replicas do for each
+ * other. Returns after at most twice the given time, even if some replicas still do not hold the lock.
  * @param lockedNames returns the names of the replicas that hold the lock
  */
 export async function closeUnlocked(

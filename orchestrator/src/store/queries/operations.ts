@@ -239,7 +239,7 @@ export const oldestOpen = defineQuery('operations/oldest open', (db, p: { node_i
     .limit(2),
 );
 
-/** Returns those of the given IDs that belong to an operation or a run that has ended. */
+/** Returns the given IDs that belong to an operation or a run that has ended. */
 export const endedOfWaiting = defineQuery('operations/ended of waiting', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operations')
@@ -284,7 +284,8 @@ export const markDispatched = defineQuery(
             .where('link_incarnation', '=', p.incarnation),
         ),
       )
-      // An operation with a larger ID may have been dispatched first, if two processes queued both at the same time.
+      // An operation with a larger ID may have been dispatched first if two processes queued operations at the same
+      // time.
       .where((w) =>
         w.not(
           w.exists(
@@ -301,8 +302,8 @@ export const markDispatched = defineQuery(
 );
 
 /**
- * Marks those of the given operations that are queued and are their agent's only open operation, under the conditions
- * of {@link markDispatched}. Returns the IDs of the marked operations.
+ * Marks the given operations that are queued and are their agent's only open operation, under the conditions of {@link
+ * markDispatched}. Returns the IDs of the marked operations.
  */
 export const markOnlyDispatched = defineQuery(
   'operations/only ones dispatched',

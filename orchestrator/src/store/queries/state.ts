@@ -9,8 +9,8 @@ import type { Schema } from '../schema.ts';
 const pageRows = 2000;
 
 /**
- * Returns the resources with the given state that follow the given module and key, in that order. Limited to about `bytes` in total, but returns at least
- * one.
+ * Returns the resources with the given state that follow the given module and key, ordered by module and key. Limited
+ * to about `bytes` in total, but returns at least one.
  */
 export const appliedPage = defineQuery(
   'state/page',

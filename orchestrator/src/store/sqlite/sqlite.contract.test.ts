@@ -49,7 +49,7 @@ const write = (to: Database, key: string, value = '') =>
   to.write({ name: 'settings/put', statements: [statement(put, { key, value })] });
 
 describe('changes by other processes', () => {
-  test('includes a write between a commit by this process and the delivery of its result in the version', async () => {
+  test('detects a write by another process between a commit by this process and the delivery of the commit’s result', async () => {
     const db = await open();
     const shell = new Connection(join(directory, 'muster.db'));
     const committed = shell.prepare("select 1 from settings where key = 'second'");

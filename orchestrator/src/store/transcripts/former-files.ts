@@ -5,7 +5,7 @@ import type { PostgresTranscripts } from './transcripts-postgres.ts';
 /** Number of sessions to list at a time. */
 const atOnce = 100;
 
-/** Iterates over the pieces, and throws at the next one after the signal is aborted. */
+/** Iterates over the pieces. After the signal is aborted, throws at the next piece. */
 async function* until<T>(signal: AbortSignal, pieces: AsyncIterable<T>): AsyncGenerator<T> {
   for await (const piece of pieces) {
     signal.throwIfAborted();
@@ -14,9 +14,9 @@ async function* until<T>(signal: AbortSignal, pieces: AsyncIterable<T>): AsyncGe
 }
 
 /**
- * Adds transcripts in files to those in PostgreSQL. Earlier releases recorded in files, and `muster restore` and a
- * former SQLite database leave them as well. Moves them into the database in the background, one after another. Reads
- * each file until it is moved.
+ * Serves transcripts in files together with transcripts in PostgreSQL. Such files were written by an earlier release,
+ * by `muster restore`, or while the orchestrator used SQLite. Moves the files into the database in the background, one
+ * after another. Until a file is moved, reads its transcript from the file.
  */
 export function withFormerFiles(
   rows: PostgresTranscripts,

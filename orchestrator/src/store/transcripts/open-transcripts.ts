@@ -23,7 +23,7 @@ export async function openTranscripts(
   if (postgres === null) return openFileTranscripts(directory, clock);
   const { url, statementTimeout } = postgres;
   const rows = new PostgresTranscripts({ url, statementTimeout, incarnation, clock, log });
-  // Compresses what an earlier process left.
+  // Compresses transcripts that an earlier process left uncompressed.
   void rows.pack();
   return existsSync(directory) ? withFormerFiles(rows, await openFileTranscripts(directory, clock), log) : rows;
 }

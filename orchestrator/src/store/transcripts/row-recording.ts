@@ -9,7 +9,7 @@ export interface RecordedChunk {
   dones: (() => void)[];
 }
 
-/** Size above which lines are not joined to the same row, in bytes. */
+/** Size above which no further lines are added to a row, in bytes. */
 const chunkBytes = 256 * 1024;
 
 /**
@@ -33,7 +33,7 @@ export class RowRecording implements Recording {
   #finished: PromiseWithResolvers<void> | null = null;
 
   /**
-   * @param onWork called when there are lines to store, and when the recording is to be finished
+   * @param onWork called when there are lines to store, and when the recording must be finished
    * @param onFailure called at most once
    */
   constructor(sessionId: string, onWork: (recording: RowRecording) => void, onFailure: (reason: Error) => void) {
@@ -60,12 +60,12 @@ export class RowRecording implements Recording {
     return this.#failed;
   }
 
-  /** Whether nothing more is to be stored: the recording failed, or all of it is durable. */
+  /** Whether nothing remains to be stored, because the recording failed or all of its lines are durable. */
   get over(): boolean {
     return this.#failed || this.#ended;
   }
 
-  /** Whether rows that were committed before a loss of the connection are not stored again yet. */
+  /** Whether rows that were committed before the connection was lost still need to be stored again. */
   get restoring(): boolean {
     const next = this.#chunks[this.#stored];
     return next !== undefined && next.start < this.#written;
@@ -159,7 +159,7 @@ export class RowRecording implements Recording {
     this.#stored = 0;
   }
 
-  /** Ends {@link finish}, after all lines are durable. */
+  /** Resolves the promise of {@link finish}. Called when all lines are durable. */
   end(): void {
     this.#ended = true;
     this.#finished?.resolve();

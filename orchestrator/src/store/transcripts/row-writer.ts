@@ -19,11 +19,11 @@ const maxUnflushed = 8 * 1024 * 1024;
 /** Approximate maximum number of bytes per insert, for all recordings and for one recording. */
 const insertBytes = 4 * 1024 * 1024;
 const recordingBytes = 1024 * 1024;
-/** Milliseconds for which rows are sent again while the server is unavailable. Then the recordings fail. */
+/** Milliseconds for which rows are resent while the server is unavailable. After this time, the recordings fail. */
 const giveUpMs = 30_000;
 const minPauseMs = 50;
 const maxPauseMs = 1_000;
-/** Milliseconds in which the server must close a connection that this process ends. */
+/** Maximum milliseconds to wait until the server closes a connection that this process ends. */
 const endMs = 1_000;
 /** Seconds after which the server cancels a statement. */
 const statementTimeout = 10;
@@ -44,9 +44,11 @@ export class RowWriter {
   readonly #recordings = new Map<string, RowRecording>();
   /** Recordings that may have lines to store. */
   readonly #pending = new Set<RowRecording>();
-  /** Recordings with rows that are not known to be durable, and those that are to be finished. */
+  /** Recordings with rows that are not known to be durable, and recordings that must be finished. */
   readonly #dirty = new Set<RowRecording>();
-  /** Recordings whose row another transaction has locked, until the next attempt, and since when they are tried. */
+  /**
+   * Recordings whose row another transaction has locked, until the next attempt, and the times of their first attempts.
+   */
   readonly #locked = new Set<RowRecording>();
   readonly #lockedSince = new Map<RowRecording, number>();
   #cancelRetry: (() => void) | null = null;
@@ -82,7 +84,7 @@ export class RowWriter {
   async forget(recording: RowRecording): Promise<void> {
     this.#recordings.delete(recording.sessionId);
     this.#drop(recording);
-    // Other recordings may be stored for hours.
+    // Does not wait for other recordings, which may take hours.
     if (this.#recordings.size > 0) return;
     this.#resume?.();
     await this.#running;
@@ -186,7 +188,7 @@ export class RowWriter {
     }
     const rows = batch.filter(({ chunk }) => chunk.bytes.length > 0);
     const writable = rows.length === 0 ? null : await this.#insert(client, rows);
-    // Later appends, and recordings that have more chunks, are pending again.
+    // A later append adds the recording again, and so does `#after` if there are more chunks.
     for (const recording of asked) this.#pending.delete(recording);
     try {
       for (const { recording, chunk } of batch) {
@@ -240,7 +242,7 @@ export class RowWriter {
     return new Set(answer.rows.map(({ session_id }) => session_id));
   }
 
-  /** Schedules what a recording needs next. */
+  /** Schedules the next insert or flush that a recording needs. */
   #after(recording: RowRecording): void {
     if (recording.over) {
       this.#drop(recording);
@@ -316,7 +318,7 @@ export class RowWriter {
 
   /**
    * Handles a recording that was skipped. Fails it if this process may not append to it, unless this process completed
-   * it before a failure. Tries again if another transaction has locked its row.
+   * it before a failure. Retries if another transaction has locked its row.
    */
   async #refused(client: Client, recording: RowRecording): Promise<void> {
     if (recording.over) return;

@@ -31,8 +31,8 @@ const bytesAtOnce = 1024 * 1024;
 const deletedAtOnce = 256;
 
 /**
- * Reads chunks from the one that contains the offset `from`. If the transcript is packed between two calls, the next
- * call continues at the same offset.
+ * Reads chunks, starting with the one that contains the offset `from`. If the transcript is packed between two calls,
+ * the next call continues at the same offset.
  */
 async function chunksAt(on: Queryable, sessionId: string, from: number, to: number): Promise<ChunkRow[]> {
   const { rows } = await on.query<ChunkRow>({
@@ -98,7 +98,7 @@ export interface StoredTranscript {
 /** Iterates over all transcripts, in the order of their session IDs. Requires a transaction with a fixed snapshot. */
 export async function* allTranscripts(on: Queryable): AsyncGenerator<StoredTranscript> {
   const there = await on.query<{ there: boolean }>(`select to_regclass('terminal_chunks') is not null as there`);
-  // A database that an earlier release uses has no transcripts.
+  // A database with the schema of an earlier release may have no table of transcripts.
   if (!there.rows[0]?.there) return;
   const limit = 500;
   for (let after = ''; ; ) {
@@ -151,7 +151,7 @@ export async function sealTranscript(
   if (only) {
     const values = [sessionId, only.bytes];
     await client.query('delete from terminal_chunks where session_id = $1 and start >= $2', values);
-    // Rows are compressed only after this.
+    // No row is compressed yet, because only complete transcripts are compressed.
     await client.query(
       `update terminal_chunks set size = $2 - start, bytes = substring(bytes from 1 for ($2 - start)::int)
         where session_id = $1 and start + size > $2 and packed = 0`,
@@ -167,9 +167,8 @@ export async function sealTranscript(
 }
 
 /**
- * Deletes a transcript in several transactions, so that none of them is long. If this is interrupted, the transcript can
- * be deleted again.
- * @param signal aborts this between two transactions
+ * Deletes a transcript in several transactions, so that none of them is long. After an interruption, the deletion can
+ * be repeated. @param signal aborts the deletion between two transactions
  */
 export async function removeTranscript(client: ClientBase, sessionId: string, signal: AbortSignal): Promise<void> {
   const found = await inTransaction(client, async () => {
@@ -195,9 +194,8 @@ export async function removeTranscript(client: ClientBase, sessionId: string, si
 }
 
 /**
- * Compresses the rows of one complete transcript, as several rows of about 1 MiB of content each. Other processes may
- * do this at the same time.
- * @param signal aborts this without a change
+ * Compresses the rows of one complete transcript into rows with about 1 MiB of content each. Other processes may
+ * compress transcripts at the same time. @param signal aborts the compression without a change
  * @returns false if no transcript is left to compress
  */
 export const packNext = (client: ClientBase, signal: AbortSignal): Promise<boolean> =>

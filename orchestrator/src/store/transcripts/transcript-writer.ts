@@ -121,7 +121,8 @@ export class FileRecording implements Recording {
 
   /** Writes the queued lines. Appends that arrive during a write share the next write. */
   async #write(): Promise<void> {
-    // Ensures that this does not end, and reset `#writing`, before its promise is assigned to `#writing`.
+    // Ensures that this method does not complete, which resets `#writing`, before its promise is assigned to
+    // `#writing`.
     await null;
     while (this.#waiting.length > 0 && !this.#failed) {
       const batch = this.#waiting;

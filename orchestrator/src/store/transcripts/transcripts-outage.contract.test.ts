@@ -72,7 +72,7 @@ async function advancing<T>(clock: ManualClock, promise: Promise<T>): Promise<T>
 
 type Sql = Awaited<ReturnType<typeof sqlOf>>;
 
-/** Makes commits wait for a lock that the test holds: of new chunks, or of a completed transcript. */
+/** Makes commits of new chunks, or of a completed transcript, wait for a lock that the test holds. */
 async function holdCommits(url: string, sql: Sql, event: string) {
   const holder = await sqlOf(url);
   await sql(`create function wait() returns trigger language plpgsql as
@@ -88,11 +88,11 @@ async function holdCommits(url: string, sql: Sql, event: string) {
 const waiting = (sql: Sql, count = 1) =>
   vi.waitFor(async () => expect(await sql(`select 1 from pg_locks where not granted`)).toHaveLength(count));
 
-test('stores rows that the server lost again before the next flush checks their length', async () => {
+test('resends rows that the server lost before the next flush checks the length of the transcript', async () => {
   const { sql, transcripts, clock, proxy } = await database();
   const recording = await transcripts.create(id, never);
   await recorded(recording, 'one\n');
-  // A crash of the server loses rows that are not durable, and its connections.
+  // A server crash closes all connections, and loses rows that are not durable.
   await sql('delete from terminal_chunks');
   proxy.cut();
   clock.advance(500);
@@ -108,11 +108,11 @@ test('stores rows that the server lost again before the next flush checks their 
   expect(await advancing(clock, recording.finish())).toEqual(digestOf('one\n'));
 });
 
-test('flushes only transcripts whose rows are all stored again', async () => {
+test('flushes only transcripts whose rows have all been stored again', async () => {
   const { sql, transcripts, clock, proxy } = await database();
   const [large, small] = [await transcripts.create(id, never), await transcripts.create(other, never)];
   const line = `${'x'.repeat(200_000)}\n`;
-  // More than one insert holds, and less than what begins a flush.
+  // More bytes than one insert may contain, but too few to trigger a flush.
   for (let n = 0; n < 35; n++) await recorded(large, line);
   await recorded(small, 'one\n');
   await sql('delete from terminal_chunks');
@@ -124,7 +124,7 @@ test('flushes only transcripts whose rows are all stored again', async () => {
   expect(await advancing(clock, large.finish())).toEqual(digestOf(line.repeat(35)));
 });
 
-test('ends a recording while another one is never idle', async () => {
+test('finishes a recording while another recording is never idle', async () => {
   const { transcripts } = await database();
   const [recording, busy] = [await transcripts.create(id, never), await transcripts.create(other, never)];
   let stops = false;
@@ -180,7 +180,7 @@ test('removes rows that were committed after their recording had failed', async 
   );
 });
 
-test('ends a recording whose completion was committed, but not answered', async () => {
+test('finishes a recording if the connection is lost after its completion was committed', async () => {
   const { url, sql, transcripts, clock, proxy } = await database();
   const commits = await holdCommits(url, sql, 'update of writer on terminal_transcripts');
   const recording = await transcripts.create(id, never);
@@ -216,7 +216,7 @@ test('leaves no rows of a transcript that is removed while transcripts are compr
   ]);
 });
 
-test('records other transcripts while the row of one is locked, and that one afterward', async () => {
+test('records other transcripts while one transcript’s row is locked, and records the locked one afterward', async () => {
   const { url, sql, transcripts, clock } = await database();
   const [held, free] = [await transcripts.create(id, never), await transcripts.create(other, never)];
   await Promise.all([recorded(held, 'one\n'), recorded(free, 'one\n')]);
@@ -236,7 +236,7 @@ test('records other transcripts while the row of one is locked, and that one aft
   expect(await advancing(clock, held.finish())).toEqual(digestOf('one\ntwo\n'));
 });
 
-test('ends a recording whose row is locked against flushes, although it can store rows', async () => {
+test('fails a recording whose row remains locked against flushes, even if chunks can be stored', async () => {
   const { url, transcripts, clock } = await database();
   const failed = vi.fn();
   const recording = await transcripts.create(id, failed);
@@ -252,7 +252,7 @@ test('ends a recording whose row is locked against flushes, although it can stor
   expect(failed).toHaveBeenCalledOnce();
 });
 
-test('stores and flushes other transcripts after losing the connection during the request for a locked one', async () => {
+test('stores and flushes other transcripts after the connection is lost during a query about a locked one', async () => {
   const { url, proxy, transcripts, clock, sql } = await database();
   const [held, free] = [await transcripts.create(id, never), await transcripts.create(other, never)];
   await Promise.all([recorded(held, 'one\n'), recorded(free, 'one\n')]);
@@ -290,9 +290,9 @@ test('leaves connections for readers while several transcripts are removed', asy
   expect(first).toEqual([false]);
 });
 
-test('reads the bytes after a removed row, and counts only the stored ones', async () => {
+test('reads the bytes after a removed row, and counts only stored bytes', async () => {
   const { url, sql, transcripts } = await database();
-  // A query returns no row after one of this size.
+  // A query returns no further rows after a row of this size.
   const size = 1024 * 1024;
   await sql(`insert into terminal_transcripts values ('${id}', '', ${size + 8}, 1)`);
   await sql(`insert into terminal_chunks values ('${id}', 0, ${size}, 0, repeat('x', ${size})::bytea),
@@ -305,7 +305,7 @@ test('reads the bytes after a removed row, and counts only the stored ones', asy
   for await (const one of allTranscripts(client)) expect((await buffer(one.content)).length).toBe(one.size);
 });
 
-test('stores a moved transcript durably, with any settings of the connection', async () => {
+test('stores a moved transcript durably, with any connection settings', async () => {
   const { url, sql } = await database();
   await sql('create table levels (level text)');
   await sql(`create function note() returns trigger language plpgsql as
@@ -340,7 +340,7 @@ test('stops moving a transcript when it is closed', async () => {
   expect(await Promise.race([both.close().then(() => 'closed'), pause(3_000)])).toBe('closed');
 });
 
-test('ends the last recording although the server does not close the connection', async () => {
+test('finishes the last recording even if the server does not close the connection', async () => {
   const { transcripts, clock, proxy } = await database();
   const recording = await transcripts.create(id, never);
   await recorded(recording, 'one\n');

@@ -63,7 +63,7 @@ async function sqlOf(url: string) {
   return async (text: string) => (await client.query(text)).rows as Record<string, string>[];
 }
 
-test('refuses lines of a process whose transcript another process has completed', async () => {
+test('refuses lines from a process after another process has completed its transcript', async () => {
   const url = await newDatabase();
   const [old, next] = [transcriptsOf(url, { incarnation: 'old' }), transcriptsOf(url, { incarnation: 'next' })];
   const onFailure = vi.fn();
@@ -85,7 +85,7 @@ test('refuses lines of a process whose transcript another process has completed'
   expect(digest).toEqual({ sha256: sha256(Buffer.from(shown + shown)), bytes: 2 * shown.length });
 });
 
-test('completes a transcript only after a row that is being committed', async () => {
+test('completes a transcript only after the commit of a pending row', async () => {
   const url = await newDatabase();
   const [old, next] = [transcriptsOf(url, { incarnation: 'old' }), transcriptsOf(url, { incarnation: 'next' })];
   const [sql, holder] = [await sqlOf(url), await sqlOf(url)];
@@ -131,7 +131,7 @@ test('detects removed rows at the next flush', async () => {
   }
 });
 
-test('compresses a finished transcript without changing its content, also while it is read', async () => {
+test('compresses a finished transcript without changing its content, even while it is being read', async () => {
   const url = await newDatabase();
   const sql = await sqlOf(url);
   const transcripts = transcriptsOf(url);
@@ -185,7 +185,7 @@ test('records all output that was shown before the process was killed', async ()
   expect(sha256(raw.subarray(0, Number(length)))).toBe(hash);
 });
 
-test('stores the tail again after the server was killed, and records on', async () => {
+test('stores the last rows again after the server is killed, and continues to record', async () => {
   const server: PostgresServer = await startPostgres();
   try {
     const url = await server.createDatabase();
@@ -213,7 +213,7 @@ test('stores the tail again after the server was killed, and records on', async 
   }
 });
 
-test('fails recordings after the server was unavailable for 30 seconds, and keeps the confirmed lines', async () => {
+test('fails recordings after the server has been unavailable for 30 seconds, and keeps the confirmed lines', async () => {
   const url = await newDatabase();
   const clock = new ManualClock();
   const transcripts = transcriptsOf(url, { clock });
@@ -239,7 +239,7 @@ test('fails recordings after the server was unavailable for 30 seconds, and keep
   expect(String(await buffer((await transcripts.cast(id))!))).toBe('one\n');
 });
 
-test('closes without waiting for a server that is unavailable', async () => {
+test('closes the transcripts without waiting for a server that is unavailable', async () => {
   const url = await newDatabase();
   const transcripts = transcriptsIn(url, { clock: new ManualClock() });
   const onFailure = vi.fn();
@@ -263,7 +263,7 @@ test('moves transcripts in files into the database, and reads the files until th
   for (const one of ids) writeFileSync(join(directory, `${one}.cast`), `{}\n${line}[2,"o","not sh`, { mode: 0o600 });
   const rows = transcriptsOf(url);
   const [first = '', second = '', third = ''] = ids;
-  // A start that was killed after it had stored the rows leaves the file.
+  // A startup that is killed after it has stored the rows leaves the file behind.
   await rows.store(
     second,
     (async function* () {

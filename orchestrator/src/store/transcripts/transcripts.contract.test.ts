@@ -20,7 +20,7 @@ const recorded = (recording: Recording, lines: string) =>
 describeDatabases('transcripts', (fixture) => {
   const stores = transcriptsFixture(fixture);
 
-  test('records lines in order, and returns them with their digest, also after they are opened again', async () => {
+  test('records lines in order, and returns transcripts with their digests, even after they are reopened', async () => {
     const at = await stores.place();
     const transcripts = await stores.open(at);
     expect([await transcripts.has(id), await transcripts.raw(id), await transcripts.cast(id)]).toEqual([
@@ -72,7 +72,7 @@ describeDatabases('transcripts', (fixture) => {
     const more = outputLines(2, Buffer.from('more'));
     await recorded(recording, more);
     expect(String(await buffer((await transcripts.raw(id))!))).toBe('firstmore');
-    // The lines that are recorded after the call are not part of its answer.
+    // The lines that are recorded after the call are not part of its result.
     const before = (await transcripts.cast(id))!;
     await recorded(recording, more);
     expect(String(await buffer(before))).toBe(first + more);
@@ -112,7 +112,7 @@ describeDatabases('transcripts', (fixture) => {
     expect(String(await buffer((await transcripts.raw(idOf(3)))!))).toBe('3');
   });
 
-  test('returns any part of any lines, however they are appended', async () => {
+  test('returns any part of a transcript, however its lines were appended', async () => {
     const transcripts = await stores.open(await stores.place());
     let drawn = 0;
     const lengths = fc.array(fc.integer({ min: 0, max: 400_000 }), { minLength: 1, maxLength: 12 });

@@ -7,7 +7,7 @@ export interface TranscriptDigest {
   readonly bytes: number;
 }
 
-/** A transcript that is being written. A line is recorded once a killed process would not lose it. */
+/** A transcript that is being written. A line counts as recorded once it is kept even if the process is killed. */
 export interface Recording {
   /** Number of recorded bytes, which are complete lines. */
   readonly written: number;

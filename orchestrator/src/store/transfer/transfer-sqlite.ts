@@ -227,7 +227,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     if (broken.length > 0) throw new TransferRefused(`a row of ${broken[0]?.table} has no parent row`);
     const hasTranscripts = extractTranscripts(this.db, this.#transcripts);
     this.db.exec('commit');
-    // Returns the space of the transcripts, which are in files now.
+    // Frees the space of the transcripts, which have been moved to files.
     if (hasTranscripts) this.db.exec('vacuum');
     this.db.close();
     const filling = `${this.#file}.importing`;

@@ -44,7 +44,7 @@ interface Chunk {
  * Writes each transcript to a temporary file in the directory, which {@link nameTranscripts} renames, and drops the
  * tables.
  * @returns whether there were transcripts
- * @throws TransferRefused if the rows are not those of transcripts
+ * @throws TransferRefused if the rows are not valid transcripts
  */
 export function extractTranscripts(db: Database, directory: string): boolean {
   const [there] = db.prepare(`select 1 from sqlite_schema where name = 'terminal_transcripts'`).all();

@@ -79,7 +79,7 @@ async function fill(target: TransferTarget, count = 40): Promise<void> {
   await target.begin(migrations.length);
   const tables = await target.tables();
   for (const table of tables) {
-    // These rows must be those of transcripts; a separate test covers them.
+    // Rows of these tables must form valid transcripts; a separate test covers them.
     if (transcriptTables.has(table.name)) continue;
     await target.insert(table, rowsFor(table, count, tables));
     // Simulates deleted rows, whose counter values must not be reused.
@@ -321,7 +321,7 @@ describe('a transfer between databases', () => {
       if (missing) context.skip(missing);
     });
 
-    test('moves them to PostgreSQL and back', async () => {
+    test('moves transcripts to another PostgreSQL database', async () => {
       const one = await exportedTranscripts();
       const address = await databases.postgres.place();
       expect(await imported(one.text, await databases.postgres.target(address))).toEqual(one.report);
@@ -333,7 +333,7 @@ describe('a transfer between databases', () => {
       await transcripts.close();
     });
 
-    test('moves them into files next to SQLite', async () => {
+    test('moves transcripts into files next to the SQLite database', async () => {
       const one = await exportedTranscripts();
       const place = join(directory, 'with-transcripts');
       mkdirSync(place);
@@ -355,7 +355,7 @@ describe('a transfer between databases', () => {
       ['a path as the session ID', (row: unknown[]) => row.with(0, '../../evil')],
       ['content that cannot be decompressed', (row: unknown[]) => row.with(3, 1)],
       ['a wrong size', (row: unknown[]) => row.with(2, 7)],
-    ])('refuses %s, and keeps nothing', async (_, change) => {
+    ])('refuses transcripts with %s, and keeps nothing', async (_, change) => {
       const place = join(mkdtempSync(join(directory, 'refused-')), 'muster.db');
       const target = sqliteTarget(place, now);
       await target.begin(migrations.length);

@@ -58,7 +58,7 @@ export async function exportDatabase(
   );
   const tables: TableReport[] = [];
   for (const table of await source.tables()) {
-    // Databases without transcripts have the same export, whether they have these tables or not.
+    // Databases without transcripts have the same export, whether or not they have these tables.
     if (transcriptTables.has(table.name) && (await isEmpty(source, table))) continue;
     await write(writer.text([{ table: table.name, columns: table.columns.map(({ name }) => name) }]));
     const digest = new RowDigest();

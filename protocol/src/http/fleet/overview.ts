@@ -23,7 +23,7 @@ export const overviewSchema = z
       .strictObject({
         in_sync: count,
         drifted: count,
-        accepted: count.describe('agents whose drift was all accepted'),
+        accepted: count.describe('agents whose drift has all been accepted'),
         failed: count.describe('agents whose newest check failed'),
         unchecked: count.describe('agents to which nothing was applied yet, or that were not checked yet'),
       })
@@ -36,7 +36,7 @@ export const overviewSchema = z
         outdated: count
           .optional()
           .describe(
-            'of the agents in sync, those on which an applied module has a newer revision, also with accepted drift',
+            'of the agents in sync, those on which an applied module has a newer revision, including agents with accepted drift',
           ),
         accepted: count.describe('agents whose only difference is accepted drift, and that are not outdated'),
         out_of_sync: count.describe('number of agents that `GET /reconcile` lists'),

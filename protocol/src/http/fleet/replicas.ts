@@ -4,16 +4,19 @@ import { route } from '../definition/route.ts';
 
 export const replicaSchema = z
   .strictObject({
-    name: z.string().describe('`replica.name` of its configuration'),
+    name: z.string().describe('`replica.name` in its configuration'),
     incarnation: z.string().describe('random ID of the process, from its start to its end'),
-    this_replica: z.boolean().describe('whether it sent this answer'),
+    this_replica: z.boolean().describe('whether this replica sent the response'),
     version: z.string().describe('release of Muster'),
     started_at: unixSeconds,
-    heartbeat_age_secs: z.number().min(0).describe('time since its last known heartbeat; after 10, others close it'),
-    ready: z.boolean().describe('whether `/readyz` answers 200, according to its last heartbeat'),
+    heartbeat_age_secs: z
+      .number()
+      .min(0)
+      .describe('seconds since its last known heartbeat; after 10 seconds, other replicas close it'),
+    ready: z.boolean().describe('whether its `/readyz` returns 200, as of its last heartbeat'),
     draining: z.boolean().describe('whether it is being drained or stopped'),
     connected_agents: z.number().int().min(0),
-    leases: z.array(z.string()).describe('work that only one replica does at a time, and that this one does now'),
+    leases: z.array(z.string()).describe('work that only one replica does at a time, and that this replica does now'),
     config_digest: z
       .string()
       .nullable()
@@ -58,7 +61,7 @@ export const drainReplica = route({
   tag: 'Replicas',
   summary: 'Move the agents and the work of a replica to the others',
   description:
-    'Within a few seconds, the replica stops to be ready, lets its agents go, and passes its leases on. It keeps running, and answers requests, until it is restarted or stopped. Draining it again has no effect.',
+    'Within a few seconds, the replica is no longer ready, closes its agent links, and releases its leases. It keeps running and responds to requests until it is restarted or stopped. Draining it again has no effect.',
   access: 'admin',
   params: z.strictObject({ name: z.string() }),
   answers: { 200: replicaSchema },

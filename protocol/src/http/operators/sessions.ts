@@ -150,7 +150,7 @@ export const consoleSessionSchema = z
     page_key: z
       .string()
       .describe('to be sent in the header `Muster-Page-Key` of every request that the cookie authenticates'),
-    expires_at: unixSeconds.describe('time at which the session ends at the latest; it ends earlier if it is not used'),
+    expires_at: unixSeconds.describe('latest time at which the session ends; it ends earlier if it is not used'),
     operator: sessionSchema,
   })
   .meta({ id: 'ConsoleSession' });

@@ -105,14 +105,14 @@ test('sorts mappings key by key in the declared order, and removes duplicates', 
   ]);
 });
 
-test('yields a mapping only for an agent that has all its values', () => {
+test('yields a mapping only for an agent that has all of its values', () => {
   const of = { name: 'agent.name', zone: 'tag.zone' };
   expect(lookedUp(of, { ...agent, tags: { zone: 'a' } })).toEqual({ name: 'web-1', zone: 'a' });
   expect(lookedUp(of, agent)).toBeUndefined();
 });
 
 test.each(['a\n10.0.0.1 bank', 'a\rb', 'a\u0000', 'a\u0085b', 'a\u2028b'])(
-  'leaves an agent whose value is %j out of mappings, but not of texts',
+  'omits an agent whose value is %j from mappings, but not from texts',
   (zone) => {
     const other = { ...agent, tags: { zone } };
     expect(lookedUp({ zone: 'tag.zone' }, other)).toBeUndefined();
@@ -120,7 +120,7 @@ test.each(['a\n10.0.0.1 bank', 'a\rb', 'a\u0000', 'a\u0085b', 'a\u2028b'])(
   },
 );
 
-test('compares equal texts at once, so that long equal values do not block the process', () => {
+test('compares equal texts immediately, so that long equal values do not block the process', () => {
   const compareVersions = vi.fn(() => 0);
   expect(compareTexts('1a', '1a', compareVersions)).toBe(0);
   expect(compareVersions).not.toHaveBeenCalled();
@@ -151,12 +151,12 @@ test('refuses a lookup with too many values or characters', () => {
   });
 });
 
-test('orders all different mappings, also if one lacks a key', () => {
+test('sorts different mappings in a fixed order, even if one lacks a key', () => {
   const [one, other] = [{ role: '1' }, { role: '1', z: '' }];
   expect(sortedValues([one, other], ['role', 'z'])).toEqual(sortedValues([other, one], ['role', 'z']));
 });
 
-test('lists the values of the agents that have any, in order', () => {
+test('lists the values of the agents that have one, in order', () => {
   const agents = ['web-10', 'web-2'].map((name) => ({ ...agent, name, tags: name === 'web-2' ? { rack: '4' } : {} }));
   expect(lookupList('agent.name', agents)).toEqual(['web-2', 'web-10']);
   expect(lookupList({ rack: 'tag.rack' }, agents)).toEqual([{ rack: '4' }]);
@@ -184,7 +184,7 @@ test.each([
   ['[agent.name]', 'must be text, such as attr.default_address, or a mapping of keys to such texts'],
   ['{ in: agent.name }', 'is a reserved word of expressions'],
   [`{ ${Array.from({ length: 9 }, (_, index) => `k${index}: agent.name`).join(', ')} }`, 'must have 1 to 8 keys'],
-])('refuses the sources %s of a lookup', (of, message) => {
+])('refuses a lookup with `of: %s`', (of, message) => {
   expect(faultsOf(source(`{ n: { selector: "role=web", of: ${of} } }`, file('x')))).toEqual([
     expect.stringContaining(message),
   ]);
@@ -197,7 +197,7 @@ test('reads the name, the id, attributes, and tags, and ignores inherited proper
   ).toEqual(['web-1', 'a'.repeat(32), 'linux', 'a', undefined]);
 });
 
-test('refuses a lookup with a mistake, and says what to write', () => {
+test('refuses an invalid lookup, and suggests a correction', () => {
   expect(faultsOf(source('{ n: { selector: "role=", of: ip } }', file('x')))).toEqual([
     expect.stringMatching(/^3:27 .*\(column \d+ of the selector\)$/),
     '3:40 must be agent.name, agent.node_id, or an attribute or a tag, for example attr.default_address',

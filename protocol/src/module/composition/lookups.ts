@@ -99,8 +99,8 @@ const distinctValues = <T extends LookupElement>(values: Iterable<T>): Map<strin
   new Map(Array.from(values, (value) => [JSON.stringify(value), value]));
 
 /**
- * Returns the list of a lookup with these agents. A list beyond the limits is not sorted, and one with too many
- * characters ends where it exceeds them: `lookupValues` refuses both.
+ * Returns the values of a lookup for these agents. A list that exceeds the limits is not sorted, and a list with too
+ * many characters ends where it exceeds its limit: `lookupValues` refuses both.
  */
 export function lookupList(of: Lookup['of'], agents: readonly AgentFacts[]): LookupElement[] {
   const found: LookupElement[] = [];
@@ -121,7 +121,7 @@ export function lookupList(of: Lookup['of'], agents: readonly AgentFacts[]): Loo
 const charactersOf = (value: LookupElement): number =>
   typeof value === 'string' ? 0 : Object.entries(value).reduce((sum, [key, text]) => sum + key.length + text.length, 0);
 
-/** By list, because all agents share it. */
+/** Keyed by list, because all agents share the list. */
 const measured = new WeakMap<readonly LookupElement[], boolean>();
 
 function isTooLong(values: readonly LookupElement[]): boolean {
@@ -133,8 +133,8 @@ function isTooLong(values: readonly LookupElement[]): boolean {
 }
 
 /**
- * Returns an error for each lookup that contains a value that `of` cannot yield, about the first such value. Values
- * that come from agents need no check.
+ * Returns, for each lookup, an error about its first value that `of` cannot yield. Values that come from agents need no
+ * check.
  */
 export function givenLookupFaults(
   declared: Readonly<Record<string, Lookup>>,

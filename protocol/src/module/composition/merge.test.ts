@@ -73,7 +73,7 @@ describe('one resource in two modules', () => {
     });
   });
 
-  test('names the module that set the field in which a third module differs', () => {
+  test('names the module that set a field to which a third module gives another value', () => {
     const owner = moduleOf('owner', '  - { id: o, resource: { file-unix: { path: /f, owner: root } } }\n');
     const mode = moduleOf('mode', '  - { id: m, resource: { file-unix: { path: /f, mode: "0644" } } }\n');
     const other = moduleOf('other', '  - { id: x, resource: { file-unix: { path: /f, mode: "0600" } } }\n');
@@ -92,7 +92,7 @@ describe('one resource in two modules', () => {
     ['a link and content', 'symlink: /a', 'content: a', '`symlink` cannot be combined with `content`'],
     ['a link and permissions', 'mode: "0644"', 'symlink: /a', '`mode` cannot be combined with `symlink`'],
     ['absence and content', 'ensure: absent', 'content: a', 'the values of `ensure` differ'],
-  ])('compares %s', (_, one, other, reason) => {
+  ])('compares declarations: %s', (_, one, other, reason) => {
     const modules = [file('one', one), file('two', other)];
     const [code, fault] = faultsOf(resolve(...modules));
     const [conflict] = conflictsBetween(modules);
@@ -206,7 +206,7 @@ describe('a certificate with further files', () => {
       'file-unix: { path: "/${{ agent.name }}", content: x }',
       '/${{ agent.name }}',
     ],
-  ])('conflicts with %s, in one module and in two', (_, one, other, file) => {
+  ])('reports a conflict with %s, within one module and between two', (_, one, other, file) => {
     const pairs = [
       [one, other],
       [other, one],
@@ -236,7 +236,7 @@ describe('a certificate with further files', () => {
     ['keys', placed('/a.pem', '/x.key'), 'line-unix: { path: /x.key, line: x }'],
     ['certificates', placed('/x.pem', '/x.key'), 'block-unix: { path: /x.pem, marker: m }'],
     ['requested keys', acme('/tls'), 'line-unix: { path: /tls/privkey.pem, line: x }'],
-  ])('conflicts with parts of %s', (_, whole, part) => {
+  ])('reports a conflict with parts of %s', (_, whole, part) => {
     const says = expect.stringMatching(/is a part of a file, and .* declares the whole file/);
     expect(uploadFaults(entry(whole) + entry(part))).toEqual([says]);
     const modules = [moduleOf('one', entry(whole)), moduleOf('two', entry(part))];
@@ -244,7 +244,7 @@ describe('a certificate with further files', () => {
     expect(faultsOf(resolve(...modules))).toEqual(['module_conflict', says]);
   });
 
-  test('accepts one declaration in two modules, other agents, and the directory of the files', () => {
+  test('accepts equal declarations in two modules, declarations for different agents, and a declaration of the directory of the files', () => {
     const same = [placed('/a.pem', '/x.key'), placed('/a.pem', '/x.key')].map(entry);
     const tree = [acme('/tls'), 'directory-unix: { path: /tls, mode: "0750" }'].map(entry);
     const agents = [placed('/a.pem', '/x.key'), placed('/b.pem', '/x.key')].map(
@@ -258,7 +258,7 @@ describe('a certificate with further files', () => {
     }
   });
 
-  test('conflicts within a list, once the list is known', () => {
+  test('reports a conflict within a list once the list is known', () => {
     const resource = placed('/${{ each }}.pem', '/x.key');
     const module = moduleOf('m', `  - { for_each: "\${{ ['a', 'b'] }}", resource: { ${resource} } }\n`);
     expect(faultsOf(resolve(module))).toEqual(['module_conflict', expect.stringContaining('both declare "/x.key"')]);
@@ -284,7 +284,7 @@ describe('references to other modules', () => {
     expect(written.ok && written.order.resources.map(({ id }) => id)).toEqual(['service', 'page', 'cache']);
   });
 
-  test('refuses a reference to a missing resource during resolution, and says what to write', () => {
+  test('refuses a reference to a missing resource during resolution, and suggests a correction', () => {
     expect(faultsOf(resolve(moduleOf('site', user('nginx:service'))))).toEqual([
       'module_unresolved',
       '/modules/site/resources/0/depends_on/0 module "site": "nginx:service" names a resource of the module "nginx", which this agent does not have: assign it, add it to `requires`, or write "nginx:service?" if it may be missing',
@@ -306,7 +306,7 @@ describe('references to other modules', () => {
     },
   );
 
-  test('prefers a resource of its own module with this ID', () => {
+  test('prefers a resource with this ID in the module that contains the reference', () => {
     const own = moduleOf(
       'site',
       `  - { id: "nginx:service", resource: { file-unix: { path: /own } } }
@@ -317,21 +317,21 @@ describe('references to other modules', () => {
     expect(find(resourcesOf(resolve(own, nginx)), 'path:/a').depends_on).toEqual(['path:/own', 'path:/b']);
   });
 
-  test('finds modules and IDs that contain colons', () => {
+  test('resolves references to modules and IDs that contain colons', () => {
     const odd = moduleOf('a:b', '  - { id: "c:d", resource: { file-unix: { path: /odd } } }\n');
     expect(find(resourcesOf(resolve(moduleOf('site', user('a:b:c:d')), odd)), 'path:/a').depends_on).toEqual([
       'path:/odd',
     ]);
   });
 
-  test('accepts the name of its own module, and checks its references during the upload', () => {
+  test('accepts references that name their own module, and checks them during the upload', () => {
     const own = (id: string) => uploadFaults(`${user(id)}  - { id: b, resource: { file-unix: { path: /b } } }\n`);
     expect(own('m:b')).toEqual([]);
     expect(own('m:x')).toEqual(['/resources/0/depends_on/0 there is no resource with the id "m:x": use one of a, b']);
     expect(own('m:a')).toEqual(['/resources/0 dependency cycle: a -> a']);
   });
 
-  test('ignores a resource that the other module declares for other machines', () => {
+  test('ignores a dependency on a resource that another module declares only for other machines', () => {
     const only = moduleOf(
       'nginx',
       '  - { id: service, when: { distro: none }, resource: { file-unix: { path: /n } } }\n',
@@ -366,7 +366,7 @@ describe('notify', () => {
     ['restart', openrc, 'restart_on'],
     ['reload', openrc, 'restart_on'],
     ['rerun', script, 'rerun_on'],
-  ] as const)('%s triggers %s by %s', (verb, kind, list) => {
+  ] as const)('`notify` with %s triggers %s through %s', (verb, kind, list) => {
     const modules = [target(kind), notifier(`${verb}: "base:t"`)];
     const last = resourcesOf(resolve(...modules)).at(-1);
     expect(last).toMatchObject({ module: 'base', [list]: ['path:/a'], depends_on: ['path:/a'] });
@@ -467,7 +467,7 @@ describe('immediate triggers', () => {
     });
   });
 
-  test('a service that is checked follows files that trigger it immediately, also if another module adds the check', () => {
+  test('makes a checked service react immediately to the files that trigger it, even if another module adds the check', () => {
     const base = moduleOf(
       'base',
       `  - { id: a, resource: { file-unix: { path: /a } } }
@@ -480,7 +480,7 @@ describe('immediate triggers', () => {
     expect(find(resourcesOf(resolve(base)), 'service-systemd:s')).not.toHaveProperty('immediate_on');
   });
 
-  test('a checked service follows its configuration, even if a package triggers it', () => {
+  test('makes a checked service react immediately to its configuration, even if a package also triggers it', () => {
     const text = `  - { id: pkg, resource: { package-apt: { name: nginx } } }
   - { id: site, depends_on: [pkg], resource: { file-unix: { path: /site } } }
   - { id: line, depends_on: [pkg], resource: { line-unix: { path: /etc/l, line: a } } }

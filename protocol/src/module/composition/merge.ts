@@ -32,8 +32,9 @@ export interface Merge {
 }
 
 /**
- * Merges the resources from modules. Two modules, or one module twice, may declare one resource: fields that only one
- * of them sets are combined, as are dependencies and triggers. Different values of a field conflict.
+ * Merges the resources from modules. Two modules may declare the same resource, and one module may declare it twice:
+ * fields that only one of them sets are combined, as are dependencies and triggers. Different values of a field
+ * conflict.
  */
 export function mergeInstances(parts: readonly Part[]): Merge {
   const budget = new ReferenceBudget();
@@ -79,7 +80,7 @@ const maximumReferences = 48 * 1024 * 1024;
 class ReferenceBudget {
   #left = maximumReferences;
 
-  /** @param times how often the keys are listed */
+  /** @param times number of times that the keys are listed */
   spend(keys: readonly string[], times = 1): void {
     // JSON adds two quotes and a comma to each key.
     for (const key of keys) this.#left -= (key.length + 3) * times;
@@ -225,7 +226,7 @@ function notify(
           const lists = added.get(target) ?? new Map<Trigger | 'immediate_on', Set<string>>();
           added.set(target, lists.set(list, (lists.get(list) ?? new Set()).add(instance.key)));
           if (immediately) lists.set('immediate_on', (lists.get('immediate_on') ?? new Set()).add(instance.key));
-          // The key is in the trigger and in `depends_on`.
+          // Counts the key twice, because it is in the trigger and in `depends_on`.
           budget.spend([instance.key], 2);
           if (budget.exceeded) return { module, path: at };
         }
@@ -284,7 +285,9 @@ function orderImmediate(
   return null;
 }
 
-/** Returns the first resource that declares each file besides its main object, by the key of the file. */
+/**
+ * Maps the key of each file that resources declare besides their main objects to the first resource that declares it.
+ */
 function declarersOfFurtherFiles(merged: readonly Merged[]): Map<string, Merged> {
   const declarers = new Map<string, Merged>();
   for (const each of merged)
@@ -293,7 +296,7 @@ function declarersOfFurtherFiles(merged: readonly Merged[]): Map<string, Merged>
   return declarers;
 }
 
-/** Finds files that one resource declares besides its main object, and another resource declares too. */
+/** Finds files that one resource declares besides its main object, and that another resource declares too. */
 const filesDeclaredTwice = (
   merged: readonly Merged[],
   byKey: ReadonlyMap<string, Merged>,
@@ -329,7 +332,8 @@ function partsOfWholeFiles(
 }
 
 /**
- * Finds declared values in structured files that are part of another declared value, because each would undo the other.
+ * Finds declared values in structured files that are part of another declared value, because each resource would undo
+ * the other.
  */
 function valuesWithinOthers(merged: readonly Merged[]): Fault[] {
   const byPlace = new Map<string, Merged>();
@@ -343,7 +347,7 @@ function valuesWithinOthers(merged: readonly Merged[]): Fault[] {
       const outer = byPlace.get(placeOf(resource, keys.slice(0, length).join('/')));
       if (outer === undefined) continue;
       const [[part], [taker]] = [declarations, outer.declarations] as [[Declaration], [Declaration]];
-      const message = `${resource.type} ${resource.identity} in ${locationOf(part)} is within the value that ${locationOf(taker)} declares, so each would undo the other at every apply: keep one of them`;
+      const message = `${resource.type} ${resource.identity} in ${locationOf(part)} is within the value that ${locationOf(taker)} declares, so each resource would undo the other at every apply: keep one of them`;
       return [{ path: pointer(['modules', resource.module, ...part.path]), message }];
     }
     return [];

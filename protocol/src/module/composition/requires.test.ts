@@ -16,7 +16,7 @@ test('puts each module after the modules that it requires, and only once', () =>
   expect(withRequired(['b', 'a', 'b'], of)).toEqual(['b', 'a']);
 });
 
-test('follows long chains', () => {
+test('adds the modules of a long chain of requirements', () => {
   const chain = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`m${n}`, [`m${n + 1}`]]));
   expect(withRequired(['m0'], requires(chain))).toHaveLength(20_001);
 });
@@ -69,7 +69,7 @@ describe('withRequiredLayers', () => {
   };
   const assigned = (value: number, precedence: number): Layer => ({ value, from: 'assignment', name: 'x', precedence });
 
-  test('gives values the precedence -1', () => {
+  test('gives the values in `with` the precedence -1', () => {
     expect(portOf([])).toBe(80);
     expect(portOf([assigned(443, 0)])).toBe(443);
     expect(portOf([assigned(443, -2)])).toBe(80);
@@ -105,7 +105,7 @@ test.each([
   ['[{ with: {} }]', '/requires/0/module "module" is required'],
   ['[a]', '/requires/0 must be a mapping of module and with'],
   ['a', '/requires must be a list of mappings, such as { module: base }'],
-])('refuses requires: %s', (written, fault) => {
+])('refuses `requires: %s`', (written, fault) => {
   const found = parsed(`requires: ${written}`);
   expect(found.ok ? [] : found.faults.map(({ path, message }) => `${path} ${message}`)).toEqual([fault]);
 });

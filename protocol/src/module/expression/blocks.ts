@@ -70,7 +70,7 @@ export function blocksOf(parts: readonly Part[]): { blocks: Block[]; faults: Exp
         open.pop();
         current = opened.body;
       } else if (opened.word === 'for') {
-        fault(offset, `"${control.word}" belongs to no if: write \${{ end }} of the inner block before it`);
+        fault(offset, `"${control.word}" has no matching if: write \${{ end }} of the inner block before it`);
       } else if (opened.branches.at(-1)?.condition === null) {
         fault(offset, `"${control.word}" follows else: an if has one else, as its last part`);
       } else {

@@ -27,7 +27,7 @@ const sole = (source: string, shape: Field['shape'], scope = scopeOf()): Evaluat
 const value = (of: Json): Evaluated => ({ kind: 'value', value: of });
 const fault = (message: string): Evaluated => ({ kind: 'fault', message });
 
-test('suggests the variable that a misspelled one means', () => {
+test('suggests the correct name for a misspelled variable', () => {
   const message = 'unknown name "tags": did you mean "tag"?; write $${{ for a plain ${{';
   expect(text('${{ tags.role + "x" }}')).toEqual(fault(message));
 });
@@ -39,7 +39,7 @@ describe('functions', () => {
     expect(text(`\${{ ${expression} | json }}`)).toEqual(value(result));
   });
 
-  test('refuses NUL in a word of a shell', () => {
+  test('refuses NUL in a shell word', () => {
     const message = 'shellQuote: the text contains NUL, which no word of a shell can contain';
     expect(text('${{ shellQuote(["a", "b\\u0000c"]) }}')).toEqual(fault(message));
   });
@@ -64,15 +64,15 @@ describe('variables', () => {
     expect(text(source)).toEqual(value(expected));
   });
 
-  test('evaluates each and index for the current element', () => {
+  test('evaluates `each` and `index` for the current element', () => {
     expect(text('${{ index + 1 }}:${{ each.name + "!" }}', scopeOf({}, { name: 'a' }, 4))).toEqual(value('5:a!'));
   });
 
-  test('does not read the value of an expression as an expression', () => {
+  test('does not evaluate the value of an expression again', () => {
     expect(text('${{ param.a + "}}" }}', scopeOf({ a: '${{ agent.name' }))).toEqual(value('${{ agent.name}}'));
   });
 
-  test('reports a missing value, and says what to write', () => {
+  test('reports a missing value, and suggests a correction', () => {
     const instead = 'or give the expression | default("…")';
     const scope = scopeOf({ m: {}, l: [] });
     expect(text('${{ param.a + 1 }}')).toEqual(
@@ -129,7 +129,7 @@ describe('types', () => {
     );
   });
 
-  test('omit leaves out a whole value', () => {
+  test('`omit` removes a whole value', () => {
     expect(text(' ${{ param.a | omit }}\n')).toEqual({ kind: 'omitted' });
     expect(sole('${{ param.a | omit }}', 'list')).toEqual({ kind: 'omitted' });
     expect(text('${{ param.a | omit }}', scopeOf({ a: 1 }))).toEqual(value('1'));
@@ -154,7 +154,7 @@ describe('secrets', () => {
 
   test.each([
     [
-      'the name of a secret is text of letters, digits, "_", and "-", and does not begin with a digit',
+      'the name of a secret consists of letters, digits, "_", and "-", and does not begin with a digit',
       'secrets["a b"]',
     ],
     ['a secret cannot be part of a value: insert it into text as ${{ secrets.NAME }}', '[secrets.a].map(x, x)'],
@@ -165,7 +165,7 @@ describe('secrets', () => {
     );
   });
 
-  test('refuses an operator or a function of a secret, and says what to write', () => {
+  test('refuses a secret as the operand of an operator or a function, and suggests a correction', () => {
     expect(text('${{ secrets.s + "a" }}')).toEqual(fault(secretFault));
     expect(text('${{ base64(secrets.s) }}')).toEqual(fault(secretFault));
     for (const compared of ['secrets.s == "a"', '"a" != secret("s")', 'default(secrets["s"], "") in ["a"]'])
@@ -231,7 +231,7 @@ describe('hostile expressions', () => {
     expect(text(`\${{ ${expression} }}`, scopeOf({ long: long.slice(0, 600_000), deep }))).toEqual(fault(message));
   });
 
-  test('takes linear time for a path of slashes', () => {
+  test('takes linear time for a path that consists of slashes', () => {
     const slashes = '/'.repeat(900_000);
     const scope = scopeOf({ path: `${slashes}x` });
     expect(text('${{ basename(param.path) + string(size(dirname(param.path))) }}', scope)).toEqual(value('x899999'));
@@ -253,7 +253,7 @@ describe('hostile expressions', () => {
     );
   });
 
-  test('treats keys such as constructor as plain keys', () => {
+  test('treats keys such as constructor as ordinary keys', () => {
     const scope = scopeOf({ m: JSON.parse('{"constructor": "c", "__proto__": "p", "toString": "t"}') });
     expect(text('${{ param.m.constructor + param.m["__proto__"] + param.m.toString }}', scope)).toEqual(value('cpt'));
     for (const name of ['constructor', 'prototype', 'toString', 'hasOwnProperty']) {

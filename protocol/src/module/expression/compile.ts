@@ -188,7 +188,7 @@ class NamesOf {
       this.fault ??= `unknown function ${quoted(name)}${writtenHere(name) ?? suggestion(name, functionNames)}`;
       return;
     }
-    // The library declares its nodes as read-only, but they can be changed.
+    // The library declares its nodes as read-only, but they are mutable.
     if (Object.hasOwn(replaced, name)) args[0] = replaced[name] as string;
   }
 

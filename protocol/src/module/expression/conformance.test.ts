@@ -9,7 +9,7 @@ const shareOf = (name: string): number => {
   return of.filter(({ passes }) => passes).length / of.length;
 };
 
-// After an intentional change, update the page with `vitest run -u` and this file.
+// After an intentional change, update the page by running `vitest run -u` on this file.
 test('passes exactly the CEL test cases that the page does not list', async () => {
   await expect(conformancePage(cases)).toMatchFileSnapshot(
     join(import.meta.dirname, '../../../../docs/cel-conformance.md'),

@@ -192,7 +192,9 @@ function environmentOf(): Environment {
   return environment;
 }
 
-/** Steps of slow methods. Timestamp methods may load a time zone. */
+/**
+ * Returns the number of steps to charge for a method. Timestamp methods are slow, because they may load a time zone.
+ */
 const stepsOfMethod = (name: unknown): number => (typeof name === 'string' && name.startsWith('get') ? 1000 : 0);
 
 /** Makes the evaluator count each operation and the size of its value, before another operation uses the value. */

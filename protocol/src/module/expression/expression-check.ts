@@ -216,14 +216,14 @@ class ExpressionCheck {
     }
   }
 
-  /** Checks the strings in a list or map in place. */
+  /** Checks the strings in a list or map that is written as the value of a field. */
   values(value: Json, path: Path): void {
     if (typeof value === 'string')
       this.text(value, { path, each: false, names: noNames, secrets: false, shape: 'value' });
     else if (Array.isArray(value)) for (const [index, item] of value.entries()) this.values(item, [...path, index]);
     else if (typeof value === 'object' && value !== null)
       for (const [key, item] of Object.entries(value)) {
-        // The key is text, also with `$${{`.
+        // Keys are plain text, even if they contain `$${{`.
         if (/(?<!\$)\$\{\{/.test(key))
           this.#warn(path, 'expressions are not evaluated in keys: write a list of mappings, with the key as a value');
         this.values(item, [...path, key]);

@@ -41,7 +41,7 @@ describe('parseExpressions', () => {
     expect(parseExpressions(text)).toEqual({ parts: [part], blocks: null, faults: [] });
   });
 
-  test('splits a text into plain text and expressions', () => {
+  test('splits text into plain text and expressions', () => {
     expect(parseExpressions('a ${{ tag.b }}c$${{ d }} $${{{')).toEqual({
       parts: [{ kind: 'text', text: 'a ' }, expression('tag', 'b', 2), { kind: 'text', text: 'c${{ d }} ${{{' }],
       blocks: null,
@@ -140,7 +140,7 @@ const tricky = fc
   .map((pieces) => pieces.join(''));
 
 describe('parseExpressions with any text', () => {
-  test('parses an escaped text to the original text', () => {
+  test('parses escaped text back to the original text', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts, faults } = parseExpressions(escapeExpressions(text));
@@ -160,7 +160,7 @@ describe('parseExpressions with any text', () => {
     );
   });
 
-  test('gives every part the offset of its text in the source', () => {
+  test('records the offset of every part in the source', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts } = parseExpressions(text);

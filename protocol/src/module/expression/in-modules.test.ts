@@ -65,7 +65,7 @@ describe('expressions in resources', () => {
     expect(bodies(resolved(resource))[1]).toEqual({ name: 'a', additional_groups: ['b', 'web-1-g'] });
   });
 
-  test('provides each and index in loops, which may come from an expression', () => {
+  test('provides `each` and `index` in a loop over the result of an expression', () => {
     const resource = `  - id: user
     for_each: "\${{ param.users.filter(u, u.name != 'bob' || param.tls) }}"
     resource: { user-unix: { name: "\${{ each.name.upperAscii().lowerAscii() }}", uid: "\${{ each.uid | default(1000 + index) }}" } }`;
@@ -75,7 +75,7 @@ describe('expressions in resources', () => {
     ]);
   });
 
-  test('collects a computed secret and hides its field', () => {
+  test('lists a secret with a computed name and hides its field', () => {
     const resource = `  - for_each: "\${{ param.users.filter(u, has(u.secret)) }}"
     resource: { file-unix: { path: "/k/\${{ each.name }}", content: "key=\${{ secrets[each.secret] }}" } }`;
     const resolution = resolved(resource);

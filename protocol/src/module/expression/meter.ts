@@ -64,7 +64,7 @@ export class Meter {
 
 const sizes = new WeakMap<object, number>();
 
-/** Returns how many steps it takes to read a value, including everything in it. */
+/** Returns the number of steps for reading a value, including everything in it. */
 export function stepsOf(value: unknown): number {
   if (typeof value === 'string') return value.length >> 6;
   if (typeof value !== 'object' || value === null) return 0;

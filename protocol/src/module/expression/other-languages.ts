@@ -76,7 +76,7 @@ const otherFunctions: ReadonlyMap<string, string> = new Map([
   ['version_compare', 'version(x) >= "1.2"'],
 ]);
 
-/** Returns what to write instead of a function of another language; undefined if the name is not known. */
+/** Returns what to write instead of a function of another language; undefined if the name is unknown. */
 export const writtenHere = (name: string): string | undefined => {
   const other = otherFunctions.get(name);
   return other === undefined ? undefined : `: write ${other}`;

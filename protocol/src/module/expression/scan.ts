@@ -46,7 +46,7 @@ const closed = (end: string): Scanned => ({ message: `the expression has a brack
 
 /**
  * Finds the end of an expression, and writes `x | f(a)` as `f(x, a)`. A pipe takes everything to its left, up to the
- * enclosing bracket, comma, or colon of a map. Knows only strings, brackets, and pipes: CEL parses the result.
+ * enclosing bracket, comma, or colon of a map. Recognizes only strings, brackets, and pipes; CEL parses the result.
  *
  * @param start offset after the opening `${{`
  * @param terminated whether the expression ends with `}}`; otherwise it is the rest of the text

@@ -121,7 +121,7 @@ describe('no function or operator reads a secret', () => {
   // Functions such as `flatten` return a secret unchanged. Their results are passed through all functions again.
   const handed = direct.filter(hands);
 
-  test('covers the functions of the library and of Muster', () => {
+  test('tests the functions of the library and of Muster', () => {
     const called = new Set(definitions.map(({ name }) => name));
     for (const name of ['size', 'string', 'map', 'format', 'shellQuote', 'merge', 'default', 'secret'])
       expect(called).toContain(name);
@@ -132,7 +132,7 @@ describe('no function or operator reads a secret', () => {
   // Each of these returns parts of its arguments, and nothing that depends on them.
   const passing = ['bind', 'default', 'dyn', 'entries', 'filter', 'flatten', 'map', 'merge', 'omit', 'values'];
 
-  test('knows which functions pass a secret on', () => {
+  test('allows only functions that return parts of their arguments to return a secret', () => {
     expect([...passingFunctions].sort()).toEqual(passing);
     const called = new Set(definitions.map(nameOf));
     expect(passing.filter((name) => !called.has(name))).toEqual([]);
@@ -174,7 +174,7 @@ describe('no function or operator reads a secret', () => {
   });
 
   test.each(['s == "x"', '[s] != ["x"]', 's in ["x"]', 'has(s.x)', 'size([s]) == 1', 'type(s) == string'])(
-    'lets no secret in a variable of a loop decide %s',
+    'refuses a secret in a loop variable that would determine %s',
     (condition) => {
       for (const text of [`\${{ ${condition} }}`, `\${{ if ${condition} }}a\${{ end }}`])
         expect(evaluateText(`\${{ for s in [secrets.a] }}${text}\${{ end }}`, scopeOf({}))).toMatchObject({
@@ -200,7 +200,7 @@ describe('no function or operator reads a secret', () => {
       ).toMatchObject({ kind: 'deferred' });
   });
 
-  test('never exposes the name of a secret, and lets no value depend on it', () => {
+  test('never exposes the name of a secret, and refuses values that depend on it', () => {
     const nested = handed.flatMap((value) => [...callsWith(`(${value})`), ...operations(`(${value})`)]);
     const wrong = [...direct, ...nested].filter((expression) => {
       const [one, other] = withBothNames(`\${{ ${expression} }}`);
@@ -235,7 +235,7 @@ describe('no function or operator reads a secret', () => {
 });
 
 describe('names of secrets', () => {
-  const nameFault = 'the name of a secret is text of letters, digits, "_", and "-", and does not begin with a digit';
+  const nameFault = 'the name of a secret consists of letters, digits, "_", and "-", and does not begin with a digit';
   const evaluated = (expression: string, parameters: Record<string, Json> = {}): Evaluated =>
     evaluateText(`\${{ ${expression} }}`, scopeOf(parameters));
 
@@ -317,7 +317,7 @@ describe('parameters that name secrets', () => {
   const format = { type: 'string', format: 'secret-name' };
 
   test.each(['secrets[param.secret]', 'secret(param.secret)', 'secret(param["secret"])'])(
-    'takes the name from a parameter with format: secret-name: %s',
+    'takes the name of a secret from a parameter with format: secret-name: %s',
     (expression) => {
       const parsed = moduleWith(format, `password=\${{ ${expression} }}`);
       if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));

@@ -33,7 +33,7 @@ export const secretAsArgument =
 export function secretOf(name: unknown): Secret {
   if (typeof name === 'string' && secretName.test(name)) return new Secret(name);
   throw new ExpressionError(
-    'the name of a secret is text of letters, digits, "_", and "-", and does not begin with a digit',
+    'the name of a secret consists of letters, digits, "_", and "-", and does not begin with a digit',
   );
 }
 
@@ -139,7 +139,7 @@ function convertObject(value: object, convert: (item: unknown) => Json): Json {
   );
 }
 
-/** Returns a timestamp as RFC 3339 text, without a fraction of zero. */
+/** Returns a timestamp as RFC 3339 text, without a fraction if it is zero. */
 export const timestampText = (time: Date): string => time.toISOString().replace(/\.0+Z$/, 'Z');
 
 function safeInteger(value: bigint): number {

@@ -31,7 +31,7 @@ test('prefers a template of the module with the same ID', () => {
   expect(templateFilesOf(text, folder({ x: '' }).files)).toEqual([]);
 });
 
-test('reports a missing file, a fault in a file with its line, and a file that is not text', () => {
+test('reports a missing file, an error in a file with its line, and a file that is not text', () => {
   expect(messages(source('files/b'), { 'files/a': '' })).toContain('4: there is no template "files/b"');
   expect(messages(source('files/a'), { 'files/a': 'x\n${{ param.none }}' })[0]).toMatch(/^4: files\/a:2: /);
   expect(messages(source('files/a'), { 'files/a': null })[0]).toContain('cannot be a template');

@@ -70,7 +70,7 @@ test('resolves a directory to one resource for each directory and file in it', (
   expect(resolved.resources[5]?.reload_on).toHaveLength(5);
 });
 
-test('gives the files of a directory the declared mode, and lets readers execute those that are executable', () => {
+test('gives the files of a directory the declared mode, and makes executable files executable for everyone who may read them', () => {
   const files = folder({ path: 'site/a' }, { path: 'site/run', executable: true });
   const modes = (mode: string) => {
     const fields = `path: /srv, source: site, mode: "0710", file_mode: "${mode}"`;
@@ -109,7 +109,7 @@ test('refuses sources that do not exist, and suggests existing ones', () => {
   );
 });
 
-test('does not warn about files that a source may name', () => {
+test('does not warn about files that an expression in `source` may refer to', () => {
   const files = folder({ path: 'files/a' }, { path: 'site/b' }, { path: 'c' });
   expect(
     faults(

@@ -7,7 +7,7 @@ type Sourced = Pick<UnfilledResource, 'type' | 'id' | 'key' | 'identity' | 'body
 
 /**
  * Adds the content that `source` refers to. A directory becomes a resource for itself, and one for each directory and
- * file in it, so that drift, triggers, and removal treat these as if they were declared one by one.
+ * file in it, so that drift, triggers, and removal treat each of these as if it were declared separately.
  * @returns undefined after a fault
  */
 export function withSource<T extends Sourced>(
@@ -41,7 +41,7 @@ const otherMode = '0644';
 
 const hasSpecialBit = (mode: unknown): boolean => typeof mode === 'string' && (Number.parseInt(mode, 8) & 0o7000) !== 0;
 
-/** Lets everyone execute a file who may read it, for each digit of `file_mode`. */
+/** Lets everyone who may read a file also execute it, for each digit of `file_mode`. */
 const madeExecutable = (mode: string): string => {
   const bits = Number.parseInt(mode, 8);
   return (bits | ((bits & 0o444) >> 2)).toString(8).padStart(4, '0');

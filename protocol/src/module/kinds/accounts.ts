@@ -13,7 +13,7 @@ const windowsAccount = (description: string) => formatted(description, format.wi
 
 const noHomes = new Set(['/', '/nonexistent', '/dev/null', '/proc', '/run', '/bin', '/sbin', '/usr/sbin']);
 
-/** Reports whether a path stands for no home directory, or is a directory of the system. */
+/** Reports whether a path means that there is no home directory, or is a system directory. */
 export const isNoHome = (home: string): boolean => noHomes.has(format.withoutClosingSlash(home));
 
 export const accountKinds = {
@@ -29,10 +29,7 @@ export const accountKinds = {
         'All supplementary groups; the account is removed from all others',
         unixAccount('A group'),
       ),
-      groups_append: list(
-        'Supplementary groups that the account joins; it stays in all others',
-        unixAccount('A group'),
-      ),
+      groups_append: list('Supplementary groups to add the account to; it stays in all others', unixAccount('A group')),
       comment: formatted('Full name or other comment on the account', format.accountComment),
       home: formatted('Home directory', format.unixDirectory, { pattern: '^/' }),
       shell: formatted('Login shell', format.unixFile, { pattern: '^/' }),
@@ -93,8 +90,8 @@ export const accountKinds = {
     required: { name: unixAccount('Name of the group') },
     optional: {
       gid: integer('Group number', 0, largestId),
-      members: list('All members; all others leave the group', unixAccount('A user')),
-      members_append: list('Users who join the group; all others stay', unixAccount('A user')),
+      members: list('All members; all other users are removed from the group', unixAccount('A user')),
+      members_append: list('Users to add to the group; all other members stay', unixAccount('A user')),
       system: boolean('Whether the group is created with a GID for system groups'),
       ensure,
     },

@@ -51,7 +51,10 @@ export const directoryAcl = list(
   { atMost: maxEntries },
 );
 
-/** Returns an entry in its only spelling, such as `user:ann:rw-` for `u:ann:6`; an entry with an error stays as it is. */
+/**
+ * Returns an entry in its canonical spelling, such as `user:ann:rw-` for `u:ann:6`; returns an entry with an error
+ * unchanged.
+ */
 function canonicalEntry(text: string): string {
   const [, isDefault, tag = '', name = '', permissions = ''] = entryPattern.exec(text) ?? [];
   const canonical = permissionsOf(permissions);

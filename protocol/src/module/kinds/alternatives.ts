@@ -24,7 +24,7 @@ export const alternativesKind = {
     required: {
       name: formatted('Name of the link group', groupName),
       path: formatted(
-        'Path of the candidate to choose, which is registered, or registered with `link`',
+        'Path of the candidate to choose, which must be registered already, or is registered with `link`',
         allOf(unixFile, oneLine),
       ),
     },

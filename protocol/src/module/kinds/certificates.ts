@@ -78,7 +78,7 @@ const agreement: Field<boolean> = {
     .meta({ description: acceptance }),
 };
 
-/** Names of the files of `certificate-acme`, as Certbot gives them. */
+/** Names of the files of `certificate-acme`, the same as in Certbot. */
 const acmeFiles = ['fullchain.pem', 'cert.pem', 'chain.pem', 'privkey.pem'];
 
 export const certificateKinds = {
@@ -103,15 +103,19 @@ export const certificateKinds = {
         { pattern: '^/' },
       ),
       dns_script: text(
-        'Text for sh that adds or removes a TXT record, by $ACME_ACTION (add or remove), $ACME_RECORD_NAME, and $ACME_RECORD_VALUE; proves the domains by dns-01',
+        'Shell script that adds or removes a TXT record, as specified by $ACME_ACTION (add or remove), $ACME_RECORD_NAME, and $ACME_RECORD_VALUE; proves control of the domains with dns-01',
         format.allOf(format.notEmpty, format.noNul),
       ),
-      renew_before: integer('Days before the certificate expires from which it is renewed; default: 30', 0, 3650),
+      renew_before: integer(
+        'Number of days before its expiry at which the certificate is renewed; default: 30',
+        0,
+        3650,
+      ),
       key_type: choice('Type of the private key', ['ecdsa-p256', 'ecdsa-p384', 'rsa-2048', 'rsa-4096'], 'ecdsa-p256'),
       owner,
       group,
       key_mode: keyMode,
-      revoke: boolean('Whether the removal of the resource revokes the certificate'),
+      revoke: boolean('Whether removing the resource revokes the certificate'),
       ensure,
     },
     writes: ({ path }) => (typeof path === 'string' ? acmeFiles.map((name) => `${path}/${name}`) : []),
@@ -147,7 +151,11 @@ export const certificateKinds = {
       group,
       mode: { ...mode, declared: mode.declared.meta({ description: 'Permissions of the certificate; default: 0644' }) },
       key_mode: keyMode,
-      warn_before: integer('Days before a certificate expires from which that is drift; default: 30', 0, 3650),
+      warn_before: integer(
+        'Number of days before its expiry at which a certificate is reported as drift; default: 30',
+        0,
+        3650,
+      ),
       ensure,
     },
     space: 'path',

@@ -7,7 +7,7 @@ const byPattern =
   (value) =>
     pattern.test(value) ? undefined : fault;
 
-/** Suffixes of containers that exist only while the agent replaces one, or that it keeps. */
+/** Suffixes of containers that exist only while the agent replaces a container, or that the agent keeps. */
 const containerName: format.Check = format.allOf(
   byPattern(
     /^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/,
@@ -24,7 +24,9 @@ const imagePattern = new RegExp(
   `^(?:localhost|(?=[^/]*[.:])[A-Za-z0-9][A-Za-z0-9.-]*)(?::[0-9]{1,5})?(?:/${part})+(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})$`,
 );
 
-/** Without a registry, the engine would search the registries of its settings. Without a tag, the image would change. */
+/**
+ * Without a registry, the engine would search the registries in its settings. Without a tag, the image would change.
+ */
 const imageReference: format.Check = format.allOf(
   format.maxLength(500),
   byPattern(
@@ -93,7 +95,7 @@ export const containerKind = {
         format.environmentName,
         text('A value, on one line', format.allOf(format.oneLine, format.maxLength(30_000))),
       ),
-      ports: list('Ports of the machine that lead to the container', formatted('A port', publishedPort)),
+      ports: list('Ports of the machine that are forwarded to the container', formatted('A port', publishedPort)),
       volumes: list('Directories and volumes in the container', formatted('A directory or volume', volume)),
       networks: list(
         'Networks that the container joins; or only host or none',
@@ -122,7 +124,7 @@ export const containerKind = {
       health_interval: duration('Time between two health checks'),
       health_timeout: duration('Time after which a health check fails'),
       health_retries: integer('Number of failed checks after which the container is unhealthy', 1, 1000),
-      health_start_period: duration('Time after the start in which failed checks do not count'),
+      health_start_period: duration('Time after the start during which failed checks do not count'),
       memory: formatted(
         'Maximum memory, such as 512M or 2G',
         byPattern(/^[1-9]\d{0,5}[MG]$/, 'must be a number with M or G, such as 512M'),
@@ -132,7 +134,7 @@ export const containerKind = {
         byPattern(/^(?!0+(\.0+)?$)\d{1,4}(\.\d{1,2})?$/, 'must be a number of CPUs in quotes, such as "1.5"'),
       ),
       read_only: boolean('Whether the root file system of the container is read-only'),
-      cap_add: list('Capabilities in addition to those of the engine', capability),
+      cap_add: list('Capabilities in addition to the defaults of the engine', capability),
       cap_drop: list('Capabilities that the container does not get', capability),
       state: choice('Whether the container runs', ['running', 'stopped'], 'running'),
       engine: choice('Program that manages the container', ['podman', 'docker'], 'podman'),

@@ -9,7 +9,7 @@ const moduleName = byPattern(
 
 export const dnfModuleKind = {
   'dnf-module': defineKind({
-    description: 'The stream of a module of dnf, which decides the versions of its packages, as on RHEL 8 and 9',
+    description: 'The stream of a dnf module, which determines the versions of its packages, as on RHEL 8 and 9',
     platforms: ['linux'],
     example: 'name: nodejs\nstream: "20"\nstate: enabled',
     required: { name: formatted('Name of the module', moduleName) },

@@ -29,7 +29,7 @@ describe('exclusive fields', () => {
     expect(outcome(user, { groups, all: false, append: false })).toEqual({ name: 'ann' });
   });
 
-  test('refuses fields that exclude each other for an agent whose values give both', () => {
+  test('refuses fields that exclude each other for an agent whose values set both', () => {
     expect(outcome(user, { groups, all: true, append: true })).toEqual([
       expect.stringContaining('cannot be combined with additional_groups; keep only one'),
     ]);

@@ -201,7 +201,8 @@ export const npmPackage: Check = allOf(
     /^(@[A-Za-z0-9][A-Za-z0-9._~-]*\/)?[A-Za-z0-9][A-Za-z0-9._~-]*$/,
     'must be the name of a package in the registry, such as typescript or @angular/cli; put the version into `version`',
   ),
-  (name) => (/\.(tgz|tar|tar\.gz)$/i.test(name) ? 'must not end as an archive does, such as in ".tgz"' : undefined),
+  (name) =>
+    /\.(tgz|tar|tar\.gz)$/i.test(name) ? 'must not end with the suffix of an archive, such as ".tgz"' : undefined,
 );
 
 const npmNumber = '(?:0|[1-9]\\d{0,14})';
@@ -228,7 +229,7 @@ const npmPart = (operator: string): ((text: string) => boolean) => {
 const isNpmVersion = npmPart('');
 const isNpmComparator = npmPart('(?:\\^|~|[<>]=?|=)?');
 
-/** The parts are split, because patterns in patterns could take long for hostile text. */
+/** The parts are split, because nested patterns could take very long for hostile text. */
 function isNpmRange(text: string): boolean {
   const ends = text.split(' - ');
   return ends.length === 2 ? ends.every(isNpmVersion) : text.split(' ').every(isNpmComparator);
@@ -248,7 +249,7 @@ export const pipPackage: Check = (name) => {
   if (name.length > 128 || !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name) || /[._-]$/.test(name))
     return 'must be the name of a package in the index, such as requests; put the version into `version`';
   if (/\.(whl|zip|tgz|tbz|txz|tlz|tar|tar\.(gz|bz2|xz|lz|lzma))$/i.test(name))
-    return 'must not end as an archive does, such as in ".whl"';
+    return 'must not end with the suffix of an archive, such as ".whl"';
   return pythonName(name) === 'pip' ? 'must not be pip, which is part of every virtual environment' : undefined;
 };
 
@@ -325,7 +326,7 @@ export const httpsUrl: Check = (text) =>
   httpUrl(text) ??
   (text.startsWith('https://')
     ? undefined
-    : 'must begin with https://, because only TLS protects it from being changed on the way');
+    : 'must begin with https://, because only TLS protects it from being changed in transit');
 
 /** The URL of a package index. Every user can see it in the arguments or the environment of the package manager. */
 export const packageIndex: Check = (text) => {
@@ -529,7 +530,7 @@ export const postgresqlLocale: Check = byPattern(
 );
 
 /** Characters that SASLprep (RFC 4013) does not change. */
-export const printableAscii: Check = byPattern(/^[\x20-\x7e]*$/, 'must have printable ASCII characters only');
+export const printableAscii: Check = byPattern(/^[\x20-\x7e]*$/, 'must contain only printable ASCII characters');
 
 /** MariaDB allows 64 characters, and no backslash that the client could read as a command. */
 export const mysqlName: Check = allOf(
@@ -547,7 +548,7 @@ export const mysqlUser: Check = allOf(
   byPattern(/^[^\x00-\x1f\x7f\\'"`@]*$/, 'must not contain quotes, "\\", "@", or control characters'),
 );
 
-/** The empty name is that of anonymous users. */
+/** Anonymous users have an empty name. */
 export const mysqlUserOrAnonymous: Check = (name) => (name === '' ? undefined : mysqlUser(name));
 
 export const mysqlHost: Check = byPattern(

@@ -16,7 +16,7 @@ const moduleOptions: Check = allOf(notEmpty, oneLine, (options) =>
 
 export const kernelModuleKind = {
   'kernel-module': defineKind({
-    description: "A module of the machine's kernel, which is loaded at once and at each boot",
+    description: 'A kernel module, which is loaded immediately and at each boot',
     platforms: ['linux'],
     example: 'name: nf_conntrack\noptions: hashsize=131072',
     required: { name: formatted('Name of the module; `-` and `_` are the same', moduleName) },

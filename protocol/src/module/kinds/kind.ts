@@ -59,7 +59,9 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly presentNeeds: readonly string[];
   /** At least one field in each group must be set, unless the resource is absent. */
   readonly oneOf: readonly (readonly string[])[];
-  /** Returns the faults of values that each field allows by itself. A value may still be an expression. */
+  /**
+   * Returns the faults in combinations of values that the fields allow separately. A value may still be an expression.
+   */
   readonly faults: (body: Readonly<Record<string, unknown>>) => readonly CombinationFault[];
   /** Fields that are redacted even if they contain no secret. */
   readonly sensitive: readonly string[];

@@ -40,9 +40,7 @@ export const packageKinds = {
     required: { name: formatted('Name of the package', format.aptPackage) },
     optional: {
       version: versionRange,
-      recommends: boolean(
-        'Whether packages that it recommends are installed with it; default: as the configuration of apt says',
-      ),
+      recommends: boolean('Whether packages that it recommends are installed with it; default: as configured in apt'),
       hold: boolean(
         'Whether the package is on hold, so that other upgrades do not change it; default: as on the machine',
       ),
@@ -59,7 +57,7 @@ export const packageKinds = {
     optional: {
       version: versionRange,
       hold: boolean(
-        'Whether dnf’s plugin versionlock locks it at its version, so that other upgrades leave it as it is; default: as it is on the machine',
+        'Whether dnf’s versionlock plugin locks the package at its version, so that other upgrades do not change it; default: as on the machine',
       ),
       ...rpmFile.fields,
       ensure,
@@ -115,11 +113,11 @@ export const languagePackageKinds = {
 };
 
 /** Version for all packages of a module that declare none. */
-export const packageDefault = choice('Version of packages without version', ['any', 'latest'], 'any');
+export const packageDefault = choice('Version of packages that declare none', ['any', 'latest'], 'any');
 
 /**
- * Declares the default version for a package of the sources that declares none, and removes `*`, which stands for any
- * version.
+ * Declares the default version for a package from the package sources if it declares none, and removes `*`, which
+ * stands for any version.
  */
 export function declareVersion(type: string, body: Record<string, unknown>, versionDefault: string): void {
   if (!Object.hasOwn(packageKinds, type)) return;

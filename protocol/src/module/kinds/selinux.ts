@@ -47,7 +47,7 @@ const restoredPath: Check = allOf(unixDirectory, oneLine, maxLength(1000), (path
 
 export const selinuxKinds = {
   'selinux-mode': defineKind({
-    description: 'The mode of SELinux, running and at the next boot, and its policy',
+    description: 'The SELinux mode, now and at the next boot, and the SELinux policy',
     platforms: ['linux'],
     example: 'mode: enforcing\npolicy: targeted',
     required: {
@@ -93,7 +93,7 @@ export const selinuxKinds = {
     presentNeeds: ['type'],
   }),
   'selinux-context': defineKind({
-    description: 'The SELinux context that files are labeled with, by a pattern of their paths',
+    description: 'The SELinux context of files whose paths match a pattern',
     platforms: ['linux'],
     example:
       'target: "/srv/web(/.*)?"\nfile_type: any\ntype: httpd_sys_content_t\nuser: system_u\nrange: s0\nrestore: [/srv/web]',
@@ -108,7 +108,7 @@ export const selinuxKinds = {
       user: formatted('SELinux user of the files; default in a new record: system_u', userName),
       range: formatted('MLS range; default in a new record: s0', range),
       restore: list(
-        'Paths, with everything below them, that are labeled as the policy says',
+        'Paths to relabel according to the policy, with everything below them',
         formatted('A path', restoredPath),
       ),
       ensure,

@@ -33,10 +33,7 @@ export const serviceKinds = {
       group: unixGroup,
       working_directory: formatted('Working directory', format.systemdWorkingDirectory),
       environment,
-      dependencies: list(
-        'Units that the service requires and after which it starts',
-        formatted('A unit', format.unitReference),
-      ),
+      dependencies: list('Units that the service requires and starts after', formatted('A unit', format.unitReference)),
       restart: choice('When systemd restarts the service', ['always', 'on_failure', 'never']),
       settings: unitSettings,
       confirm_port: integer(
@@ -44,7 +41,7 @@ export const serviceKinds = {
         1,
         65_535,
       ),
-      confirm_banner: line('Text with which the service must greet on this port, such as SSH-2.0-'),
+      confirm_banner: line('Text that the service must send first on this port, such as SSH-2.0-'),
       confirm_command: text(
         'Shell command that must succeed after a start, reload, or restart; otherwise a file that triggered it is restored',
         format.noNul,

@@ -112,7 +112,7 @@ export const systemKinds = {
     canonical: format.canonicalLocale,
   }),
   swap: defineKind({
-    description: 'A swap file, its use, and its line in `/etc/fstab`',
+    description: 'A swap file that is in use, and its line in `/etc/fstab`',
     platforms: ['linux'],
     example: 'path: /swapfile\nsize: 512M\npriority: 10\noptions: "discard,nofail"',
     required: { path: formatted('Path of the file', swapFile) },

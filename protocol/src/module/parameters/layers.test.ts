@@ -132,7 +132,7 @@ describe('layeredParameters', () => {
     ['type: map, merge: append', 'append merges only parameters of type list; this one is a map'],
     ['type: string, merge: unique', 'unique merges only parameters of type list; this one is a string'],
     ['type: map, merge: deeply', 'must be one of replace, deep, append, unique'],
-  ])('refuses p: { %s }', (parameter, message) => {
+  ])('refuses the parameter declaration p: { %s }', (parameter, message) => {
     const parsed = parseModule(`name: m\nsupports: [{}]\nparameters: { p: { ${parameter} } }\n`);
     expect(parsed.ok ? [] : parsed.faults.map((fault) => `${fault.path} ${fault.message}`)).toEqual([
       `/parameters/p/merge ${message}`,

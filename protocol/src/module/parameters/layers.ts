@@ -4,8 +4,8 @@ import { isMapping, type ValueFault } from './value-keywords.ts';
 import { canonical } from './value-schema.ts';
 
 /**
- * Combines the values that a parameter gets from several places. Treats all places alike: each value is a layer with a
- * precedence.
+ * Combines the values that a parameter gets from several sources. Treats all sources the same: each value is a layer
+ * with a precedence.
  */
 
 export const merges = ['replace', 'deep', 'append', 'unique'] as const satisfies readonly Merge[];
@@ -142,7 +142,7 @@ function listed(ordered: readonly Layer[], isUnique: boolean): Combined {
   );
 }
 
-/** A part of a merged mapping. `layer` is the last one that set it, or a part of it. */
+/** A part of a merged mapping. `layer` is the last layer that set the part or a value within it. */
 type Part =
   | { readonly kind: 'value'; readonly value: Json; readonly layer: Layer; readonly clash: Layer | null }
   | { readonly kind: 'mapping'; readonly entries: ReadonlyMap<string, Part>; readonly layer: Layer };

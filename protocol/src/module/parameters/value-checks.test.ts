@@ -105,7 +105,7 @@ test.each([
   ['{ message: m }', '/require/0/that "that" is required'],
   ['{ that: "", message: m }', '/require/0/that must not be empty'],
   ['{ that: "true", message: "${{ param.from }}" }', '/require/0/message cannot contain an expression'],
-])('checks %s at the upload', (require, fault) => {
+])('checks %s during the upload', (require, fault) => {
   const found = parseModule(source(require));
   expect(found.ok ? [] : found.faults.map(({ path, message }) => `${path} ${message}`)).toEqual(
     fault === null ? [] : [fault],

@@ -46,7 +46,7 @@ export const typeText: Record<Type, string> = {
   null: 'null',
 };
 
-/** Maximum number of states of a pattern. Limits the time and memory that it takes. */
+/** Maximum number of states of a pattern. Limits the time and memory that matching takes. */
 const maximumStates = 5000;
 export const patternForm = `a regular expression of RE2 with at most ${maximumPattern} characters, such as "^[a-z]+$"; it has no lookaround, no backreferences, and no large repetitions`;
 export const isPattern = (value: Json): boolean =>
@@ -128,12 +128,15 @@ export const keywordForm = (name: string): Record<string, unknown> => {
   return name === 'format' ? { ...form, enum: ['secret-name'] } : form;
 };
 
-/** Keywords of JSON Schema that would need other files, or notes about what other keywords accepted. */
+/**
+ * JSON Schema keywords that modules do not support, each with advice. They would require other files, or a record of
+ * what other keywords accepted.
+ */
 const unsupported: ReadonlyMap<string, string> = new Map([
-  ['$ref', 'write the referenced keywords here; an anchor and an alias of YAML repeat them'],
+  ['$ref', 'write the referenced keywords here; use a YAML anchor and an alias to repeat them'],
   ['$dynamicRef', 'write the referenced keywords here'],
-  ['$defs', 'write the keywords where they are used; an anchor and an alias of YAML repeat them'],
-  ['definitions', 'write the keywords where they are used; an anchor and an alias of YAML repeat them'],
+  ['$defs', 'write the keywords where they are used; use a YAML anchor and an alias to repeat them'],
+  ['definitions', 'write the keywords where they are used; use a YAML anchor and an alias to repeat them'],
   ['unevaluatedProperties', 'list all keys under properties, with additionalProperties: false'],
   ['unevaluatedItems', 'describe all elements under prefixItems, with items: false'],
   ['dependencies', 'write dependentRequired or dependentSchemas'],

@@ -13,7 +13,7 @@ interface Position {
 
 interface Source {
   readonly text: string;
-  /** Positions found so far, by JSON pointer. Cached, because all agents of a module have the same errors. */
+  /** Positions found so far, by JSON pointer. Cached, because all agents that use a module get the same errors. */
   readonly known: Map<string, Position>;
 }
 
@@ -21,7 +21,7 @@ const maximumKnown = 1000;
 
 const sources = new WeakMap<ModuleDocument, Source>();
 /**
- * The tree of the last source in which a position was searched. Only one is cached, because a tree needs much memory.
+ * The tree of the source that was last searched for a position. Only one is cached, because a tree needs much memory.
  */
 let latest: { readonly source: Source; readonly root: TreeNode | undefined; readonly positions: Positions } | undefined;
 

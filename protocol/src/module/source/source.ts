@@ -8,7 +8,7 @@ export const moduleLimits = {
   nodes: 10_000,
   /** Number of characters in all text. An alias counts each time it is used. */
   expandedCharacters: 4 * 1024 * 1024,
-  /** Maximum number of errors to report per module. An additional error reports how many others there are. */
+  /** Maximum number of errors to report per module. An additional error contains the number of omitted errors. */
   faults: 500,
 } as const;
 

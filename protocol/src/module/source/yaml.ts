@@ -13,7 +13,7 @@ export const abandon = (report: Report, message: string, offset: number): never 
   throw new Abandoned();
 };
 
-// A value on its own line with a key has six tokens. The rest is for comments.
+// A value on its own line with a key has six tokens. The seventh token allows for comments.
 const maximumTokens = 7 * moduleLimits.nodes;
 // Line breaks within text are not tokens.
 const maximumLineBreaks = 4 * moduleLimits.nodes;

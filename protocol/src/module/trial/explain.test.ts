@@ -46,7 +46,7 @@ test('states the origin of each value of a resource', () => {
   });
 });
 
-test('reports the use of a template in a file as its position', () => {
+test('reports the reference to a template file as the position of the content', () => {
   const source =
     'name: m\nsupports: [{ platform: linux }]\nresources:\n  - resource: { file-unix: { path: /a, template: a.conf } }\n';
   const files = new Map([['a.conf', { path: 'a.conf', sha256: '', size: 4, executable: false }]]);
@@ -58,7 +58,7 @@ test('reports the use of a template in a file as its position', () => {
   });
 });
 
-test('adds the position, the ID, and the element to an error of the resolution', () => {
+test('adds the position, the ID, and the element to a resolution error', () => {
   const module = moduleOf(`name: m
 supports: [{ platform: linux }]
 resources:
@@ -88,7 +88,7 @@ resources: [{ id: motd, resource: { file-unix: { path: /etc/motd, content: "\${{
     ok: false,
     code: 'module_unresolved',
     faults: [
-      { message: 'module "site" requires "base", which is not among the modules: add it to them', line: 4, column: 5 },
+      { message: 'module "site" requires "base", which is not among the given modules: add it', line: 4, column: 5 },
     ],
   });
   const explained = explainDesiredSet({ modules: [site, base], agent });
@@ -107,7 +107,7 @@ test('evaluates an expression for an agent without ever showing a secret', () =>
   expect(tried('param.names[0] | omit').result).toEqual({ kind: 'value', value: 'ann' });
 });
 
-test('reads facts from YAML and from the record of an agent', () => {
+test('reads facts from YAML and from an agent record', () => {
   const yaml = readAgentFacts('attributes: { platform: linux, cpus: 4, rack: { row: 7 } }');
   expect(yaml).toMatchObject({
     ok: true,

@@ -128,7 +128,7 @@ export function explainDesiredSet(
 
 const missingModule = (by: string, module: string, index: number): Fault => ({
   path: pointer(['modules', by, 'requires', index]),
-  message: `module ${quoted(by)} requires ${quoted(module)}, which is not among the modules: add it to them`,
+  message: `module ${quoted(by)} requires ${quoted(module)}, which is not among the given modules: add it`,
 });
 
 const place = (module: ModuleDocument, path: Path): Place => ({

@@ -84,7 +84,7 @@ test('names the ids of a loop if an expected id is not one of them', () => {
   ]);
 });
 
-test('compares the errors of the resolution with the expected ones', () => {
+test('compares the resolution errors with the expected errors', () => {
   const given = `${debian}parameters: { port: http }\nexpect:\n  faults:`;
   expect(outcomeOf(`${given} [whole number]`)).toEqual([]);
   expect(outcomeOf(`${given} [too large]`)).toEqual([
@@ -97,7 +97,7 @@ test('compares the errors of the resolution with the expected ones', () => {
   ]);
 });
 
-test('refuses a test file with a mistake, with line and column, and says what to write', () => {
+test('refuses an invalid test file with the line, the column, and a correction', () => {
   expect(outcomeOf('agent: { attribute: {} }\nexpect: { absent: [x] }')).toEqual([
     'invalid 1:10 unknown field "attribute": did you mean "attributes"?',
   ]);

@@ -56,7 +56,7 @@ const expectation = closed('a mapping of resources, absent, faults, or secrets',
     .record(z.string(), expectedResource, {
       error: 'must be a mapping of ids to resources, such as { motd: { file-unix: { mode: "0644" } } }',
     })
-    .meta({ description: 'Expected resources by id, with the fields that matter' })
+    .meta({ description: 'Expected resources by id, with the fields to compare' })
     .optional(),
   absent: textList('ids').meta({ description: 'Ids that no resource has' }).optional(),
   faults: textList('texts, each a part of an expected error message')
@@ -82,7 +82,7 @@ const caseFields = {
   agent: agentFactsSchema,
   parameters: z
     .record(z.string(), json, { error: 'must be a mapping of names to values' })
-    .meta({ description: 'Values by parameter; with several modules by module and parameter' })
+    .meta({ description: 'Values by parameter, or by module and parameter if there are several modules' })
     .optional(),
   lookups: lookupsSchema.optional(),
   expect: expectation,

@@ -24,7 +24,9 @@ export interface TestOutcome {
 
 type Add = (path: readonly (string | number)[], message: string, difference?: Mismatch['difference']) => void;
 
-/** Resolves the modules for the agent of a test and compares the result. The test passes if the list is empty. */
+/**
+ * Resolves the modules for the agent of a test and compares the result. The test passes if the returned list is empty.
+ */
 export function runModuleTest(test: ModuleTest, modules: readonly ModuleDocument[]): TestOutcome {
   const mismatches: Mismatch[] = [];
   const add: Add = (path, message, difference = null) => mismatches.push({ ...test.at(path), message, difference });

@@ -29,7 +29,7 @@ test.each([
   expect(screen.getByRole('button', { name: 'Apply…' }).classList.contains('bg-accent')).toBe(isPrimary);
 });
 
-test('an agent that is out of sync can be fixed', () => {
+test('offers to fix an agent that is out of sync', () => {
   const [off] = listReconcile.example.answer as never as [OffAgent];
   expect(isFixable(off)).toBe(true);
   expect(isFixable(null)).toBe(false);

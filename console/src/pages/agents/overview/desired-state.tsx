@@ -158,12 +158,12 @@ function SyncStatus({
 }: {
   readonly off: OffAgent | null;
   readonly modules: readonly string[];
-  /** Modules that the last successful apply lacks. */
+  /** Modules that the last successful apply did not include. */
   readonly since: readonly string[];
   readonly isApplied: boolean;
 }) {
   const state = syncStateOf(off, isApplied);
-  // The callout above says why.
+  // The callout above explains why.
   if (state === 'out_of_sync' || state === 'outdated') return <Dot tone={syncTones[state]}>{syncWords[state]}</Dot>;
   if (state === 'never_applied')
     return <Dot tone={syncTones[state]}>{modules.length === 0 ? 'nothing assigned' : syncWords[state]}</Dot>;

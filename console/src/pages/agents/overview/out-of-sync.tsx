@@ -9,7 +9,7 @@ import { Text } from '../../../parts/text.tsx';
 import { issuesOf } from '../../reconcile/issues.ts';
 import { canRepair } from '../../reconcile/off.ts';
 
-/** Whether an apply fixes what differs. Drift of audit assignments is only reported. */
+/** Whether an apply fixes the differences. Drift of audit assignments is only reported. */
 export const isFixable = (off: OffAgent | null): boolean =>
   off !== null && ['out_of_sync', 'outdated'].includes(syncStateOf(off, true)) && canRepair(off);
 

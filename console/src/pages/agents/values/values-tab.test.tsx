@@ -20,7 +20,7 @@ async function rowsOf(values: readonly AgentValue[]): Promise<(string | null)[]>
     .map(({ textContent }) => textContent);
 }
 
-test('shows values with their origin and the overridden ones', async () => {
+test('shows values with their origin and the values that they override', async () => {
   const of = { module: 'ntp', faults: [] };
   const rows = await rowsOf([
     {
@@ -45,7 +45,7 @@ test('shows values with their origin and the overridden ones', async () => {
   ]);
 });
 
-test('shows the errors in a value, and all that was given', async () => {
+test('shows the errors in a value, and the values that assignments set', async () => {
   const rows = await rowsOf([
     {
       ...{ module: 'ntp', parameter: 'port', merge: 'replace', value: null, overrode: [] },
@@ -55,7 +55,7 @@ test('shows the errors in a value, and all that was given', async () => {
   expect(rows).toEqual(['portparameter port: must be a whole numberfrom"x"b']);
 });
 
-test('says that no module has parameters', async () => {
+test('reports that no module has parameters', async () => {
   fakeApi().answer(listValues, [] as never);
   await renderPart(<ValuesTab agent={agent} />);
   expect(await screen.findByText('No parameters')).toBeTruthy();

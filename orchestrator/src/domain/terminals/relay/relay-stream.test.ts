@@ -4,7 +4,7 @@ import { costOf, RelayStream, window } from './relay-stream.ts';
 
 const connection = 'ab'.repeat(16);
 
-/** Opens an end whose frames the test receives. */
+/** Opens one end of a relayed connection. The test receives its frames. */
 function openEnd() {
   const sent: Frame[] = [];
   const received: string[] = [];
@@ -28,7 +28,7 @@ function openEnd() {
   return { sent, received, state, stream, frame };
 }
 
-test('encodes frames, and refuses unknown and large ones', () => {
+test('encodes frames, and refuses unknown frames and frames that are too large', () => {
   const frame: Frame = { connection, number: 2 ** 40, kind: 'text', content: Buffer.from('{}') };
   const bytes = encodeFrame(frame);
   expect(decodeFrame(bytes)).toEqual(frame);
@@ -59,7 +59,7 @@ test('sends at most the window before the other end returns credit', async () =>
   expect(sent.map(({ number }) => number)).toEqual(sent.map((_, index) => index + 1));
 });
 
-test('returns credit for 64 KiB that were consumed', () => {
+test('returns credit once 64 KiB were consumed', () => {
   const { sent, stream } = openEnd();
   stream.consumed(64 * 1024 - 1);
   expect(sent).toEqual([]);
@@ -67,7 +67,7 @@ test('returns credit for 64 KiB that were consumed', () => {
   expect(sent).toMatchObject([{ kind: 'credit', content: Buffer.from([0, 1, 0, 0]) }]);
 });
 
-test('ignores repeated frames, and ends at a gap', () => {
+test('ignores repeated frames, and ends the connection if a frame is missing', () => {
   const { received, state, stream, frame } = openEnd();
   stream.accept(frame(1));
   stream.accept(frame(1));
@@ -79,14 +79,14 @@ test('ignores repeated frames, and ends at a gap', () => {
   expect(received).toHaveLength(2);
 });
 
-test('ends if the other end exceeds the window', () => {
+test('ends the connection if the other end exceeds the window', () => {
   const { state, stream, frame } = openEnd();
   for (let number = 1; state.lost === null && number < 100; number++)
     stream.accept(frame(number, 'data', Buffer.alloc(maxContent)));
   expect(state.lost).toBe('excess');
 });
 
-test('cuts the other end off when the connection is lost, if a frame can still be sent', () => {
+test('notifies the other end when the connection is lost, if a frame can still be sent', () => {
   const gap = openEnd();
   gap.stream.push('data', Buffer.alloc(2 * window));
   const { length } = gap.sent;
@@ -104,7 +104,7 @@ test('cuts the other end off when the connection is lost, if a frame can still b
   expect(unsent.sent).toMatchObject([{ kind: 'data' }]);
 });
 
-test('ends ten seconds after the last frame, and sends one itself every two', () => {
+test('ends the connection ten seconds after the last received frame, and sends a frame every two seconds', () => {
   const { sent, state, stream, frame } = openEnd();
   state.now = 2_000;
   stream.sweep();
@@ -132,7 +132,7 @@ test('sends the last frame and waiting texts without credit, and drops waiting d
   expect(accepted).toBe(true);
 });
 
-test('joins data that waits, and keeps only the last of adjacent sizes', async () => {
+test('joins waiting data, and keeps only the last of consecutive sizes', async () => {
   const { sent, stream, frame } = openEnd();
   stream.push('data', Buffer.alloc(window));
   const before = sent.length;
@@ -149,7 +149,7 @@ test('joins data that waits, and keeps only the last of adjacent sizes', async (
   expect([size, more, accepted]).toMatchObject([{ kind: 'text', content: Buffer.from('20000') }, [], 20_000]);
 });
 
-test('ends if too many frames wait', () => {
+test('ends the connection if too many frames wait', () => {
   const { state, stream } = openEnd();
   stream.push('data', Buffer.alloc(2 * window));
   for (let count = 0; state.lost === null && count < 20_000; count++) {
@@ -175,7 +175,7 @@ test('sends only the last size before the last frame, which the other end accept
   expect(sent.at(-3)!.content).toEqual(Buffer.alloc(40, 3_999));
 });
 
-test('ends if a frame cannot be sent', () => {
+test('ends the connection if a frame cannot be sent', () => {
   const { state, stream } = openEnd();
   state.isOpen = false;
   stream.push('data', Buffer.alloc(1));

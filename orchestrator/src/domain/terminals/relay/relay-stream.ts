@@ -1,21 +1,21 @@
 import { type Frame, type FrameKind, maxContent } from './relay-frames.ts';
 
 /**
- * An end of a relayed connection. Frames are numbered in each direction, so that a missing one is noticed. The other
- * end has at most {@link window} bytes that it has not consumed; further ones wait at the sender.
+ * An end of a relayed connection. Frames are numbered in each direction, so that a missing frame is detected. The
+ * other end may have at most {@link window} bytes that it has not consumed; further bytes wait at the sender.
  */
 
-/** Maximum bytes that the receiver has not consumed. */
+/** Maximum number of sent bytes that the receiver has not consumed. */
 export const window = 256 * 1024;
 /** Number of consumed bytes at which the receiver returns credit. */
 const creditBytes = 64 * 1024;
-/** Bytes that a frame counts in addition to its content, which limits the number of small frames. */
+/** Bytes counted for each frame in addition to its content, to limit the number of small frames. */
 const frameCost = 32;
 /** Maximum number of waiting frames, as for the WebSocket of a client. */
 const maxWaiting = 8_192;
-/** Milliseconds after which a silent end sends a frame. */
+/** Milliseconds after the last sent frame at which an end sends an `alive` frame. */
 const aliveMs = 2_000;
-/** Milliseconds after which an end counts as lost if it is silent. */
+/** Milliseconds after the last received frame at which the connection counts as lost. */
 const silentMs = 10_000;
 
 /**
@@ -30,12 +30,12 @@ export type RelayLoss = 'gap' | 'excess' | 'silent' | 'unsent' | 'full' | 'faile
 
 export interface RelayStreamParts {
   readonly connection: string;
-  /** @returns whether the frame was handed over */
+  /** @returns whether the frame was accepted for sending */
   send(frame: Frame): boolean;
   readonly monotonic: () => number;
   /** Handles a frame, in order. Its content must be released with {@link RelayStream.consumed}. */
   received(kind: Exclude<FrameKind, 'credit' | 'alive'>, content: Buffer): void;
-  /** Called when no frame waits any longer. */
+  /** Called when no more frames are waiting. */
   drained(): void;
   /** Called once, if the connection is lost. */
   lost(reason: RelayLoss): void;
@@ -59,9 +59,9 @@ export class RelayStream {
   #credit = window;
   #sent = 0;
   #received = 0;
-  /** Bytes that were received and are not returned as credit yet. */
+  /** Received bytes that have not been returned as credit yet. */
   #unreturned = 0;
-  /** Bytes that were consumed and are not returned as credit yet. */
+  /** Consumed bytes that have not been returned as credit yet. */
   #consumed = 0;
   #sentAt: number;
   #heardAt: number;
@@ -77,7 +77,7 @@ export class RelayStream {
     return this.#waiting.length > 0;
   }
 
-  /** Sends content in order, as soon as there is credit. @param sent called once, also if it is never sent */
+  /** Sends content in order, as soon as there is credit. @param sent called once, even if the content is never sent */
   push(kind: FrameKind, content: Uint8Array = Buffer.alloc(0), sent = () => {}): void {
     if (this.#over) {
       queueMicrotask(sent);
@@ -90,7 +90,10 @@ export class RelayStream {
     this.#pump();
   }
 
-  /** Sends a text with a size. While it waits, the next one replaces it, unless other frames were pushed between. */
+  /**
+   * Sends a text frame with a terminal size. The next size replaces a waiting one, unless other frames were pushed in
+   * between.
+   */
   pushSize(content: Buffer): void {
     const last = this.#waiting.at(-1);
     if (this.#over) return;
@@ -111,7 +114,7 @@ export class RelayStream {
     this.#send(kind, Buffer.alloc(0));
   }
 
-  /** Releases received content. @param cost its {@link costOf} */
+  /** Releases received content. @param cost {@link costOf} the content */
   consumed(cost: number): void {
     this.#consumed += cost;
     if (this.#over || this.#consumed < creditBytes) return;
@@ -140,12 +143,14 @@ export class RelayStream {
     else if (now - this.#sentAt >= aliveMs) this.#send('alive', Buffer.alloc(0));
   }
 
-  /** Ends the connection because the wire was lost, or because the other end is not valid. */
+  /**
+   * Ends the connection, for example because the connection with NATS was lost or the other end sent invalid content.
+   */
   fail(reason: RelayLoss): void {
     this.#lose(reason);
   }
 
-  /** Ends this end without notice. */
+  /** Ends the connection on this side, without notifying the other end. */
   end(): void {
     this.#over = true;
     for (const one of this.#waiting.splice(0)) for (const sent of one.sent) queueMicrotask(sent);
@@ -163,7 +168,7 @@ export class RelayStream {
 
   #addCredit(content: Buffer): void {
     if (content.length !== 4) this.#lose('excess');
-    // The last frames are sent without credit, and return more than was taken.
+    // The last frames are sent without credit, so the other end may return more credit than was used.
     else this.#credit = Math.min(window, this.#credit + content.readUInt32BE());
     this.#pump();
   }

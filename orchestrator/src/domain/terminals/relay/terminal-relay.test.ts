@@ -6,7 +6,7 @@ import type { TerminalConnectionEvents } from '../terminal-client.ts';
 import { encodeFrame } from './relay-frames.ts';
 import { type RelayedClient, TerminalRelay } from './terminal-relay.ts';
 
-/** Connects a client at one replica to a session at the other one. */
+/** Connects a client on one replica to a session on the other replica. */
 async function open(session: Partial<TerminalConnectionEvents> = {}) {
   const clock = new ManualClock();
   const errors: string[] = [];
@@ -40,7 +40,7 @@ async function open(session: Partial<TerminalConnectionEvents> = {}) {
   return { clock, errors, wires, one, two, happened, events, client, dialled, relayed: relayed! as RelayedClient };
 }
 
-test('tells the other replica when a frame is missing', async () => {
+test('closes both ends of a relayed connection when a frame is missing', async () => {
   const toHome = await open();
   toHome.wires[0].loses.push('data');
   toHome.dialled.typed(Buffer.from('lost'));
@@ -55,7 +55,7 @@ test('tells the other replica when a frame is missing', async () => {
   expect(fromHome.happened).toEqual(['left']);
 });
 
-test('ignores unknown fields of notices and sizes, which newer replicas may send', async () => {
+test('ignores unknown fields in notices and sizes, which newer replicas may send', async () => {
   const { client, dialled, relayed, wires } = await open();
   const exit = { type: 'exit', code: 0, signal: null } as const;
   relayed.client.notify({ ...exit, later: true } as typeof exit);
@@ -66,7 +66,7 @@ test('ignores unknown fields of notices and sizes, which newer replicas may send
   expect([client.over, dialled.mode]).toEqual([null, 'control']);
 });
 
-test('ends only the connection of a session that throws, and logs the bug', async () => {
+test('ends only the connection whose session throws, and logs the bug', async () => {
   const { dialled, client, errors, happened, one, two } = await open({
     typed: () => {
       throw new Error('bug');
@@ -84,7 +84,7 @@ test('ends only the connection of a session that throws, and logs the bug', asyn
   expect(happened.at(-1)).toBe('other y');
 });
 
-test('continues to check for silence after a connection has failed to end', async () => {
+test('continues to check connections for silence after one of them failed to close', async () => {
   const { clock, wires, one } = await open();
   const failing = new MemoryClient();
   failing.cut = () => {

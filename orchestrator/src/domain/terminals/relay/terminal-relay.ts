@@ -8,8 +8,8 @@ import { decodeFrame, encodeFrame, type FrameKind } from './relay-frames.ts';
 import { costOf, type RelayLoss, RelayStream } from './relay-stream.ts';
 
 /**
- * Relays connections of operators to the replicas that have their sessions. When a relayed connection is lost, the
- * operator's connection is closed without a notice. Clients then attach again, and get the current screen.
+ * Relays operators' connections to the replicas that hold their terminal sessions. When a relayed connection is lost,
+ * the operator's connection is closed without a notice. Clients then attach again, and get the current screen.
  */
 
 const sweepMs = 1_000;
@@ -23,11 +23,13 @@ const notice: z.ZodType<TerminalNotice> = z.discriminatedUnion('type', [
   z.object({ type: z.literal('error'), code: z.string().refine(isErrorCode), message: z.string() }),
 ]);
 
-/** The end of a relayed connection at the replica that has the session. */
+/** The end of a relayed connection at the replica that holds the session. */
 export interface RelayedClient {
   readonly client: TerminalClient;
   readonly isOpen: boolean;
-  /** Passes input to the session, while the connection is open. @param events null to end it without notice */
+  /**
+   * Passes input to the session while the connection is open. @param events null to end the connection without notice
+   */
   bind(events: TerminalConnectionEvents | null): void;
 }
 
@@ -131,7 +133,7 @@ export class TerminalRelay {
     };
   }
 
-  /** Accepts a client that is connected to another replica. @param connection ID that the other replica drew */
+  /** Accepts a client that is connected to another replica. @param connection ID that the other replica generated */
   accept(peer: string, connection: string): RelayedClient {
     let events: TerminalConnectionEvents | null = null;
     let isPaused = false;
@@ -202,7 +204,7 @@ export class TerminalRelay {
       lost(): void;
     },
   ): RelayStream {
-    if (this.#open.has(connection)) throw new Error('the connection exists already');
+    if (this.#open.has(connection)) throw new Error('the connection already exists');
     const { log, steadyNow } = this.#context;
     const stream = new RelayStream({
       ...handlers,

@@ -13,7 +13,7 @@ export interface StatusSources {
   disk(): DiskSpace | null;
   /** Null unless replicas notify each other through NATS. */
   bus(): Bus | null;
-  /** What operators should know about other replicas. */
+  /** Problems with other replicas to report to operators. */
   replicas(): readonly PeerTrouble[];
 }
 

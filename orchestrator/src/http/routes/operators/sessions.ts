@@ -17,7 +17,7 @@ export function sessionHandlers(signIn: SignIn, cookie: SessionCookie) {
     openConsoleSession: async ({ session, request }) => {
       // A browser that does not send these headers could not use the cookie, so it keeps its token.
       if (!isFromConsole('POST', request.header('sec-fetch-site'), request.header('origin')))
-        throw new MusterError('origin_refused', 'The browser does not confirm that the request is from the console.');
+        throw new MusterError('origin_refused', 'The browser did not confirm that the request comes from the console.');
       const { cookie: value, life_secs, ...answer } = await signIn.openConsole(session.token_hash);
       return new Reply(200, answer, { 'set-cookie': cookie.set(value, life_secs) });
     },

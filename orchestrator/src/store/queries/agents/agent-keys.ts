@@ -12,7 +12,7 @@ export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: s
     .where('agent_keys.public_key', '=', p.public_key),
 );
 
-/** Returns those of the given keys that are recorded, with their agents. */
+/** Returns the given keys that are recorded, with their agents. */
 export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_keys: readonly string[] }, d) =>
   db
     .selectFrom('agent_keys')

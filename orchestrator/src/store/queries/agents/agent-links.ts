@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { defineQuery } from '../../query.ts';
 
-/** Which process has the newest link of each agent, for the processes that share a PostgreSQL database. */
+/** Records which process has the newest link of each agent, for processes that share a PostgreSQL database. */
 
 /**
- * Returns `mark`, and the agents whose link, status, name, or tags have changed in transactions with IDs from `since`.
- * A later call with `mark` misses no change: all transactions with smaller IDs had ended, and are visible to this call.
- * Without changes, returns one row whose `node_id` is null.
+ * Returns `mark`, and the agents whose link, status, name, or tags have changed in transactions with IDs of `since` or
+ * greater. A later call with `mark` misses no change: all transactions with smaller IDs had ended, and are visible to
+ * this call. Without changes, returns one row whose `node_id` is null.
  */
 export const changedLinks = defineQuery('agent links/changed', (db, p: { since: number }, d) =>
   db
@@ -46,7 +46,7 @@ export const releaseLink = defineQuery('agent links/release', (db, p: { node_id:
     .where('link_incarnation', '=', p.incarnation),
 );
 
-/** Asks the process that holds the link whether the agent still answers. */
+/** Asks the process that holds the link whether the agent still responds. */
 export const askProbe = defineQuery(
   'agent links/ask',
   (db, p: { node_id: string; incarnation: string; probe: string }, d) =>
@@ -68,7 +68,7 @@ export const answerProbe = defineQuery(
       .where('link_probe', '=', p.probe),
 );
 
-/** Forgets the transactions of another server, whose IDs may be larger than this server's. */
+/** Resets transaction IDs from another server, which may be larger than this server's. */
 export const resetChanges = defineQuery('agent links/reset changes', (db, _: Record<never, never>, d) =>
   db
     .updateTable('agents')
@@ -76,7 +76,7 @@ export const resetChanges = defineQuery('agent links/reset changes', (db, _: Rec
     .where((e) => e('link_change', '>', d.transactionId)),
 );
 
-/** The agents of a process with work to send: operations that were not dispatched, and cancellations. */
+/** Agents of a process that have work to send: operations that were not dispatched, and requested cancellations. */
 export const workOfProcess = defineQuery('agent links/work', (db, p: { incarnation: string }) =>
   db
     .selectFrom('operations')
@@ -107,7 +107,7 @@ export const putContacts = defineQuery(
       ),
 );
 
-/** The contacts of other processes that were stored since a time, in Unix seconds. */
+/** Contacts that other processes have stored since a time, in Unix seconds. */
 export const contactsSince = defineQuery('replica contacts/since', (db, p: { incarnation: string; since: number }) =>
   db.selectFrom('replica_contacts').selectAll().where('incarnation', '<>', p.incarnation).where('at', '>=', p.since),
 );

@@ -60,7 +60,7 @@ export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: s
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
 );
 
-/** Returns those of the given agents that are approved. */
+/** Returns the given agents that are approved. */
 export const approvedAgents = defineQuery('agents/approved of', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select('node_id').where(d.isIn('node_id', p.ids)).where('status', '=', 'approved'),
 );
@@ -128,10 +128,10 @@ export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly st
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
 
-/** Columns by which other processes find that the link, the status, the name, or the tags of an agent have changed. */
+/** Columns that tell other processes that an agent's link, status, name, or tags have changed. */
 const noted = (d: Dialect) => (d.kind === 'postgres' ? { link_change: d.transactionId } : {});
 
-/** Columns of a claimed link. One process uses an SQLite file, so nothing reads more than the incarnation there. */
+/** Columns of a claimed link. Only one process uses an SQLite file, so on SQLite, nothing reads the other columns. */
 const claimedBy = (d: Dialect, p: { incarnation: string; instance: string }) => ({
   link_incarnation: p.incarnation,
   ...(d.kind === 'postgres' ? { link_instance: p.instance, link_probe: null } : {}),
@@ -262,7 +262,7 @@ export const unseenAgents = defineQuery(
       .limit(p.limit),
 );
 
-/** Returns those of the given agents that were last seen before a time, with the conditions of {@link unseenAgents}. */
+/** Returns the given agents that were last seen before a time, with the conditions of {@link unseenAgents}. */
 export const unseenAmong = defineQuery(
   'agents/unseen among',
   (db, p: { ids: readonly string[]; seen_before: number }, d) =>
@@ -394,7 +394,7 @@ export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string
   db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
 );
 
-/** Returns those of the given agents that exist, with the columns that selectors read. */
+/** Returns the given agents that exist, with the columns that selectors read. */
 export const agentsForSelectors = defineQuery('agents/for selectors', (db, p: { node_ids: readonly string[] }, d) =>
   withTags(db, d).where(d.isIn('node_id', p.node_ids)),
 );

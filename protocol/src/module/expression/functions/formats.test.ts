@@ -85,7 +85,7 @@ describe('ini', () => {
   });
 });
 
-test.each(['toml', 'ini'] as const)('%s counts the work of writing its text', (name) => {
+test.each(['toml', 'ini'] as const)('%s charges steps for the text that it writes', (name) => {
   const spent = (length: number) => {
     const scope = scopeOf({ a: 'x'.repeat(length) });
     let steps = 0;

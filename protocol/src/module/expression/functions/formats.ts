@@ -101,7 +101,7 @@ export const formatFunctions: readonly ExpressionFunction[] = [
     name: 'toml',
     form: 'toml(map)',
     signatures: ['toml(dyn): string'],
-    about: 'The map as TOML, with a line break at the end. A map in it becomes a table.',
+    about: 'The map as TOML, with a line break at the end. A nested map becomes a table.',
     examples: [['toml({"a": 1, "b": {"c": ["d"]}})', '"a = 1\\n\\n[b]\\nc = [\\"d\\"]\\n"']],
     call: (meter, value: unknown) => metered(meter, written(tomlLines(mapOf(value, 'toml'), []))),
   },
@@ -109,7 +109,8 @@ export const formatFunctions: readonly ExpressionFunction[] = [
     name: 'ini',
     form: 'ini(map)',
     signatures: ['ini(dyn): string'],
-    about: 'The map as INI, with a line break at the end. A map in it becomes a section; its values are plain values.',
+    about:
+      'The map as INI, with a line break at the end. A nested map becomes a section, whose values must be plain values.',
     examples: [['ini({"a": 1, "b": {"c": "d"}})', '"a = 1\\n\\n[b]\\nc = d\\n"']],
     call: (meter, value: unknown) => metered(meter, ini(mapOf(value, 'ini'))),
   },

@@ -24,7 +24,7 @@ const lazyFunctions: readonly ExpressionFunction[] = [
     form: 'omit(value)',
     signatures: [],
     about:
-      'The value; if it is missing or null, the field, element, or key is left out as if it had not been written. The name `omit` alone always leaves it out.',
+      'The value; if it is missing or null, the field, element, or key is left out as if it had not been written. `omit` by itself always leaves it out.',
     examples: [
       ['[1, {"a": 1}.b | omit]', '[1]'],
       ['{"a": true ? 1 : omit}', '{"a":1}'],

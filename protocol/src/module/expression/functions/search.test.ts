@@ -8,11 +8,11 @@ const metered = (): Meter => {
   return meter;
 };
 
-/** Text of two letters with a prime period, so that prefixes of the search string occur often. */
+/** Returns two-letter text with a prime period, in which prefixes of the search string occur often. */
 const periodic = (length: number, period: number): string =>
   Array.from({ length }, (_, index) => (((index % period) * 7) % 5 < 3 ? 'a' : 'b')).join('');
 
-test('finds the positions that the engine finds', () => {
+test("finds the same positions as the engine's own search", () => {
   for (const period of [1, 2, 3, 7, 31, 97]) {
     const text = `${periodic(30_000, period)}c${periodic(10_000, period)}`;
     for (const [start, end] of [

@@ -36,11 +36,11 @@ describe('version', () => {
     ['version("1", "rpm") < version("1")', 'give both the same order'],
     ['version(12) < "13"', 'write version(text)'],
     ['version(attr.version)', 'convert it with string(…)'],
-  ])('refuses %s, and says what to write', (expression, message) => {
+  ])('refuses %s, and suggests a correction', (expression, message) => {
     expect(evaluated(expression)).toEqual({ kind: 'fault', message: expect.stringContaining(message) });
   });
 
-  test('limits the work of comparisons', () => {
+  test('limits the cost of version comparisons', () => {
     const long = `"${'1.'.repeat(127)}1"`;
     const numbers = `[${Array.from({ length: 400 }, (_, index) => index).join(',')}]`;
     expect(evaluated(`${numbers}.all(n, version(${long}) >= version(${long}))`)).toEqual({

@@ -45,7 +45,7 @@ export class Version {
   }
 }
 
-/** Compares epochs, versions, and releases. As in a requirement of rpm, a missing release matches every release. */
+/** Compares epochs, versions, and releases. As in an rpm requirement, a missing release matches every release. */
 function compareRpm(one: string, other: string): number {
   const [left, right] = [one, other].map((text) => /^(?:(\d+):)?([^-]*)(?:-(.*))?$/s.exec(text) ?? []);
   const [, leftEpoch = '0', leftVersion = '', leftRelease] = left ?? [];

@@ -10,14 +10,15 @@ const accountOf = (name: unknown, at: unknown): string => joined(name, '@', at ?
 
 /** The agent signs in as root@localhost. */
 function agentAccountFaults({ ensure, ...body }: Readonly<Record<string, unknown>>): CombinationFault[] {
-  const message = 'cannot be declared for root@localhost, as which the agent signs in; declare only the password';
+  const message =
+    'cannot be declared for root@localhost, the account that the agent signs in as; declare only the password';
   const fields = ['locked', 'max_user_connections'].filter((name) => body[name] !== undefined && body[name] !== null);
   return [...(ensure === 'absent' ? ['ensure'] : []), ...fields].map((name) => ({ path: [name], message }));
 }
 
 export const mysqlKinds = {
   'mysql-user': defineKind({
-    description: 'A user of MariaDB',
+    description: 'A MariaDB user',
     platforms: ['linux'],
     example: 'name: shop\nhost: localhost\npassword: "${{ secrets.shop_password }}"',
     required: {
@@ -40,7 +41,7 @@ export const mysqlKinds = {
     sensitive: ['password'],
   }),
   'mysql-database': defineKind({
-    description: 'A database of MariaDB',
+    description: 'A MariaDB database',
     platforms: ['linux'],
     example: 'name: shop\ncharacter_set: utf8mb4\ncollation: utf8mb4_unicode_ci',
     required: { name: database('Name of the database') },
@@ -52,7 +53,7 @@ export const mysqlKinds = {
     },
   }),
   'mysql-grant': defineKind({
-    description: 'The privileges of a user of MariaDB on everything, a database, or a table',
+    description: 'The privileges of a MariaDB user on everything, a database, or a table',
     platforms: ['linux'],
     example: 'user: shop\ndatabase: shop\nprivileges: [SELECT, INSERT, UPDATE, DELETE]',
     required: {

@@ -13,7 +13,7 @@ const encodeSeparators = (part: string): string => part.replaceAll('%', '%25').r
 
 export const postgresqlKinds = {
   'postgresql-role': defineKind({
-    description: 'A role of PostgreSQL: a user or a group',
+    description: 'A PostgreSQL role: a user or a group',
     platforms: ['linux'],
     example: 'name: shop\nlogin: true\npassword: "${{ secrets.shop_password }}"\nmember_of: [pg_read_all_stats]',
     required: { name: role('Name of the role') },
@@ -23,12 +23,12 @@ export const postgresqlKinds = {
         'Password; only its SCRAM verifier leaves the agent',
         format.allOf(format.notEmpty, format.printableAscii),
       ),
-      superuser: flag('passes all permission checks'),
+      superuser: flag('bypasses all permission checks'),
       createdb: flag('may create databases'),
       createrole: flag('may create roles'),
       inherit: flag('has the privileges of the roles that it is a member of'),
       replication: flag('may start replication'),
-      bypassrls: flag('passes row-level security'),
+      bypassrls: flag('bypasses row-level security'),
       connection_limit: integer('Number of simultaneous connections; -1 for no limit', -1, 1_000_000),
       member_of: list('All roles that the role is a member of; it leaves all others', role('A role')),
       force: boolean('Whether `ensure: absent` drops a role with settings or a comment, which are not restored'),
@@ -37,7 +37,7 @@ export const postgresqlKinds = {
     sensitive: ['password'],
   }),
   'postgresql-database': defineKind({
-    description: 'A database of PostgreSQL',
+    description: 'A PostgreSQL database',
     platforms: ['linux'],
     example: 'name: shop\nowner: shop\nencoding: UTF8\nconnection_limit: 50',
     required: { name: name('Name of the database') },
@@ -52,7 +52,7 @@ export const postgresqlKinds = {
     },
   }),
   'postgresql-grant': defineKind({
-    description: 'The privileges of a role on a database, a schema, tables, or sequences of PostgreSQL',
+    description: 'The privileges of a role on a database, a schema, tables, or sequences in PostgreSQL',
     platforms: ['linux'],
     example: 'database: shop\nrole: reports\nprivileges: [SELECT]\nschema: public\ntable: "*"',
     required: {
@@ -90,7 +90,7 @@ export const postgresqlKinds = {
     presentNeeds: ['privileges'],
   }),
   'postgresql-extension': defineKind({
-    description: 'An extension in a database of PostgreSQL',
+    description: 'An extension in a PostgreSQL database',
     platforms: ['linux'],
     example: 'database: shop\nname: pg_trgm\nschema: public',
     required: { name: name('Name of the extension'), database: name('Database of the extension') },

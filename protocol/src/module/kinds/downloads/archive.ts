@@ -20,7 +20,7 @@ export const archiveKind = {
         formatted('A pattern', format.allOf(format.notEmpty, format.noNul, format.maxLength(500))),
       ),
       keep: integer(
-        'Number of releases to keep: each archive gets a directory below `releases`, and the link `current` leads to it',
+        'Number of releases to keep: each archive gets a directory below `releases`, and the link `current` points to the directory of the declared archive',
         1,
         100,
       ),

@@ -20,7 +20,7 @@ const header: format.Check = (name) => {
   return ownHeaders.test(name) ? 'must not be a header that the agent sets itself' : undefined;
 };
 
-/** A JSON pointer, or the name of a key at the top. */
+/** A JSON pointer, or the name of a key at the top level. */
 const keyOrPointer: format.Check = (value) =>
   value.startsWith('/') ? format.pointer(value) : format.allOf(format.notEmpty, format.pointer)(`/${value}`);
 
@@ -38,7 +38,7 @@ export const httpObjectKind = {
         'The keys that the object must have, with their values, which are sent as JSON; or text, which is sent and compared unchanged; required unless `ensure` is absent',
       ),
       read_at: formatted(
-        'Where the answer to GET has the object, as a JSON pointer such as /data/0; default: the whole answer',
+        'Position of the object in the response to GET, as a JSON pointer such as /data/0; default: the whole response',
         format.pointer,
         { pattern: '^/' },
       ),
@@ -49,7 +49,7 @@ export const httpObjectKind = {
       method: choice('Method that changes the object', ['PUT', 'POST', 'PATCH'], 'PUT'),
       write_url: formatted('URL for changes; default: `url`', objectUrl),
       create_method: choice('Method that creates the object; default: `method`', ['PUT', 'POST', 'PATCH']),
-      create_url: formatted('URL for the creation, such as that of a collection; default: `write_url`', objectUrl),
+      create_url: formatted('URL for creation, such as the URL of a collection; default: `write_url`', objectUrl),
       delete_method: choice('Method that deletes the object', ['DELETE', 'POST'], 'DELETE'),
       headers: map(
         'Headers of all requests',
@@ -64,7 +64,7 @@ export const httpObjectKind = {
       ),
       password: text('Password of that user', format.allOf(format.oneLine, format.maxLength(4000))),
       ca_file: formatted(
-        'File with the certificate authorities that may have signed the certificate of the server; default: those of the machine',
+        'File with the certificate authorities that are trusted to sign the certificate of the server; default: those of the machine',
         format.unixFile,
         { pattern: '^/' },
       ),
