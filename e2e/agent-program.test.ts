@@ -95,7 +95,7 @@ describe('muster agent', () => {
     expect(help.lastLines(40).join('\n')).toContain('Examples:');
   });
 
-  test('the agent remembers its orchestrator, prints only JSON lines, sends `bye`, and refuses files that others can read', async ({
+  test('the agent stores its orchestrator, prints only JSON lines, sends `bye`, and refuses files that others can read', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

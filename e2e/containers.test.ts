@@ -162,7 +162,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     expect(await names()).toBe('');
   });
 
-  test('replaces a container that the agent did not create only with `force`, and restores it', async () => {
+  test('replaces, only with `force`, a container that the agent did not create, and restores it', async () => {
     await machine.sh(`podman run -q -d --name web --env SECRET=x localhost/app:2 /bin/sh -c '${runs[2]}' > /dev/null`);
     const id = await inspect('{{.Id}}');
     const refused = { status: 'failed', message: expect.stringContaining('`force: true` replaces it') };

@@ -29,7 +29,7 @@ const latestThat = async (orchestrator: Orchestrator, fits: (record: DriftRecord
 const driftEventsOf = async ({ call }: Orchestrator) =>
   (await call(listAudit, { query: { category: 'drift' } })).events.map(({ event_type }) => event_type).reverse();
 
-test('the watch reports manual changes and their repair', async ({ stage }) => {
+test('the watch of an agent reports manual changes and their repair', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const [motd, issue] = (await applied(stage, orchestrator)).paths as [string, string];
   for (const text of ['kilroy\n', 'was\n', 'here\n']) {

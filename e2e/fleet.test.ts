@@ -146,7 +146,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     });
   }
 
-  test('the watch reports manual changes to files, cron, units, users, and groups', async () => {
+  test('the watch of an agent reports manual changes to files, cron, units, users, and groups', async () => {
     const edits: [string, string][] = [
       ['site', 'echo "# by hand" >> /etc/nginx/sites-enabled/web'],
       ['backup', "sed -i 's/^5 3/6 3/' /etc/cron.d/*backup*"],
@@ -158,7 +158,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect((await call(listDrift, { params: params('web-2'), query: {} })).length).toBe(0);
   });
 
-  test('requested and scheduled drift checks find changes to kernel parameters and packages that the watch does not report', async () => {
+  test('requested and scheduled drift checks find changes to kernel parameters and packages that the watch of an agent does not report', async () => {
     const packageOf = 'DEBIAN_FRONTEND=noninteractive dpkg --force-depends --remove nginx-light';
     await machine('web-2').sh(`sysctl -qw net.ipv4.ip_forward=0; ${packageOf}`);
     const checked = await call(checkDrift, { params: params('web-2') });

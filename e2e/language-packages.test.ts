@@ -27,7 +27,7 @@ import { someTests } from './some-tests.ts';
 
 const open = async () => TestHosts.open({ base: await languagesRoot() });
 
-/** `npm test` tests one of them, because each takes minutes. */
+/** `npm test` tests the packages of one language, because each language takes minutes. */
 const languages = sampled(['npm', 'pip'] as const, 1, !isSampling(), seededRandom('language-packages'));
 const subjects = { npm: npmSubjects, pip: pipSubjects };
 describeSubjects(
@@ -82,7 +82,7 @@ describePackages('npm', () => {
     }
   });
 
-  test("keeps the previous version if the new one cannot be installed, and shows npm's error message", async () => {
+  test("keeps the previous version if the new version cannot be installed, and shows npm's error message", async () => {
     const before = machine.changes();
     const failing = (version: string): Declared => ({ 'package-npm': { name: 'failing', version } });
     expect(await apply(failing('1.0.0'))).toMatchObject([{ status: 'changed' }]);
@@ -123,7 +123,7 @@ describePackages('pip', () => {
   }, 600_000);
   afterAll(() => hosts?.end());
 
-  /** These tests do not depend on each other. */
+  /** These tests are independent, so `npm test` runs only some of them. */
   const testSome = someTests(test, 2, 'packages of pip');
 
   const volatile = [...volatilePaths, '/opt/venv/lib/python3.11/site-packages/__pycache__'];

@@ -111,7 +111,7 @@ describe('an agent that is offline, disconnected, or copied', () => {
     });
     const first = await queue(['one'], 3_600);
     const late = await queue(['one', 'late'], 2);
-    // This operation's desired state replaces that of the first one.
+    // This operation's desired state replaces that of the first operation.
     const second = await queue(['two'], 3_600);
     await orchestrator.kill9();
     await orchestrator.start();
@@ -190,7 +190,7 @@ describe('an agent that is offline, disconnected, or copied', () => {
     expect(runsOf(root)).toBe(1);
     const again = await call(applyAgent, { params, body: { modules: ['site'] } });
     expect(again.summary).toMatchObject({ total: 26, unchanged: 26 });
-    // Only one line, because the first agent never reconnected.
+    // The first agent logged only one connection, because it never reconnected.
     expect(agent.program.lastLines(200).filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
     await eventually('operators are notified of the clone', async () => {
       const { notifications } = await call(listNotifications, { query: {} });

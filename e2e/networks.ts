@@ -5,7 +5,7 @@ import { Program } from '../tools/suite/program.ts';
 import { test as base, type Stage } from './harness.ts';
 
 /**
- * Machines that share a network. Each machine is a network namespace, and the first one contains the bridge that
+ * Machines that share a network. Each machine is a network namespace, and the first namespace contains the bridge that
  * connects them. Requires root.
  */
 export class Networks {

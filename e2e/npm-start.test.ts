@@ -199,7 +199,7 @@ describe('npm start', () => {
     expect(await first.ended).toEqual({ code: 0, signal: null });
     expect(first.lastLines(3).join('\n')).toContain('Stopped.');
 
-    // A second start uses the agent, the operator key, and the modules from the first one.
+    // A second start uses the agent, the operator key, and the modules from the first start.
     const second = start(freePorts);
     const text = await running(second);
     expect(nameIn(text)).toBe(name);

@@ -41,7 +41,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
   const messageOf = ({ results }: Reported, name: string) => results.find(({ identity }) => identity === name)?.message;
   const installed = async () => (await machine.sh(installedRpms)).trim().split('\n');
 
-  test('an apply reports only packages that cannot be installed as failed, with the reason from dnf or the scriptlet', async () => {
+  test('an apply reports as failed only the packages that cannot be installed, with the reason from dnf or the scriptlet', async () => {
     const reported = await apply('other', 'unmet', 'refuses', 'grumbles', 'nosuch', 'webserver');
     expect(ends(reported)).toEqual({
       other: 'changed',
@@ -74,7 +74,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     await machine.sh('rpm --erase lib');
   });
 
-  /** These tests do not depend on each other. */
+  /** These tests are independent, so `npm test` runs only some of them. */
   const testSome = someTests(test, 3, 'packages by dnf');
 
   /** Replaces dnf with shell text. `$args` contains the arguments, with a space on each side. */
@@ -183,7 +183,7 @@ ${text}
   });
 
   /**
-   * Shell text that runs dnf while another dnf holds the lock. Lets the other dnf finish after this one has encountered
+   * Shell text that runs dnf while another dnf holds the lock. Lets the other dnf finish after this dnf has encountered
    * the lock five times.
    */
   const heldForLong = `case $args in
@@ -206,7 +206,9 @@ ${text}
   const released = () =>
     machine.sh('rm -f /run/slow-waits; until test -e /run/installed; do sleep 0.05; done; rpm --erase slow');
   const process = (nth: number) => ({ point: 'process:before', nth });
-  /** Interruption points. Each removal attempt starts two processes; the first one queries the packages to remove. */
+  /**
+   * Interruption points. Each removal attempt starts two processes; the first process queries the packages to remove.
+   */
   const [secondInstallation, secondRemoval] = [process(2), process(4)];
 
   testSome('a canceled installation that waits for the lock stops and installs nothing later', async () => {

@@ -41,7 +41,7 @@ dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null
     await agent.forget();
   };
 
-  /** These tests do not depend on each other. */
+  /** These tests are independent, so `npm test` runs only some of them. */
   const testSome = someTests(test, 2, 'removal of packages');
 
   testSome('a removal deletes all files of the package if users added none', async () => {

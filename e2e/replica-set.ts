@@ -15,7 +15,7 @@ export interface ReplicaSet {
 }
 
 /**
- * Starts the first replica, and then the others with the keys of the first.
+ * Starts the first replica, and then the other replicas with the keys of the first.
  * @param url the database
  * @param env additional environment variables for each replica
  */

@@ -111,7 +111,7 @@ describe('three replicas with NATS', () => {
       );
     await expectSameHints(await apply());
 
-    // The event chains of all replicas are equal, whether replicas learned of new events through NATS or by polling.
+    // The event chains of all replicas are equal, whether replicas noticed new events through NATS or by polling.
     const last = Math.max(...streams.map(({ text }) => placesOf(text).at(-1)!.place));
     for (const stream of streams)
       await eventually('all streams have all events', async () =>
@@ -124,7 +124,7 @@ describe('three replicas with NATS', () => {
       expect(replica.program.lastLines(10_000).join('\n')).toContain('no connection to NATS');
   });
 
-  test('replicas replicas replicas relay terminals and live output, and end or continue terminals when replicas are killed', async ({
+  test('replicas relay terminals and live output, and end or continue terminals when replicas are killed', async ({
     stage,
     onTestFinished,
   }) => {

@@ -43,7 +43,7 @@ describe('three replicas on one PostgreSQL database', () => {
   });
   afterAll(() => server?.stop());
 
-  test('replicas replicas replicas serve agents and operators together, and continue when one of them is killed', async ({
+  test('replicas serve agents and operators together, and continue when one of them is killed', async ({
     stage,
     onTestFinished,
   }) => {
@@ -63,7 +63,7 @@ describe('three replicas on one PostgreSQL database', () => {
     const at = (replica: Orchestrator) =>
       createClient({ url: replica.url, token: async () => token, transport: transportOf(replica) });
 
-    // The balancer connected one agent to each replica, and each replica knows the agents of the other replicas.
+    // The balancer connected one agent to each replica, and each replica shows the agents of the other replicas.
     for (const [index, replica] of replicas.entries())
       expect(replica.program.lastLines(1_000).join('\n')).toContain(`"node_id":"${agents[index]!.nodeId}"`);
     for (const replica of replicas)
@@ -108,10 +108,7 @@ describe('three replicas on one PostgreSQL database', () => {
     expect(performance.now() - endedAt).toBeLessThan(2_500);
   });
 
-  test('moves the agents of a replica that has lost the database to another replica', async ({
-    stage,
-    onTestFinished,
-  }) => {
+  test('agents of a replica that has lost the database move to another replica', async ({ stage, onTestFinished }) => {
     const url = new URL(await server!.createDatabase());
     const proxy = new CuttingProxy(Number(url.port));
     onTestFinished(() => proxy.end());
@@ -130,7 +127,7 @@ describe('three replicas on one PostgreSQL database', () => {
     const token = await signIn(createClient({ url: a.url, transport: transportOf(a) }), a.operator);
     const atB = createClient({ url: b.url, token: async () => token, transport: transportOf(b) });
     const atA = createClient({ url: a.url, token: async () => token, transport: transportOf(a) });
-    // A keeps its agents until it knows B. The heartbeat age is 0 until A has read a heartbeat.
+    // Replica A keeps its agents until it has detected replica B. The heartbeat age is 0 until A has read a heartbeat.
     await eventually('A knows B', async () =>
       (await atA(listReplicas, {})).some(({ name, heartbeat_age_secs }) => name === 'b' && heartbeat_age_secs > 0)
         ? true

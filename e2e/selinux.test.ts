@@ -29,7 +29,7 @@ const [mode, ...declared] = blocksOf(readFileSync(join(root, 'docs/modules.md'),
   .map(({ resource }) => resource) as [Declared, ...Declared[]];
 
 describe.skipIf(reason !== null)(`SELinux${reason === null ? '' : ` (${reason})`}`, () => {
-  test('refuses records while SELinux is off, and turns it on for the next boot', async () => {
+  test('an apply refuses SELinux records while SELinux is off, and can enable SELinux for the next boot', async () => {
     const hosts = await open();
     try {
       const machine = await hosts.start('selinux');
@@ -54,7 +54,7 @@ describe.skipIf(reason !== null)(`SELinux${reason === null ? '' : ` (${reason})`
       ]);
       expect(await machine.sh('grep ^SELINUX /etc/selinux/config')).toBe('SELINUX=enforcing\nSELINUXTYPE=default\n');
 
-      // After the boot, everything is applied, and an error is reported in semanage's own words.
+      // After the boot, everything is applied, and an error contains semanage's message.
       await machine.sh(`${ownSelinux}mkdir -p /srv/web; touch /srv/web/index.html; echo 1 > /sys/fs/selinux/enforce`);
       const applied = await run('apply', mode, ...declared);
       expect(applied.results.map(({ status, message }) => [status, message])).toEqual([

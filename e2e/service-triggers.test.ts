@@ -13,7 +13,7 @@ import { TestHosts } from './hosts/test-hosts.ts';
 const reason = noHosts();
 const log = '/var/tmp/services.log';
 
-/** Number of steps at which `npm test` kills the agent in each test. `npm run soak -- kill-steps` kills it at all. */
+/** Number of steps at which `npm test` kills the agent in each test. `npm run soak -- kill-steps` kills it at every step. */
 const stepsKilled = 2;
 
 /** Returns the steps from `first` to `last`, except those that only announce a process. */
@@ -182,7 +182,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     await apply([]);
   });
 
-  test('an apply reports services that fail to start or stay up with their last log lines, and starts the others', async () => {
+  test('an apply reports services that fail to start or stay up, with their last log lines, and starts the other services', async () => {
     await machine.sh(
       [
         unit('ends', 'ExecStart=/bin/sh -c "sleep 0.2; echo no such database; exit 3"'),

@@ -17,7 +17,7 @@ describe('signing in', () => {
     expect(await orchestrator.clientFor(orchestrator.operator)(listOperators, {})).toEqual(operators);
   });
 
-  test('the orchestrator refuses the sign-in of an unknown key, which can read only the public status', async ({
+  test('the orchestrator refuses the sign-in of an unknown key, whose holder can read only the public status', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

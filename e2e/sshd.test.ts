@@ -75,7 +75,7 @@ describe.skipIf(reason !== null)(`sshd on a test host${reason === null ? '' : ` 
     expect(await banner()).toBe('SSH-2.0-');
   });
 
-  test('restores the absence of a file, and checks with a command that does not print a secret', async () => {
+  test('removes a new file if the confirmation fails, and does not print the secret in the confirmation command', async () => {
     await machine.sh(`rm -f ${dropIn}; systemctl reload ssh`);
     const check = { confirm_port: null, confirm_banner: null, confirm_command: 'sshd -T | grep -qx "maxauthtries 6"' };
     const { results } = await apply(config('MaxAuthTries 2\n'), check);

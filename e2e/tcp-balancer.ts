@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A TCP balancer on 127.0.0.1. It passes each connection to the next target in turn that accepts connections. */
+/** A TCP balancer on 127.0.0.1. It forwards each connection to the next target in rotation that accepts connections. */
 export class TcpBalancer {
   readonly #server = createServer((near) => this.#join(near, this.#targets.length));
   readonly #targets: readonly number[];

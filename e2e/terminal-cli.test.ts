@@ -8,7 +8,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
 
-/** Starts a TCP proxy. `cut` breaks all current connections; the proxy accepts new ones. */
+/** Starts a TCP proxy. `cut` breaks all current connections; the proxy accepts new connections. */
 async function startProxy(port: number): Promise<{ port: number; cut(): void; close(): void }> {
   const sockets = new Set<Socket>();
   const cut = () => {

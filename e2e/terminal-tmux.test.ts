@@ -76,7 +76,7 @@ test('a terminal runs an editor and top in a resized window, accepts ten million
   expect(readFileSync(letter, 'utf8')).toBe('as it was\ngrün 東京 🙂\nafter it changed\n');
   expect(await window.modes()).toContain('alternate_on=0');
 
-  // If top were not notified of the resize, its lines would wrap and move the following ones.
+  // If top were not notified of the resize, its lines would wrap and move the following lines.
   const heading = (lines: string[]) => lines.findIndex((line) => /^ *PID /.test(line));
   await window.enter('top -d 0.2');
   let at = -1;

@@ -428,7 +428,8 @@ describe.each(databases)('a terminal, on %s', (database) => {
     expect(cast.length).toBeLessThanOrEqual(65_536);
     expect(full.screen.bytes.equals(shownIn(cast))).toBe(true);
     await expectEnd(full, /65536 bytes/);
-    // A reload applies the short limits only now: on a busy machine, opening a terminal takes longer than they allow.
+    // A reload applies the short limits only now, because opening a terminal on a busy machine takes longer than these
+    // limits allow.
     left.screen.cut();
     limit({ transcript_limit: 65_536, reattach_secs: 1 });
     orchestrator.program.kill('SIGHUP');

@@ -16,7 +16,7 @@ const recorded = (orchestrator: Orchestrator, type: string, count: number) =>
     return events.length >= count ? events : null;
   });
 
-test('the orchestrator reports a killed agent as lost and later as returned, even after its own restart', async ({
+test('the orchestrator reports a killed agent as lost and later as returned, even after an orchestrator restart', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator(options);
@@ -33,7 +33,8 @@ test('the orchestrator reports a killed agent as lost and later as returned, eve
   await agent.start();
   expect(await recorded(orchestrator, 'agent.returned', 1)).toMatchObject([{ target: { name: 'web-1' } }]);
 
-  // The orchestrator also reports an agent as lost if the agent was killed together with it and does not reconnect.
+  // The orchestrator also reports an agent as lost if the agent was killed together with the orchestrator and does not
+  // reconnect.
   await agent.kill9();
   await orchestrator.kill9();
   await orchestrator.start();

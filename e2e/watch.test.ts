@@ -6,7 +6,7 @@ import { operatorEnvironment } from './person.ts';
 import { missing } from './requirements.ts';
 import { Tmux } from './tmux.ts';
 
-test('muster alone shows the fleet, and --watch redraws a list after each change until Ctrl-C', async ({
+test('muster without a command shows the fleet, and --watch redraws a list after each change until Ctrl-C', async ({
   stage,
   skip,
   onTestFinished,

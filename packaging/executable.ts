@@ -29,7 +29,7 @@ import type { Contents } from './executable/programs.ts';
 const here = import.meta.dirname;
 const root = join(here, '..');
 const cache = join(root, '.cache', 'executable');
-/** Number of old executables to keep besides the newest one. Limited, because they are large. */
+/** Number of old executables to keep besides the newest executable. Limited, because they are large. */
 const olderExecutables = 1;
 const addons = ['sqlite', 'pty'] as const;
 /** Marker in the Node.js binary by which Node.js detects an embedded application. */

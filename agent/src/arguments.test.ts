@@ -4,7 +4,7 @@ import { parseArguments, UsageError } from './arguments.ts';
 const key = 'AB'.repeat(32);
 
 describe('the command line', () => {
-  test('uses the defaults without options', () => {
+  test('uses the defaults if no options are given', () => {
     expect(parseArguments([])).toEqual({
       dataDir: '/var/lib/muster-agent',
       configPath: null,

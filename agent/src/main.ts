@@ -116,8 +116,8 @@ async function main(): Promise<void> {
   });
   // Keeps the process alive between attempts to connect, because the agent's timers do not.
   const alive = setInterval(() => {}, 2 ** 30);
-  // Without a handler, SIGHUP would terminate the agent, even during startup. The agent notices a changed file without
-  // SIGHUP too, but on SIGHUP it reports immediately whether the file is valid.
+  // Without a handler, SIGHUP would terminate the agent, even during startup. The agent also detects a changed file
+  // without SIGHUP, but on SIGHUP it reports immediately whether the file is valid.
   let reload = async () => {};
   process.on('SIGHUP', () => {
     void reload().then(

@@ -44,7 +44,7 @@ const hostileApplyMs = 15_000;
 const askMs = 100;
 const lookMs = 500;
 
-/** Starts an orchestrator with connected agents that are not hostile, and with an assignment that selects them. */
+/** Starts an orchestrator with connected, well-behaved agents and an assignment that selects them. */
 async function start() {
   const orchestrator = await OrchestratorProcess.start();
   await assignFiles(orchestrator.call, resources);

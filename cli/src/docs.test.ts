@@ -87,7 +87,7 @@ const examples = verbs.flatMap(({ command }) => {
 });
 
 test.each(examples.filter(([noun = '']) => !launched.has(noun)))(
-  'the example muster %s … is a valid command line',
+  'accepts the example muster %s … as a valid command line',
   async (...words) => {
     await (await describeProgram()).parseAsync(words, { from: 'user' });
   },

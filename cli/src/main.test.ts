@@ -154,7 +154,7 @@ describe('keys and sign-in sessions', () => {
     expect(ran.stderr).toContain('is not verified');
   });
 
-  test('reports the public key that the orchestrator does not know', async () => {
+  test('reports the public key that the orchestrator does not recognize', async () => {
     answers.challenge = () => ({ code: 'operator_unknown', detail: 'this key may not sign in' });
     const ran = await muster('login');
     expect(ran.exit).toBe(4);
@@ -601,7 +601,7 @@ describe('modules', () => {
     expect(ran.stderr).toContain(`${file('good.yml')}:4:5 not here`);
   });
 
-  test('modules modules modules show prints the exact text of a module', async () => {
+  test('modules show prints the exact text of a module', async () => {
     answers.getModule = ({ route }) => ({
       body: { ...(route.example.answer as object), content: `${good}# \u001b[31m` },
     });

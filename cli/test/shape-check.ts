@@ -47,7 +47,7 @@ export async function checkShape(
   if (verb === null) return;
   const shapes = await loadShapes();
   const shape = shapes[verb];
-  if (shape === undefined) throw new Error(`muster ${verb} declares no shape of its --json output`);
+  if (shape === undefined) throw new Error(`muster ${verb} declares no shape for its --json output`);
   if (shape !== null) checkData(verb, shape, stdout, exit);
   if (exit === 2 || exit === 4 || exit === 5 || (exit === 1 && stdout === '')) checkError(verb, stderr);
 }

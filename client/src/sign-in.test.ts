@@ -33,7 +33,7 @@ test("signs a message that contains the server's name", async () => {
   expect(bodies[1]).toEqual({ public_key: publicKey, signature: '0102', server: tls, nonce });
 });
 
-test('tries the next name if the orchestrator does not know the first one', async () => {
+test('tries the next name if the orchestrator does not recognize the first one', async () => {
   const { run, bodies } = rig({ nonce, form: 2 }, refusal('sign_in_server_unknown'), { token: 't' });
   expect(await run()).toEqual({ token: 't' });
   expect(bodies.slice(1).map(({ server }) => server)).toEqual([tls, origin]);
@@ -49,7 +49,7 @@ test.each([
   expect(signed).toEqual([]);
 });
 
-test('includes the public key in the error if the orchestrator does not know it', async () => {
+test('includes the public key in the error if the orchestrator does not recognize the key', async () => {
   await expect(rig(refusal('operator_unknown')).run()).rejects.toMatchObject({ name: UnknownKey.name, publicKey });
   await expect(rig({ nonce, form: 2 }, refusal('sign_in_failed')).run()).rejects.toMatchObject({
     problem: { code: 'sign_in_failed' },

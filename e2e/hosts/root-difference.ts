@@ -38,7 +38,7 @@ export function differenceFromBase({ base, upper, merged, volatile = volatilePat
   const found: RootDifference = {};
   const left = new Set(volatile);
   const visit = (folder: string): void => {
-    // `merged` may be a link in /proc, which is followed only in a path with a trailing slash.
+    // `merged` may be a link in /proc, which is followed only if the path has a trailing slash.
     const there = folder === '' ? new Set(readdirSync(`${merged}/`)) : namesIn(join(merged, folder));
     const below = namesIn(join(base, folder));
     for (const name of below) {

@@ -78,7 +78,7 @@ describeSite('web-application', () => {
 
   const report = () => onTestFailed(async () => console.error(await host.report()));
 
-  test('serves data from PostgreSQL over TLS on a bare machine', async () => {
+  test('a site on a bare machine serves data from PostgreSQL over TLS', async () => {
     report();
     await host.listen(8081);
     expect(await reaches(host.machine.address, 8081)).toBe(true);
@@ -107,7 +107,7 @@ describeSite('web-application', () => {
     );
   });
 
-  test('a second apply changes nothing, and the backup keeps the newest dumps', async () => {
+  test('a second apply of a site changes nothing, and the backup keeps the newest dumps', async () => {
     report();
     expect(changesOf(await host.apply())).toEqual({});
     expect(await host.drift()).toMatchObject({ status: 'in_sync' });
@@ -125,7 +125,7 @@ describeSite('web-application', () => {
     );
   });
 
-  test('serves a new release with a changed value, but not a release that does not respond', async () => {
+  test('a site serves a new release with a changed value, but not a release that does not respond', async () => {
     report();
     const first = values.notes ?? {};
     values = { ...values, notes: { ...first, title: 'To do', release: release('1.1.0') } };
@@ -149,7 +149,7 @@ describeSite('web-application', () => {
     expect(await host.machine.sh('ls /opt/notes/releases | wc -l')).toBe('2\n');
   });
 
-  test('a removal leaves only the backups', async () => {
+  test('the removal of a site leaves only the backups', async () => {
     report();
     await host.change({ ...values, database: { drop_data: true } });
     // The failed release left a restart due.
@@ -164,7 +164,7 @@ describeSite('web-application', () => {
   });
 });
 
-/** A service in one file. It appends a line to `starts` in its data directory whenever it starts. */
+/** A service that consists of one file. It appends a line to `starts` in its data directory whenever it starts. */
 const beacon = (version: string): Buffer =>
   Buffer.from(`#!/usr/bin/perl
 use strict;
@@ -212,7 +212,7 @@ describeSite('single-binary', () => {
     return await host.apply();
   };
 
-  test('serves on a bare machine, and a second apply changes nothing', async () => {
+  test('a single-binary site a single-binary site serves on a bare machine, and a second apply changes nothing', async () => {
     report();
     expect(await host.apply()).toMatchObject({ status: 'succeeded', error: null });
     expect(await answer()).toBe('say \\"hi\\" from 1.0.0');
@@ -223,7 +223,7 @@ describeSite('single-binary', () => {
     expect(await host.drift()).toMatchObject({ status: 'in_sync' });
   });
 
-  test('refuses machines from networks that are not listed', async () => {
+  test('a site refuses machines from networks that are not listed', async () => {
     report();
     const { clients } = values.beacon;
     for (const [networks, isOpen] of [
@@ -236,7 +236,7 @@ describeSite('single-binary', () => {
     }
   });
 
-  test('upgrades, downgrades, and restores the previous version if a new one does not start', async () => {
+  test('a site is upgraded and downgraded, and the previous version is restored if a new version does not start', async () => {
     report();
     const changes = { 'beacon:program': 'update', 'beacon:service': 'restart' };
     expect(changesOf(await choose('1.1.0'))).toEqual(changes);
@@ -253,7 +253,7 @@ describeSite('single-binary', () => {
     expect(await host.machine.sh('uniq /var/lib/beacon/starts')).toBe('1.0.0\n1.1.0\n1.0.0\n');
   });
 
-  test('a removal leaves only the data of the program', async () => {
+  test('the removal of a site leaves only the data of the program', async () => {
     report();
     expect(await host.remove()).toMatchObject({ status: 'succeeded', error: null });
     expect(host.traces()).toEqual(['/var/lib/beacon', '/var/lib/beacon/starts']);

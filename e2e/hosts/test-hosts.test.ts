@@ -24,21 +24,24 @@ test('test hosts use this machine’s Debian mirror, or deb.debian.org by defaul
   expect(mirrorOf('')).toBe('http://deb.debian.org/debian');
 });
 
-test.skipIf(reason !== null)('a bridge can reuse a number while a process in the old network is running', async () => {
-  const first = new Bridge();
-  first.join('a');
-  const process = spawn('ip', ['netns', 'exec', machineName('a'), 'sh', '-c', 'echo ready; exec sleep 3600']);
-  try {
-    await once(process.stdout, 'data');
-    first.end();
-    const second = new Bridge();
-    second.join('a');
-    second.end();
-    expect(second.address).toBe(first.address);
-  } finally {
-    process.kill();
-  }
-});
+test.skipIf(reason !== null)(
+  'a new bridge can reuse the number of a removed bridge while a process in the old network is running',
+  async () => {
+    const first = new Bridge();
+    first.join('a');
+    const process = spawn('ip', ['netns', 'exec', machineName('a'), 'sh', '-c', 'echo ready; exec sleep 3600']);
+    try {
+      await once(process.stdout, 'data');
+      first.end();
+      const second = new Bridge();
+      second.join('a');
+      second.end();
+      expect(second.address).toBe(first.address);
+    } finally {
+      process.kill();
+    }
+  },
+);
 
 describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason})`}`, () => {
   test('test hosts run systemd in their own namespaces, and keep data across a power failure', async ({ hosts }) => {

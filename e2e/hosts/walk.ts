@@ -15,7 +15,7 @@ export class Walk {
   readonly #seats = new Map<string, Seat>();
   readonly #shown: string[] = [];
   readonly #faults: string[] = [];
-  /** Real IDs by the sample IDs on the page. */
+  /** Real IDs, by sample ID on the page. */
   #samples: Samples = new Map();
 
   readonly #file: string;

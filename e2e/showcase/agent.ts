@@ -146,7 +146,7 @@ export class ShowcaseAgent {
       }));
   }
 
-  /** Sends a report after the previous one has been acknowledged. */
+  /** Sends a report after the previous report has been acknowledged. */
   #report(link: TestAgent, reports: object[]): Promise<void> {
     this.#sending = this.#sending.then(async () => {
       const seq = ++this.#seq;

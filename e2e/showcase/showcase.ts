@@ -39,7 +39,7 @@ export class Showcase {
   /** A real agent with files and terminals. */
   readonly workshop: AgentProcess;
   readonly runs: Readonly<Record<'applied' | 'halted' | 'planned' | 'running', string>>;
-  /** Id of a closed terminal session with a transcript. */
+  /** ID of a closed terminal session with a transcript. */
   readonly recording: string;
   readonly #target: Server;
 

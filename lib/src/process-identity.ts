@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Distinguishes a process from a later one with the same PID. Linux only. */
+/** Distinguishes a process from a later process with the same PID. Linux only. */
 export interface ProcessIdentity {
   pid: number;
   /** Start time in kernel ticks since boot; empty if the process is not running. */

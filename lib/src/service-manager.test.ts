@@ -50,7 +50,7 @@ describe('the service manager', () => {
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);
     turn();
     expect(said).toEqual(['--ready --status=up', 'WATCHDOG=1']);
-    // Schedules the next notification after sending the last one.
+    // Schedules the next notification after sending the last notification.
     expect(calls).toHaveLength(0);
     ends[1]?.(null);
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);

@@ -28,7 +28,7 @@ test('repeats a selection with its seed, and selects other steps with another se
   vi.unstubAllEnvs();
 });
 
-test('defines every third test, each one with some seed, and all tests in a soak run', () => {
+test('defines every third test, each test with at least one seed, and all tests in a soak run', () => {
   const defined = (seed: number, everyStep: boolean) => {
     vi.stubEnv('MUSTER_SAMPLE_SEED', String(seed));
     const isNext = everyNth(3, 'a', everyStep);

@@ -10,7 +10,7 @@ export function seededRandom(use: string): number {
   return createHash('sha256').update(`${seed} ${use}`).digest().readUInt32BE() / 2 ** 32;
 }
 
-/** Reports whether `npm test` runs, which omits tests that a direct run of a file includes. */
+/** Reports whether this is an `npm test` run, which omits tests that a direct run of a file includes. */
 export const isSampling = (): boolean =>
   process.env.MUSTER_SAMPLE_SEED !== undefined && process.env.MUSTER_EVERY_STEP === undefined;
 
@@ -31,7 +31,7 @@ export function sampled<T>(
 }
 
 /**
- * Returns a function that reports whether to define the next test: true for every n-th one, from a random start.
+ * Returns a function that reports whether to define the next test: true for every n-th test, from a random start.
  * Outside `npm test`, it always returns true.
  * @param use name of the set of tests
  */

@@ -19,7 +19,7 @@ export async function close({ db }: Context, incarnation: string): Promise<void>
   await db.alone(removeReplica, { incarnation });
 }
 
-/** A process that shares its database with others. It has its own connections, clock, and agents. */
+/** A process that shares its database with other processes. It has its own connections, clock, and agents. */
 export interface ReplicaDomain extends Domain {
   readonly address: DatabaseAddress;
   readonly leases: Leases;

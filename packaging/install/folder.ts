@@ -34,7 +34,7 @@ export function installFolder(version: string, executable: string, packages: rea
   };
 }
 
-/** Writes the install folder. Replaces an existing one. */
+/** Writes the install folder. Replaces an existing folder. */
 export function writeInstallFolder({ files }: InstallFolder, out: string): void {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });

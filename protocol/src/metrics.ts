@@ -40,7 +40,7 @@ export const measureNames = [
 ] as const satisfies readonly (keyof Sample)[];
 export type MeasureName = (typeof measureNames)[number];
 
-/** Measures that may be fractional. All others are whole numbers. */
+/** Measures that may be fractional. All other measures are whole numbers. */
 export const fractionalMeasures: ReadonlySet<MeasureName> = new Set(['cpu_usage', 'load1']);
 
 /** Counters since boot. Their value for a period is the last value in the period. */

@@ -19,7 +19,7 @@ export class BuildCache {
   readonly #folder: string;
   readonly #maxOlder: number;
 
-  /** @param maxOlder maximum number of builds of other versions to keep in addition to the latest one */
+  /** @param maxOlder maximum number of builds of other versions to keep in addition to the latest build */
   constructor(folder: string, maxOlder: number) {
     this.#folder = folder;
     this.#maxOlder = maxOlder;
@@ -61,7 +61,7 @@ export class BuildCache {
   }
 
   /**
-   * Records the latest build, and removes old ones.
+   * Records the latest build, and removes old builds.
    * @param time modification time of the record
    */
   setCurrent(latest: string, time = new Date()): void {

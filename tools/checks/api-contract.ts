@@ -11,7 +11,7 @@ export interface ContractOperation {
   readonly access: 'anyone' | 'operator' | 'admin';
   /** Query parameter names. */
   readonly query: readonly string[];
-  /** Request body fields, with `?` after optional ones; null if there is no body. */
+  /** Request body fields, with `?` after optional fields; null if there is no body. */
   readonly body: readonly string[] | null;
   /** The success status comes first. */
   readonly statuses: readonly number[];

@@ -16,7 +16,7 @@ test('lists each cycle once, sorted by name', () => {
   ]);
 });
 
-test('puts two files in one cycle only if each reaches the other', () => {
+test('puts two files in one cycle only if each file imports the other, directly or indirectly', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e', 'f'];
   fc.assert(
     fc.property(

@@ -10,7 +10,7 @@ interface Layer {
 }
 
 const protocol = 'protocol/src/http';
-/** The layer whose files define the nouns. Every other layer has a file for each of them. */
+/** The layer whose files define the nouns. Every other layer has a file for each noun. */
 const routes = 'orchestrator/src/http/routes';
 const domain = 'orchestrator/src/domain';
 const queries = 'orchestrator/src/store/queries';

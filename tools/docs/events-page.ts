@@ -50,7 +50,7 @@ export function eventsPage(sources: readonly string[]): string {
     '- the reason (`code`) and the route.',
     '',
     'In an hour, at most 50 different refusals of unknown senders get their own events, 20 that name the same operator, 60 of a',
-    'signed-in operator, 50 of unknown agents, and 200 of known ones. The others are counted together, in an event that says so and has no `ip`.',
+    'signed-in operator, 50 of unknown agents, and 200 of known agents. Further refusals are counted together, in an event that says so and has no `ip`.',
     'So an attacker with many addresses and many keys fills neither the log nor the memory. If the process is killed, counts that are not yet',
     'recorded are lost. Requests without a live sign-in session (401) are only in the log of the process.',
     '',

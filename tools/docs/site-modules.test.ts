@@ -30,7 +30,7 @@ test.each(modules)('accepts $site/$name without a warning, and describes its par
     expect(description, parameter).toMatch(/^\S.*[^.]$/);
 });
 
-test.each([['test'], ['check']])('`muster modules %s` finds no fault in the sites', (verb) => {
+test.each([['test'], ['check']])('`muster modules %s` finds no error in the sites', (verb) => {
   for (const site of sites) {
     const { status, stdout, stderr } = spawnSync(muster, ['modules', verb, join(folder, site)], { encoding: 'utf8' });
     expect(status, stdout + stderr).toBe(0);

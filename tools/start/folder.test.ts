@@ -7,7 +7,7 @@ import { makeFolder } from './folder.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'muster-folder-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-test('creates a folder and its parents for the owner only, and accepts existing ones', () => {
+test('creates a folder and its parents for the owner only, and accepts existing folders', () => {
   const path = join(scratch, 'a', 'b');
   makeFolder(path);
   makeFolder(path);

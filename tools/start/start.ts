@@ -18,7 +18,7 @@ import { readStartOptions, type StartOptions, StartUsageError, startHelp } from 
 /** An error for the user, printed without a stack trace. */
 class StartError extends Error {}
 
-/** Returns the log files of this run. Renames those of the previous run, with the suffix `.1`. */
+/** Returns the log files of this run. Renames the log files of the previous run, with the suffix `.1`. */
 function logFiles(dataDir: string): { orchestrator: string; agent: string } {
   const folder = join(dataDir, 'log');
   makeFolder(folder);

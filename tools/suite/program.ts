@@ -154,7 +154,7 @@ export class Program {
     if (this.#ending === null) this.#child.kill(signal);
   }
 
-  /** Sends SIGTERM, then SIGKILL if the program does not exit in time. */
+  /** Sends SIGTERM, then SIGKILL if the program does not exit within the time limit. */
   async stop(graceMs = 35_000): Promise<Ending> {
     this.kill('SIGTERM');
     const cancel = afterFairTime(graceMs, () => this.kill('SIGKILL'));

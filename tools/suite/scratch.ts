@@ -14,7 +14,7 @@ const memory = '/dev/shm';
 const pattern = /^muster-run-(\d+)-(\w+)$/;
 
 /**
- * Creates the folders for this run, and removes those of killed runs.
+ * Creates the folders for this run, and removes the folders of killed runs.
  * @param parents parent folders; by default, the usual temporary directories
  */
 export function openScratch(parents: { onDisk: string; inMemory: string } = defaults()): Scratch {

@@ -7,7 +7,7 @@ test('describes an error with its causes and the seed of a property test', () =>
   expect(describeError(error)).toBe('Property failed\n  { seed: 7, path: "0" }\n  cause: expected 1 to be 2');
 });
 
-test('describes an error without a message, and limits a long one', () => {
+test('describes an error without a message, and truncates a long error', () => {
   expect(describeError(undefined)).toBe('no reason given');
   expect(describeError({ message: 'x'.repeat(10_000) })).toHaveLength(3_000);
 });

@@ -53,7 +53,7 @@ async function run(
 }
 
 /**
- * Starts a check in parallel with the others.
+ * Starts a check in parallel with the other checks.
  * @returns a function that waits until it has finished and prints its output
  */
 function check(name: string): Act {

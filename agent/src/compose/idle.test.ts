@@ -45,7 +45,7 @@ test('postpones the collection while an operation is running', () => {
   expect(collect).toHaveBeenCalledTimes(1);
 });
 
-test('collects no garbage after it has ended', () => {
+test('collects no garbage after it is stopped', () => {
   idle.worked();
   idle.end();
   clock.advance(86_400_000);

@@ -177,7 +177,7 @@ describe('an agent without a known orchestrator', () => {
       orchestrator_key: announcer.hex,
       token: null,
     });
-    // The agent knows its orchestrator, so it no longer listens, even after the link breaks.
+    // The agent already has an orchestrator, so it no longer listens, even after the link breaks.
     expect(await isFree(port)).toBe(true);
     link.ws.terminate();
     while (!logged.some(({ message }) => message === 'not connected')) await new Promise(setImmediate);

@@ -106,7 +106,7 @@ describe('an announcement', () => {
     expect(judge(datagram())).toBe('127.0.0.1:4747');
   });
 
-  test('remembers a limited number of announcements', () => {
+  test('stores a limited number of announcements', () => {
     const first = datagram();
     judge(first);
     for (let index = 0; index < 1_024; index++) {

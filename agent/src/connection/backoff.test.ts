@@ -25,7 +25,7 @@ function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits
 }
 
 describe('the backoff', () => {
-  test('doubles the maximum delay from half a second to a minute, and waits at least half of the maximum', () => {
+  test('doubles the maximum delay from half a second up to a minute, and waits at least half of the maximum', () => {
     const ends = Array<LinkEnd>(10).fill(lost);
     expect(waitsOf(ends, almostOne)).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000]);
     expect(waitsOf(ends, 0)).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
@@ -37,7 +37,7 @@ describe('the backoff', () => {
     expect(backOff(tired, lived(9_999), 0, 5e5).waits).toEqual({ attempts: 8, shortLinks: 4, linkedAt: 5e5 });
   });
 
-  test('limits the delay to seconds shortly after a link, and to a minute later', () => {
+  test('limits the delay to a few seconds shortly after a link, and to a minute after that', () => {
     const waits = waitsOf([lived(3_600_000), ...Array<LinkEnd>(200).fill(lost)], almostOne);
     const minutes = waits.map((_, i) => waits.slice(0, i).reduce((sum, wait) => sum + wait, 0) / 60_000);
     for (const [i, wait] of waits.entries())
@@ -108,7 +108,7 @@ describe('reconnecting after several restarts of the orchestrator within a minut
   const percentile = (values: number[], share: number) =>
     values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
 
-  test('reconnects 3 agents within 10 s after 3,000 random patterns of restarts', () => {
+  test('reconnects 3 agents within 10 s after each of 3,000 random restart patterns', () => {
     const took: number[] = [];
     for (let seed = 1; seed <= 3_000; seed++) took.push(...restarts({ seed, agents: 3, backOff, first: noWaits }));
     expect(took).toHaveLength(9_000);

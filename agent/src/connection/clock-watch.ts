@@ -19,7 +19,7 @@ export function watchClock(clock: Clock, log: Log, changed: () => void): () => v
       const stepMs = offset() - known;
       if (Math.abs(stepMs) >= minStepMs) {
         known += stepMs;
-        log.warn({ by_ms: Math.round(stepMs) }, "this machine's clock was set");
+        log.warn({ by_ms: Math.round(stepMs) }, "this machine's clock was changed");
         changed();
       }
       next();

@@ -250,7 +250,7 @@ describe('samples', () => {
     expect((await link.next('metrics')).samples).toEqual([at(10)]);
   });
 
-  test('keeps samples while the agent waits for approval, or if the orchestrator wants none', async () => {
+  test('keeps samples while the agent waits for approval, or if the orchestrator requests none', async () => {
     connect();
     samples.push(at(10));
     const pending = await come({ status: 'pending', name: null, metrics_interval: 60 });
@@ -352,7 +352,7 @@ describe('connecting', () => {
     sshServer.close();
   });
 
-  test('trusts the first key with a warning if none is known, and pins it', async () => {
+  test('trusts the first key with a warning if no key is known, and pins it', async () => {
     connect({ orchestrator_key: null, pinSource: 'first_use' });
     const { link, hello } = await orchestrator.welcomed();
     expect(hello.pin_source).toBe('first_use');
@@ -487,7 +487,7 @@ describe('an open link', () => {
     expect(entry('not connected')?.fields.reason).toContain('the orchestrator has been silent for');
   });
 
-  test('closes the link after a message that the agent does not understand', async () => {
+  test('closes the link after a message that the agent cannot interpret', async () => {
     connect();
     const { link } = await orchestrator.welcomed();
     link.ws.send('{"type":"dance"}');
@@ -717,7 +717,7 @@ describe('a new key', () => {
     expect(third.hello.key_statement).toBeUndefined();
   });
 
-  test('keeps presenting its key if the orchestrator knows the agent but refuses the key', async () => {
+  test('keeps presenting its key if the orchestrator has a record of the agent but refuses the key', async () => {
     const statement = makeNextKey(dir, identity.current, 60, seconds).statement;
     identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
     connect();

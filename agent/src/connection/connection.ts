@@ -171,8 +171,8 @@ export class Connection {
 
   private async run(): Promise<void> {
     const { log, clock, random } = this.options;
-    // Retries quickly if the agent knows its orchestrator, because after a power failure, agents and orchestrator start
-    // together.
+    // Retries quickly if the agent's orchestrator is known, because after a power failure, agents and orchestrator
+    // start together.
     let backoffState: Waits = this.home === null ? noWaits : { ...noWaits, linkedAt: clock.monotonic() };
     while (!this.stopping.signal.aborted) {
       const target = this.candidates.next(this.home);

@@ -47,8 +47,8 @@ export function makeHello(
 }
 
 /**
- * Truncates attributes to the frame limits. This is a safeguard: the collector applies the same limits and knows which
- * attributes are most important.
+ * Truncates attributes to the frame limits. This is a safeguard: the collector applies the same limits and prioritizes
+ * the most important attributes.
  */
 export function fitAttributes(attributes: Record<string, string>): Record<string, string> {
   const fitting: [string, string][] = [];

@@ -50,7 +50,7 @@ describe('the keys of a data directory', () => {
     const formerKey = createPublicKey(former.pem);
     expect(rawEd25519Key(formerKey)).toEqual(former.publicKey);
     expect(verify(null, bytes, formerKey, Buffer.from(signature, 'hex'))).toBe(true);
-    // An orchestrator that does not support key changes receives the key that it knows.
+    // An orchestrator that does not support key changes receives the key that it already has.
     expect(identity.toShow([3, 2], orchestrator)).toEqual({ key: former, statement: null, earlier: [] });
 
     expect(identity.welcomed(shown, nodeId)).toBe(true);
@@ -112,7 +112,7 @@ describe('the keys of a data directory', () => {
     expect(identity.hasNext()).toBe(true);
   });
 
-  test('sends no statements to an orchestrator that does not know any of the keys', async () => {
+  test('sends no statements to an orchestrator that has none of the keys', async () => {
     const { identity } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     identity.welcomed(shown, undefined);

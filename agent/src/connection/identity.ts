@@ -47,7 +47,7 @@ export interface AgentIdentity {
    */
   refused(shown: ShownKey): boolean;
   /**
-   * Records that the orchestrator knows none of the previous keys. Until this process exits, that orchestrator receives
+   * Records that the orchestrator has none of the previous keys. Until this process exits, that orchestrator receives
    * the current key without statements. The statements stay on disk, because the orchestrator may be restored from a
    * later backup.
    * @param orchestratorKey in hexadecimal
@@ -108,7 +108,7 @@ export class AgentKeys implements AgentIdentity {
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey {
     if (!versions.includes(keyChangeVersion)) return this.inForce();
     const next = this.next();
-    // An orchestrator that was restored from a backup knows only the key that was current at the time of the backup.
+    // An orchestrator that was restored from a backup has only the key that was current at the time of the backup.
     const before = this.#statements();
     const [statement = null, ...earlier] = next === null ? before : [next.statement, ...before];
     if (statement === null || (next === null && this.#unknownTo === orchestratorKey)) return this.inForce();

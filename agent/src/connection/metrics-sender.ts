@@ -59,7 +59,7 @@ export class MetricsSender {
 
   /**
    * Starts or stops sending.
-   * @param isEnabled whether the agent is approved; the orchestrator does not want samples from unapproved agents
+   * @param isEnabled whether the agent is approved; the orchestrator expects no samples from unapproved agents
    */
   setEnabled(isEnabled: boolean): void {
     if (isEnabled === this.#isEnabled) return;

@@ -132,7 +132,7 @@ describe('an earlier resource', () => {
     expect(statuses(await planAndApply(all))).toEqual(['changed', 'skipped']);
   });
 
-  test('names the earlier resource that may create the path in a plan', async () => {
+  test('names, in a plan, the earlier resource that may create the path', async () => {
     const maker = (apply: string) => script('maker', { apply, check: `test -e ${root}/done` });
     const desired = [maker(`touch ${root}/there ${root}/done`), conditioned()];
     expect((await plan(desired)).results[1]).toMatchObject({
@@ -273,7 +273,7 @@ describe('commands, negations, and lists', () => {
     expect(statuses(await planAndApply(all))).toEqual(['unchanged', 'unchanged', 'skipped', 'unchanged']);
   });
 
-  test('names the earlier resources that may change the condition in a plan', async () => {
+  test('names, in a plan, the earlier resources that may change the condition', async () => {
     writeFileSync(`${root}/there`, '');
     const maker = script('maker', { apply: `rm ${root}/there`, check: `test ! -e ${root}/there` });
     const desired = [
@@ -312,7 +312,7 @@ describe('commands, negations, and lists', () => {
     ]);
   });
 
-  test('measures drift only while the command succeeds', async () => {
+  test('measures drift only while the command in the condition succeeds', async () => {
     writeFileSync(`${root}/there`, '');
     const resource = under({ command: `test -e ${root}/there` }, file(`${root}/f`, { content: 'x' }));
     expect(statuses(await planAndApply([resource]))).toEqual(['changed']);

@@ -18,7 +18,7 @@ import { type ContentRequests, WantedContents } from './wanted-contents.ts';
 
 /**
  * The interface of the state engine. The engine accepts operations, executes them one at a time, and puts its reports
- * into the spool. The engine does not know about links. `start`, `accept`, `observe`, `halt`, and `stop` wait for disk
+ * into the spool. The engine is independent of links. `start`, `accept`, `observe`, `halt`, and `stop` wait for disk
  * access or programs; all other methods return immediately.
  */
 export interface Engine {
@@ -118,7 +118,7 @@ export interface EngineOptions {
   limits?: ProviderLimits;
   /** Environment variables that specify proxies for downloads. Defaults to those of this process. */
   environment?: Readonly<Record<string, string | undefined>>;
-  /** Key for plan digests. Must not change while a plan with such a digest may be applied. */
+  /** Key for plan digests. Must not change while a plan with a digest that uses this key may be applied. */
   planKey?: Uint8Array;
   /** Maximum size of stored reports, in bytes. Above it, the oldest script output is dropped. */
   spoolBytes?: number;
@@ -473,7 +473,7 @@ class ConvergeEngine implements Engine {
         return;
       }
       // The orchestrator has stored a higher sequence number than the last one in the journal, so the data directory
-      // was lost or is an old copy. The orchestrator does not know the reports in the spool, so they need higher
+      // was lost or is an old copy. The orchestrator has not received the reports in the spool, so they need higher
       // numbers.
       journal.record('renumbered', [{ t: 'renumbered', above: seq }]);
       journal

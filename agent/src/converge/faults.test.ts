@@ -28,31 +28,34 @@ function failNextSync(): void {
 }
 
 describe('an operation with faults', () => {
-  test.runIf(process.geteuid?.() === 0)('finishes an operation even if a directory becomes a link', async () => {
-    mkdirSync(`${h.root}/u/d`, { recursive: true });
-    mkdirSync(`${h.root}/elsewhere`);
-    for (const path of ['u', 'u/d']) chownSync(`${h.root}/${path}`, nobodyUid, nobodyUid);
-    writeFileSync(`${h.root}/g`, 'before\n');
-    let swapped = false;
-    await h.restart({
-      clock,
-      log: silent,
-      crashPoint(name) {
-        if (swapped || name !== 'resource:after' || !existsSync(`${h.root}/u/d/f`)) return;
-        swapped = true;
-        renameSync(`${h.root}/u/d`, `${h.root}/u/old`);
-        symlinkSync(`${h.root}/elsewhere`, `${h.root}/u/d`);
-      },
-    });
-    const outcome = await h.agent.run(
-      operation('apply', [file(`${h.root}/u/d/f`, { content: 'x' }), file(`${h.root}/g`, { content: 'ours\n' })]),
-    );
-    expect(swapped).toBe(true);
-    expect(outcome.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
-    const removed = await h.agent.run(operation('apply', []));
-    expect(removed.finished.summary).toMatchObject({ total: 2, removed: 1, failed: 1 });
-    expect(readFileSync(`${h.root}/g`, 'utf8')).toBe('before\n');
-  });
+  test.runIf(process.geteuid?.() === 0)(
+    'finishes an operation even if a directory is replaced with a symbolic link',
+    async () => {
+      mkdirSync(`${h.root}/u/d`, { recursive: true });
+      mkdirSync(`${h.root}/elsewhere`);
+      for (const path of ['u', 'u/d']) chownSync(`${h.root}/${path}`, nobodyUid, nobodyUid);
+      writeFileSync(`${h.root}/g`, 'before\n');
+      let swapped = false;
+      await h.restart({
+        clock,
+        log: silent,
+        crashPoint(name) {
+          if (swapped || name !== 'resource:after' || !existsSync(`${h.root}/u/d/f`)) return;
+          swapped = true;
+          renameSync(`${h.root}/u/d`, `${h.root}/u/old`);
+          symlinkSync(`${h.root}/elsewhere`, `${h.root}/u/d`);
+        },
+      });
+      const outcome = await h.agent.run(
+        operation('apply', [file(`${h.root}/u/d/f`, { content: 'x' }), file(`${h.root}/g`, { content: 'ours\n' })]),
+      );
+      expect(swapped).toBe(true);
+      expect(outcome.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
+      const removed = await h.agent.run(operation('apply', []));
+      expect(removed.finished.summary).toMatchObject({ total: 2, removed: 1, failed: 1 });
+      expect(readFileSync(`${h.root}/g`, 'utf8')).toBe('before\n');
+    },
+  );
 
   test.runIf(process.geteuid?.() === 0)(
     'restores a partial change even if its extent could not be observed',
@@ -117,7 +120,7 @@ describe('an operation with faults', () => {
   });
 
   test.each(['step:after', 'step:ended', 'results:before'])(
-    'does not rerun a script that has exited, but reports it, after a bug at %s',
+    'reports a script that has exited, and does not rerun it, after a bug at %s',
     async (at) => {
       let faults = 0;
       await h.restart({
@@ -159,7 +162,7 @@ describe('an operation with faults', () => {
     expect(outcome.results).toMatchObject([{ message: 'resumed after the agent had an internal error' }]);
   });
 
-  test('waits for files that are being written before it retries after a fault', async () => {
+  test('waits for pending file writes before it retries after a fault', async () => {
     let [passed, faults] = [0, 0];
     await h.restart({
       clock,

@@ -22,7 +22,7 @@ interface Part {
   resource(root: string, variant: number): ResolvedResource;
   /** Adds the declared objects to a tree. */
   overlay(tree: Tree, variant: number): void;
-  /** Name of another part that a set containing this part must also contain. */
+  /** Name of another part that this part requires in the same set. */
   with?: string;
 }
 
@@ -122,7 +122,10 @@ interface Round {
   set: Record<string, number>;
   /** Manual changes before the apply: editing or deleting a file, creating or removing an obstacle. */
   hands: ('edit' | 'delete' | 'note' | 'block' | 'unblock')[];
-  /** The step at which the agent is interrupted; null or a number beyond the last step if it is not. */
+  /**
+   * The step at which the agent is interrupted; null, or a number beyond the last step, if the agent is not
+   * interrupted.
+   */
   cutAt: number | null;
   /** Whether the agent runs in its own process and is killed, leaving its work unfinished. */
   isKilled?: boolean;

@@ -253,7 +253,7 @@ test('fails every resource of a refused batch, and applies the other resources',
   ]);
 });
 
-test('expects a unit in a plan only if a changing package may install it', async () => {
+test('expects, in a plan, a unit only if a package that changes may install it', async () => {
   const service = unit('from-package', []);
   expect((await plan([service])).results).toMatchObject([
     { status: 'failed', message: 'there is no unit from-package' },
@@ -299,7 +299,7 @@ test('expects a source to provide a package in a plan, but only for dependents o
   ]);
 });
 
-test('expects a package to create a path that is declared absent in a plan', async () => {
+test('expects, in a plan, that a package creates a path that is declared absent', async () => {
   const daemon = pack('daemon');
   const absentFile = (dependsOn: string[]) => file(`${root}/brought`, { ensure: 'absent' }, { depends_on: dependsOn });
   expect((await plan([daemon, absentFile([])])).results).toMatchObject([

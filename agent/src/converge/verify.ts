@@ -35,7 +35,7 @@ export async function verifyApplied(progress: Progress): Promise<string | null> 
   return null;
 }
 
-/** Returns the name of a verification for messages, without secrets and user names. */
+/** Returns the name of a verification for messages, without secrets or user names. */
 function named(verification: Verification): string {
   const { type } = verification;
   if (verification.sensitive) return `${type} (sensitive)`;

@@ -67,7 +67,7 @@ test('continues where the last link left off', async () => {
   wanted.unlinked();
   const again = parts();
   expect(again[0]).toMatchObject({ from: second!.from + 10, bytes: second!.bytes - 10 });
-  // A response to a request on the last link.
+  // A response to a request on the previous link.
   expect(answer(second!)).toBe(false);
   for (let next = again; next.length > 0; next = parts()) for (const part of next) answer(part);
   expect(await reading).toEqual(large);

@@ -160,7 +160,7 @@ export function initSystem(root: string): string | null {
   const first = readText(`${root}/proc/1/comm`)?.trim() ?? '';
   if (first === 'systemd') return 'systemd';
   if (first.startsWith('openrc')) return 'openrc';
-  // A container may run no init system. In that case, the installed one counts.
+  // A container may run no init system. In that case, the installed one is reported.
   if (exists(`${root}/usr/lib/systemd/systemd`) || exists(`${root}/lib/systemd/systemd`)) return 'systemd';
   if (exists(`${root}/sbin/openrc`) || exists(`${root}/usr/sbin/openrc`)) return 'openrc';
   if (exists(`${root}/etc/init.d`)) return 'init.d';

@@ -40,7 +40,7 @@ const start = async (): Promise<void> => {
   facts.follow(() => changes++);
 };
 
-test('notices changed facts within seconds, even in a directory that is created later', async () => {
+test('detects changed facts within seconds, even in a directory that is created later', async () => {
   await start();
   expect(facts.attributes).toMatchObject({ distro: 'debian', timezone: 'Europe/Paris' });
   mkdirSync(`${root}/facts.d`);
@@ -53,7 +53,7 @@ test('notices changed facts within seconds, even in a directory that is created 
   expect(changes).toBe(3);
 });
 
-test('notices a new time zone and a new operating system release', async () => {
+test('detects a new time zone and a new operating system release', async () => {
   await start();
   symlinkSync('/usr/share/zoneinfo/Asia/Tokyo', `${root}/etc/new`);
   renameSync(`${root}/etc/new`, `${root}/etc/localtime`);
@@ -88,7 +88,7 @@ test('reruns a slow program that writes to its own directory at increasing inter
   await expect.poll(runs).toBeGreaterThan(1);
 });
 
-test('notices system changes that happen while a program is running', async () => {
+test('detects system changes that happen while a program is running', async () => {
   mkdirSync(`${root}/facts.d`);
   symlinkSync('/usr/share/zoneinfo/Asia/Tokyo', `${root}/etc/new`);
   writeFact(

@@ -68,7 +68,7 @@ test('reads only the start of a routing table, and ignores lines that are not ro
   expect(defaultRoute4(root, interfaces)).toBeNull();
 });
 
-test('reports only names of interfaces that are safe in files', () => {
+test('reports the name of an interface only if it is safe in files', () => {
   const named = (name: string) => nameOfInterface({ interface: name, address: '192.0.2.7' });
   for (const name of ['eth0', 'enp0s31f6', 'eth0.100', 'br-0a1b2c3d4e5f', 'wg_0']) expect(named(name)).toBe(name);
   for (const name of ['', 'a;reboot', 'a"b', 'a\u001b[0m', '$(id)', 'é0', 'a23456789012345x', 'a\n'])

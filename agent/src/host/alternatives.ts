@@ -95,7 +95,7 @@ export async function register(
 }
 
 /**
- * Removes the registration of a candidate, and the group if it was the last one.
+ * Removes the registration of a candidate, and the group if it has no other candidate.
  * @throws HostFailure with the last line that the program printed
  */
 export async function unregister(name: string, path: string, runner: Runner): Promise<void> {

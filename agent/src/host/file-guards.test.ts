@@ -73,7 +73,7 @@ describe('writing a file', () => {
   const write = (name = 'f', beforeRename = async () => {}) =>
     writeFileAtomically(parent, name, { content: { bytes: Buffer.from('new') }, ...own, beforeRename });
 
-  test('syncs a new file before its rename, and the directory after it', async () => {
+  test('syncs a new file before its rename, and the directory after the rename', async () => {
     const order: string[] = [];
     const restores = [
       replaceCall('fsync', (real) =>

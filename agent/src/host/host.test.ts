@@ -48,7 +48,7 @@ test('resolves account names and IDs, using the first entry for a name', () => {
 });
 
 describe('opening directories', () => {
-  test('creates and reports missing directories, and stays in an open directory that is removed', () => {
+  test('creates and reports missing directories, and keeps using an open directory after its removal', () => {
     const made: string[] = [];
     const walk = new PathWalk((path) => made.push(path));
     expect(walk.open(`${directory}/a/b`, 'null')).toBeNull();

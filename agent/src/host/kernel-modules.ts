@@ -69,7 +69,7 @@ export const missingModprobe = (): string | null =>
   missingProgram('modprobe') === null ? null : 'there is no program modprobe; install the package `kmod`';
 
 /**
- * Loads or unloads a module, with the modules that only it needs.
+ * Loads or unloads a module, together with the modules that only this module needs.
  * @throws HostFailure with the last line that modprobe printed
  */
 export async function modprobe(verb: 'load' | 'unload', name: string, runner: Runner): Promise<void> {

@@ -22,7 +22,7 @@ test('refuses keys that lead out of /proc/sys', () => {
         return;
       }
       expect(path.split('/').every((part) => part !== '' && part !== '.' && part !== '..')).toBe(true);
-      // The dotted name of a path leads back to the same path.
+      // The dotted name of a path maps back to the same path.
       expect(parameterPath(parameterName(path))).toBe(path);
     }),
   );

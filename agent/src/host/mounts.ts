@@ -12,7 +12,7 @@ export interface Mount {
   type: string;
   /** Options of the mount and of its file system. */
   options: string;
-  /** Options of the mount alone. */
+  /** Options of the mount, without those of its file system. */
   ownOptions: string;
 }
 
@@ -80,7 +80,8 @@ export async function unmount(path: string, runner: Runner): Promise<void> {
 }
 
 /**
- * Makes systemd reload /etc/fstab. Otherwise, systemd may unmount a file system that it knows from an earlier entry.
+ * Makes systemd reload /etc/fstab. Otherwise, systemd may unmount a file system because of an entry that it read
+ * earlier.
  */
 export async function fstabChanged(runner: Runner): Promise<void> {
   if (exists('/run/systemd/system')) await systemctl(['daemon-reload'], [], timeLimit, runner);

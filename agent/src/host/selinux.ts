@@ -77,7 +77,7 @@ export const hasPolicy = (policy: string): boolean =>
 
 const isPolicyName = (policy: string): boolean => /^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(policy);
 
-/** Returns the directory of libsemanage's store of the configured policy. */
+/** Returns the directory of libsemanage's store for the configured policy. */
 function store(): string {
   const settings = readText('/etc/selinux/semanage.conf') ?? '';
   const root = [...settings.matchAll(/^store-root[ \t]*=[ \t]*(\S+)/gm)].at(-1)?.[1] ?? '/var/lib/selinux';
@@ -193,7 +193,7 @@ export function runningValue(name: string): boolean | null {
   return value === undefined || !/^[01]\b/.test(value) ? null : value.startsWith('1');
 }
 
-/** Sets the running value, and with `persistent` also the one at the next boot. */
+/** Sets the running value, and, with `persistent`, also the value at the next boot. */
 export async function setBoolean(
   name: string,
   value: boolean,
@@ -204,7 +204,7 @@ export async function setBoolean(
   await change('setsebool', args, `set the SELinux boolean ${name}`, runner);
 }
 
-// semanage has no option that deletes a single boolean, but its Python module has the function.
+// semanage has no option that deletes a single boolean, but its Python module has a function for this.
 const deletion = 'import sys, seobject; seobject.booleanRecords().delete(sys.argv[1])';
 
 /** Removes the local value of a boolean, so that the policy's value applies at the next boot. */

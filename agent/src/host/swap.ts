@@ -90,7 +90,7 @@ const headerSize = 65_536;
 
 /**
  * Inspects a file in a directory that only root can change.
- * @returns the swap file; null if it is not one
+ * @returns the swap file; null if the file is not a swap file
  * @throws HostFailure if it cannot be read
  */
 export function readSwapFile(path: string): (SwapFile & { hasHoles: boolean }) | null {

@@ -105,7 +105,7 @@ test('makes room by deleting the least recently used contents, but not those in 
   expect(names()).toHaveLength(3);
 });
 
-test('gives content a second name, which is removed with it', async () => {
+test('gives content a second name, which is removed together with the content', async () => {
   const reference = await store(Buffer.from('a package'));
   const name = cache.stored(reference).named('.deb');
   expect(cache.stored(reference).named('.deb')).toBe(name);

@@ -42,7 +42,7 @@ test('reads appended lines in order', async () => {
   await again.log.close();
 });
 
-test('reads all complete lines of a file truncated at any byte, and appends after them', async () => {
+test('reads all complete lines of a file truncated at any byte, and appends new lines after them', async () => {
   const { log } = reopen();
   for (let i = 0; i < 3; i++) log.append({ i });
   await log.close();

@@ -105,7 +105,7 @@ const reducers: { readonly [T in JournalEvent['t']]: Reducer<T> } = {
  * Never throws.
  */
 export function reduce(state: JournalState, event: JournalEvent): void {
-  // Ignores event types that this version does not know.
+  // Ignores event types that this version does not support.
   const reducer = reducers[event.t] as Reducer<typeof event.t> | undefined;
   reducer?.(state, event as never);
 }

@@ -39,7 +39,8 @@ export interface Intent {
   /** Whether another resource triggered the step immediately, before its turn. */
   isEarly?: boolean;
   /**
-   * The provider's record of the state before this operation, if the resource is restored when a service fails with it.
+   * The provider's record of the state before this operation, if the resource is restored when a service fails after
+   * the change.
    */
   former?: Json;
 }

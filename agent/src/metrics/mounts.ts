@@ -84,7 +84,7 @@ export function fileSystems(mounts: readonly Mount[]): FileSystem[] {
     if (!isDisk(mount)) continue;
     // Subvolumes of btrfs may have different numbers but name the same device.
     const key = mount.type === 'btrfs' || mount.type === 'zfs' ? `${mount.type} ${mount.source}` : mount.device;
-    // Makes the most expensive check last, because a disk may have thousands of mounts.
+    // Performs the most expensive check last, because a disk may have thousands of mounts.
     if (seen.has(key) || seen.has(mount.path) || !tree.isReachable(mount)) continue;
     seen.add(key).add(mount.path);
     found.push({ path: mount.path, pool: mount.type === 'zfs' ? mount.source.split('/')[0]! : null });

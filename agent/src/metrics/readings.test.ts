@@ -96,7 +96,7 @@ describe('load, uptime, and processes', () => {
     expect(countProcesses(['1', '17', '4711', 'self', 'meminfo', 'net', 'acpi'])).toBe(3);
   });
 
-  test('reads null for missing, malformed, or hidden values', () => {
+  test('returns null for missing, malformed, or hidden values', () => {
     for (const text of ['', 'x', '-1.0 1 1', '1.2.3 1', '9999999999 1 1', 'Infinity 1', '1e5 1', 'NaN 1'])
       expect(parseLoad(text)).toBeNull();
     for (const text of ['', 'up 5', '-5.0 1', '99999999999999999999 1', '12']) expect(parseUptime(text)).toBeNull();

@@ -29,7 +29,7 @@ export class SampleBuffer {
     return this.#first;
   }
 
-  /** Index that the next sample gets. */
+  /** Index of the next sample. */
   get end(): number {
     return this.#end;
   }

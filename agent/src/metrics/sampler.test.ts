@@ -170,7 +170,7 @@ describe('samples', () => {
     expect(times()).toEqual([5, 35]);
   });
 
-  test('applies a new interval, disabling, and enabling immediately', async () => {
+  test('immediately applies a new interval, and stops or starts when metrics are disabled or enabled', async () => {
     const sampler = start();
     await pass(5_000);
     settings = { enabled: true, collection_interval: 2 };
@@ -264,7 +264,7 @@ describe('samples', () => {
     expect(times()).toEqual([-60, -30, 5]);
     sampler.end();
 
-    // The machine booted without knowing the time, and sets its clock two minutes later.
+    // The machine booted without the correct time, and sets its clock two minutes later.
     clock.jump(-86_400_000);
     sampler = before(86_400);
     await pass(120_000);

@@ -120,14 +120,14 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     ['all permissions', open],
     ['no permissions of the mask, which hides it from the mode of new files', [0, 7, 0, 0, 0]],
     ['no permissions of the owner', [0, 7, 7, 7, 7]],
-  ])("a user's default ACL is not inherited by a file for root: %s", async (_, acl) => {
+  ])("does not let a file for root inherit a user's default ACL: %s", async (_, acl) => {
     const path = `${home(acl)}/secret`;
     await apply(file(path, { content: 'ours\n', owner: 'root', group: 'root', mode: '0660' }));
     expect([stateOf(path), aclsOf(path)]).toEqual(['0:0 0660', []]);
     expect(readdirSync(`${h.root}/home`)).toEqual(['secret']);
   });
 
-  test('a default ACL is not inherited by files for other owners', async () => {
+  test('does not let files for other owners inherit a default ACL', async () => {
     const path = home();
     await apply(
       file(`${path}/third`, { content: 'theirs\n', owner: '41002', mode: '0640' }),
@@ -145,19 +145,19 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect(readFileSync(seen, 'utf8')).toBe('[]0o700');
   });
 
-  test("a default ACL is not inherited by root's directory or its files", async () => {
+  test("does not let root's directory or its files inherit a default ACL", async () => {
     const path = `${home()}/d`;
     await apply(directory(path, { mode: '0770' }), file(`${path}/f`, { content: 'ours\n', mode: '0660' }));
     expect([stateOf(path), aclsOf(path), aclsOf(`${path}/f`)]).toEqual(['0:0 0770', [], []]);
   });
 
-  test('a default ACL is not inherited by files in new parent directories', async () => {
+  test('does not let files in new parent directories inherit a default ACL', async () => {
     const path = `${home()}/a/b/f`;
     await apply(file(path, { content: 'ours\n', mode: '0660' }));
     expect([stateOf(path), aclsOf(path)]).toEqual(['0:0 0660', []]);
   });
 
-  test("a user's default ACL is inherited by that user's files", async () => {
+  test("lets a user's files inherit that user's default ACL", async () => {
     const path = home();
     writeFileSync(`${path}/config`, 'a\n');
     chownSync(`${path}/config`, user, user);
@@ -171,7 +171,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     ]);
   });
 
-  test("a default ACL on root's directory is inherited", async () => {
+  test("lets new files inherit a default ACL on root's directory", async () => {
     const path = `${h.root}/shared`;
     mkdirSync(path);
     setDefaultAcl(path, open);
@@ -179,7 +179,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect(aclsOf(`${path}/f`)).toEqual(['system.posix_acl_access']);
   });
 
-  test("a root-owned file without an ACL inherits none from root's directory when its content is replaced", async () => {
+  test("adds no ACL from root's directory to a root-owned file when it replaces the content", async () => {
     const path = `${h.root}/shared`;
     mkdirSync(path);
     for (const name of ['f', 'config']) writeFileSync(`${path}/${name}`, 'a\n', { mode: 0o640 });
@@ -211,7 +211,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     }
   });
 
-  test('a default ACL does not affect the owner that a file gets', async () => {
+  test('sets the owner of a file regardless of a default ACL', async () => {
     const path = home();
     writeFileSync(`${path}/his`, 'his\n');
     chownSync(`${path}/his`, user, user);
@@ -234,7 +234,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
 });
 
 describe.runIf(canTry)('an ACL of the former owner', () => {
-  /** Sets ACLs that would preserve the former owner's access. */
+  /** Sets ACLs that would preserve the previous owner's access. */
   const keep = (path: string, isDirectory: boolean): void => {
     setAcl('access', path, open, user);
     if (isDirectory) setAcl('default', path, open, user);

@@ -51,7 +51,7 @@ const cases: {
 ];
 
 test.each(cases)(
-  'a drift check reports an object of a different type: $name',
+  'reports an object of a different type in a drift check: $name',
   async ({ before, declared, happens, change }) => {
     const path = `${h.root}/f`;
     before?.(path);

@@ -48,7 +48,7 @@ describe('a kernel parameter', () => {
   });
   const one = declared('sysctl', { key: 'net.core.x', value: ' 1\t2' });
 
-  test('a kernel parameter reports its running and its persisted value separately', () => {
+  test('reports the running and the persisted value of a kernel parameter separately', () => {
     expect(diffParameter(one, seen('1 2', written('1 2'), '1 2'), apply).action).toBe('none');
     expect(diffParameter(one, seen('3', written('1 2'), '1 2'), apply)).toMatchObject({
       action: 'update',

@@ -33,7 +33,7 @@ describe('the alarm', () => {
     timers = [];
   });
 
-  test('wakes each sleeper once and not too early, with at most one timer at a time at a time at a time', () => {
+  test('wakes each sleeper once and not too early, with at most one timer at a time', () => {
     const alarm = new Alarm<{ wake(): void }>(clock);
     const woken: [string, number][] = [];
     const sleeper = (name: string) => ({ wake: () => void woken.push([name, now]) });

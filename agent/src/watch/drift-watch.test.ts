@@ -74,7 +74,7 @@ describe('the drift watch', () => {
     };
     await expect.poll(keysSoFar, { interval: 10 }).toEqual(names.map((name) => `path:${root}/${name}`));
   };
-  /** Waits long enough for the agent to notice a change. An unexpected hint fails the test. */
+  /** Waits long enough for the agent to detect a change. An unexpected hint fails the test. */
   const nothingHinted = async () => {
     await new Promise((resolve) => setTimeout(resolve, 250));
     expect(hints).toEqual([]);
@@ -86,7 +86,7 @@ describe('the drift watch', () => {
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
     expect((await drift()).results.map(({ changes }) => changes[0]?.field)).toEqual(['content']);
-    // The orchestrator already knows this state.
+    // This state was already reported to the orchestrator.
     utimesSync(`${root}/f`, 1, 1);
     await nothingHinted();
     chmodSync(`${root}/g`, 0o600);
@@ -118,7 +118,7 @@ describe('the drift watch', () => {
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
     await drift();
-    // The apply repairs the file, which the orchestrator learns from the results.
+    // The apply repairs the file, and its results report this to the orchestrator.
     await apply('apply', desired('another\n'));
     await nothingHinted();
   });
@@ -130,7 +130,7 @@ describe('the drift watch', () => {
     await hinted('f');
   });
 
-  test('detects manual changes from a time when the agent was stopped', async () => {
+  test('detects manual changes made while the agent was stopped', async () => {
     await apply('apply', desired());
     await stop();
     writeFileSync(`${root}/g`, 'by hand\n');

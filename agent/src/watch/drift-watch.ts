@@ -5,8 +5,8 @@ import { PathWatch } from '../host/files/path-watch.ts';
 
 /**
  * Detects changes to applied resources within seconds. Watches their paths, observes a resource after an event as a
- * drift check would, and sends a hint if the state differs from the one that the orchestrator knows. Observes nothing
- * while an operation runs, because changes by an operation match the applied state only after the operation has
+ * drift check would, and sends a hint if the state differs from the one last reported to the orchestrator. Observes
+ * nothing while an operation runs, because changes by an operation match the applied state only after the operation has
  * finished.
  */
 

@@ -252,7 +252,7 @@ const moduleAsJson = json({
 function readModule(input: Uint8Array): void {
   const found = parseModule(input);
   if (!found.ok) {
-    if (found.faults.length === 0) throw new Error('the module was refused without a fault');
+    if (found.faults.length === 0) throw new Error('the module was refused, but no error was reported');
     return;
   }
   const agent = { name: 'web-1', node_id: hex(16), attributes: hello.attributes, tags: { role: 'web' } };

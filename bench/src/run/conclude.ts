@@ -3,14 +3,16 @@ import { type Figure, finite, judge, notJudged, verdictLine } from './judge.ts';
 import type { Comparison, Growth, Result } from './results.ts';
 
 export interface Measured<B extends Judged> {
-  /** Sizes of the measurement, such as `10,000 agents, 3 rounds`. */
+  /** Scale of the measurement, such as `10,000 agents, 3 rounds`. */
   sizes: string;
   figures: Readonly<Record<keyof (typeof bars)[B], Figure>>;
   growth?: readonly Growth[];
   comparisons?: readonly Comparison[];
 }
 
-/** Returns the result of a bench. With `--smoke`, no figure has a value, because the sizes are too small to judge. */
+/**
+ * Returns the result of a bench. With `--smoke`, no figure has a value, because the scale is too small for a judgment.
+ */
 export function resultOf<B extends Judged>(
   bench: B,
   { sizes, figures, growth = [], comparisons = [] }: Measured<B>,

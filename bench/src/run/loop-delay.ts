@@ -1,8 +1,8 @@
 import { type Quantiles, quantiles } from './quantiles.ts';
 
 /**
- * Measures the delay of an event loop as a request at a random time would experience it. A probe is due every millisecond,
- * and each probe that a stall delays counts with its own delay.
+ * Measures the delay of an event loop as a request at a random time would experience it. A probe is due every
+ * millisecond, and each probe that a stall delays is counted with its own delay.
  */
 export class LoopDelay {
   readonly #delays: number[] = [];

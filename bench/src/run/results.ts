@@ -25,7 +25,7 @@ export interface Comparison {
 /** A bench's figures, as recorded. */
 export interface Result {
   bench: string;
-  /** Sizes of the measurement, such as `10,000 agents, 3 rounds`. */
+  /** Scale of the measurement, such as `10,000 agents, 3 rounds`. */
   sizes: string;
   /** Values by bar name. */
   figures: Readonly<Record<string, Figure>>;

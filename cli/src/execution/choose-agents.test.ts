@@ -121,7 +121,7 @@ test('reports unknown and ambiguous names with instructions', async () => {
   });
 });
 
-test('reports all invalid agent names at once', async () => {
+test('reports all invalid agent names in one error', async () => {
   await expect(choose(['web-1', 'wbe-1', 'web'])).rejects.toMatchObject({
     message: 'there is no agent "wbe-1"\n2 agents begin with "web": web-1, web-10',
     remedy: expect.stringMatching(/^Did you mean web-1\?\nType more .*\nList the agents/),

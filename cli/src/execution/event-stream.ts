@@ -18,7 +18,7 @@ const longestWaitMs = 30_000;
 
 /**
  * Follows events as they happen. Reconnects after a lost connection, and resumes without missing a recorded event.
- * @throws the error if the orchestrator refuses the request or cannot be reached the first time
+ * @throws the error if the orchestrator refuses the request or the first connection fails
  */
 export async function* followStream(
   { out, sleep }: Pick<Context, 'out' | 'sleep'>,

@@ -17,7 +17,7 @@ export interface PlanGroup {
   readonly names: readonly string[];
   /** The plan of the group's first agent. */
   readonly operation: Operation;
-  /** Whether the plans contain the names of their agents and otherwise are equal. */
+  /** Whether the plans contain the names of their agents and are otherwise equal. */
   readonly containsName: boolean;
 }
 

@@ -134,7 +134,7 @@ export async function describeProgram(width: number | null = null): Promise<Comm
 async function complete(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
   try {
     const [last = '', ...before] = typed.toReversed();
-    // Completes the first word after `agent` like one after `agents`.
+    // Completes the first word after `agent` in the same way as after `agents`.
     const words = [
       ...(before.length === 1 && before[0] === 'agent' ? ['agents'] : withNoun(before.reverse(), isNoun)),
       last,

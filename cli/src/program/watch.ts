@@ -64,7 +64,7 @@ export async function watch(
 }
 
 interface Changes {
-  /** Resolves after the next event, or after some time without one. */
+  /** Resolves after the next event, or after some time without an event. */
   next(): Promise<void>;
 }
 

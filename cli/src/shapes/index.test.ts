@@ -20,7 +20,7 @@ test('documents errors and every command that prints JSON', async () => {
   const document = documentOf(shapes) as { properties: Record<string, unknown>; $defs: Record<string, unknown> };
   const printing = Object.keys(shapes).filter((words) => shapes[words] !== null);
   expect(Object.keys(document.properties)).toEqual(expect.arrayContaining([...printing, 'error']));
-  // Scripts can also find the schemas of renamed nouns by their former names.
+  // Scripts can also find the schemas of renamed nouns by their previous names.
   for (const [former, now] of [
     ['windows add', 'maintenance add'],
     ['enrolment-tokens list', 'enrollment-tokens list'],

@@ -368,7 +368,7 @@ class Live {
 
   /**
    * Repeats Ctrl-D until the session is closed. The session's input is a terminal, in which Ctrl-D means end of input,
-   * and a running program may consume the first ones.
+   * and a running program may consume the first few.
    */
   async #sendEnd(): Promise<void> {
     const { sleep, clock } = this.#options;

@@ -53,7 +53,7 @@ test('plays a recording with the original timing, at a higher speed, and with sh
   expect((await play(four, { idleLimit: 3 })).shown).toEqual(['0.0 a', '2.0 b', '4.0 c', '7.0 d']);
 });
 
-test('pauses, resumes, and quits playback playback playback', async () => {
+test('pauses, resumes, and quits playback', async () => {
   const paused = await play(four, {
     keys: [
       [1, 'pause'],

@@ -50,7 +50,7 @@ test.each(Object.entries(hostile))('blocks %s, whole or in chunks', (_, sequence
   expect(shown(`a${sequence.replace('\u001b[', '\u001b[\u0000')}b`)).toBe('ab');
 });
 
-test('passes sequences that draw on the screen unchanged', () => {
+test('passes drawing sequences through unchanged', () => {
   const screen =
     '\u001b[?1049h\u001b[22;1H\u001b[2J\u001b[38;2;1;2;3mgrün 東京 👍🏽\u001b[0m\r\n\tx\b\u001b[1;24r\u001b[3L\u001b[?25l\u001b[?7h\u001b(0qqq\u001b(B\u001b7\u001b8\u001bM\u001b[4 q';
   expect(shown(screen)).toBe(screen);

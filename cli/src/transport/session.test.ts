@@ -150,7 +150,7 @@ test.each([
   expect(routes()).toEqual(['challenge']);
 });
 
-test('signs in with the server’s second name if the server does not know the first one', async () => {
+test('signs in with the server’s second name if the server does not recognize the first one', async () => {
   const named: unknown[] = [];
   await server.close();
   server = await standIn({

@@ -95,7 +95,7 @@ describe('tags', () => {
 });
 
 describe('metrics', () => {
-  test('requests all agents’ metrics at once but a few agents’ metrics individually, and lists agents without a sample', async () => {
+  test('requests all agents’ metrics together, but a few agents’ metrics individually, and lists agents without a sample', async () => {
     answers.listAgents = () => ({ body: [agent({}), agent({ node_id: 'ab'.repeat(16), name: 'web-2' })] });
     const listed = await muster('metrics', 'list');
     expect(listed.stdout).toMatch(

@@ -1,6 +1,6 @@
 /**
  * Sets this response's nonce on every style element when it is created. The Content-Security-Policy allows no other
- * style elements, and libraries that create them (xterm, the scroll lock of dialogs) do not know the nonce. Scripts
+ * style elements, and libraries that create them (xterm, the scroll lock of dialogs) do not have the nonce. Scripts
  * receive no nonce.
  */
 function markStyleElements(document: Document): void {

@@ -32,7 +32,7 @@ test('keeps pasted text that is not a key', async () => {
   expect((screen.getByRole('textbox', { name: 'Private key' }) as HTMLTextAreaElement).value).toBe('not a key');
 });
 
-test('forgets a pasted key when the operator cancels', async () => {
+test('discards a pasted key when the operator cancels', async () => {
   const { user } = await open();
   await user.click(screen.getByRole('button', { name: 'paste its text' }));
   await user.type(screen.getByRole('textbox', { name: 'Private key' }), 'secret');

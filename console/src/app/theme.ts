@@ -45,7 +45,7 @@ export function setTheme(theme: Theme): void {
   try {
     window.localStorage.setItem(key, theme);
   } catch {
-    // Local storage is unavailable, so the choice applies to this tab only.
+    // Local storage is unavailable, so the choice applies only to this tab.
   }
 }
 

@@ -25,7 +25,7 @@ function alternatives(schema: JsonSchema): readonly JsonSchema[] {
   return anyOf.flatMap(alternatives).map((one) => ({ ...rest, ...one }));
 }
 
-/** Reads own properties only, because a document may have a key named `constructor`. */
+/** Reads only own properties, because a document may have a key named `constructor`. */
 const own = <V>(values: Readonly<Record<string, V>> | undefined, key: string): V | undefined =>
   values !== undefined && Object.hasOwn(values, key) ? values[key] : undefined;
 

@@ -152,7 +152,7 @@ const wordsOfVariable = ({ name: variable, keys }: LoopVariable): Word[] => [
 
 /**
  * Returns the variables of the loops around a position. A template may be used in any resource, so inside a template
- * all loops count.
+ * all loops apply.
  */
 function variablesAt({ loops }: ModuleOutline, path: readonly Step[], before: string): LoopVariable[] {
   const around = path[0] === 'resources' && typeof path[1] === 'number' ? (loops[path[1]] ?? []) : loops.flat();

@@ -112,7 +112,7 @@ class ShapeReader {
 
   /**
    * Closes the mappings and lists that cannot continue at this column.
-   * @returns the innermost remaining one
+   * @returns the innermost mapping or list that remains open
    */
   leave(column: number): Frame | undefined {
     for (let top = this.#top; top !== undefined; top = this.#top) {

@@ -114,7 +114,7 @@ export function AssignmentLink({ name }: { readonly name: string }) {
   );
 }
 
-/** An operator's name. Not a link, because operators have no page of their own. */
+/** An operator's name. Not a link, because operators have no pages. */
 export function OperatorName({ id }: { readonly id: string }) {
   const names = useOperatorNames();
   // Shows the first characters of the id until names are loaded. For an action that the configuration caused, shows a

@@ -165,7 +165,7 @@ export function Failure({
   );
 }
 
-/** Shows when the stale plan was requested, if the error says so. */
+/** Shows when the stale plan was requested, if the error includes this time. */
 export const PlannedAt = ({ error }: { readonly error: unknown }) =>
   error instanceof ApiError && error.problem.planned_at !== undefined ? (
     <p>

@@ -91,7 +91,9 @@ export function shortDuration(seconds: number): string {
   return `${Math.floor(seconds / per)}${unit}`;
 }
 
-/** Formats a time relative to another one, such as `4m ago`, `in 3h`, or `now`. Both times are in Unix milliseconds. */
+/**
+ * Formats a time relative to another time, such as `4m ago`, `in 3h`, or `now`. Both times are in Unix milliseconds.
+ */
 export function relativeTime(at: number, from: number): string {
   const seconds = Math.round((from - at) / 1000);
   // A current time may appear to be in the future: the page's clock updates every five seconds, or later on a busy

@@ -50,7 +50,7 @@ export const aclSubjects: readonly Subject[] = [
     moved: ['mode', 'acl'],
   },
   {
-    name: 'directory-unix with an ACL, previously another ACL',
+    name: 'directory-unix with an ACL that replaces another ACL',
     state,
     prepare: 'mkdir /srv/d; setfacl -m u:mail:rwx,d:u:mail:rwx,d:o::--- /srv/d',
     desired: { 'directory-unix': { path: '/srv/d', owner: 'games', acl: ['default:group:daemon:rwx'] } },

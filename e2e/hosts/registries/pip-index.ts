@@ -66,7 +66,7 @@ function zipped(content: Readonly<Record<string, string>>): Buffer {
     const bytes = Buffer.from(text);
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20, 0);
-    // The first day that the format can express.
+    // The earliest date that the format can represent.
     common.writeUInt16LE(0x21, 8);
     common.writeUInt32LE(crc32(bytes), 10);
     common.writeUInt32LE(bytes.length, 14);

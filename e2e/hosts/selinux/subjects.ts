@@ -1,10 +1,11 @@
 import { volatilePaths } from '../root-difference.ts';
 import type { Subject } from '../subjects/subject.ts';
 
-// The kernel of test hosts has no SELinux, so a directory tree replaces the SELinux file system. Three programs, which
-// refuse to work if SELinux is off, have stand-ins: setsebool also sets the running value, setenforce sets the mode,
-// and restorecon labels files with setfiles. semanage, setsebool -P, and setfiles are the real ones, with Debian's real
-// policy and its store. setfiles does not cross mounts, which each file of an overlay seems to be, so /srv is a tmpfs.
+// The kernel of test hosts has no SELinux, so a directory tree replaces the SELinux file system. Three programs that
+// refuse to work while SELinux is off have stand-ins: setsebool also sets the running value, setenforce sets the mode,
+// and restorecon labels files with setfiles. semanage, setsebool -P, and setfiles are the real programs, with Debian's
+// real policy and its store. setfiles does not cross mounts, and each file in an overlay looks like a mount, so /srv is
+// a tmpfs.
 export const ownSelinux = `mkdir -p /run/fs/cgroup /run/fs/selinux/booleans
 mount --rbind /sys/fs/cgroup /run/fs/cgroup
 mount --rbind /run/fs /sys/fs
@@ -55,7 +56,7 @@ const slow = { state, volatile, slow: true };
 export const selinuxSubjects: readonly Subject[] = [
   {
     ...slow,
-    name: 'selinux-boolean, new, next to another one',
+    name: 'selinux-boolean, new, after another boolean was set',
     prepare: `${ownSelinux}setsebool -P httpd_enable_cgi=0`,
     desired: { 'selinux-boolean': { name: 'httpd_can_network_connect', value: true } },
     changed: { 'selinux-boolean': { name: 'httpd_can_network_connect', value: false } },
@@ -95,7 +96,7 @@ export const selinuxSubjects: readonly Subject[] = [
   },
   {
     ...slow,
-    name: 'selinux-boolean, previously with different values now and at the next boot',
+    name: 'selinux-boolean, previously with different running and boot-time values',
     prepare: `${ownSelinux}setsebool -P httpd_enable_cgi=0; setsebool httpd_enable_cgi=1`,
     desired: { 'selinux-boolean': { name: 'httpd_enable_cgi', value: true } },
     changed: { 'selinux-boolean': { name: 'httpd_enable_cgi', ensure: 'absent' } },

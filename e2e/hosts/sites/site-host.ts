@@ -140,7 +140,9 @@ export class SiteHost {
     return { now: await this.machine.sh(stateText), before: this.#stateBefore };
   }
 
-  /** Returns the paths that differ from those before the first apply, without the records of accounts and packages. */
+  /**
+   * Returns the paths that differ from the state before the first apply, without the records of accounts and packages.
+   */
   traces(): string[] {
     const after = this.machine.changes();
     const paths = [...new Set([...Object.keys(this.#before), ...Object.keys(after)])].sort();

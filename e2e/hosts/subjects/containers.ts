@@ -12,8 +12,8 @@ export const containersRoot = (): Promise<string> =>
 export const registry = '127.0.0.1:5000';
 
 /**
- * Shell text that sets Podman up for a test host, whose root is an overlay that cannot contain another one. The host
- * has no cgroup controllers, and no capability for the limits that Podman sets with them.
+ * Shell text that sets Podman up for a test host, whose root is an overlay that cannot contain another overlay. The
+ * host has no cgroup controllers, and no capability for the limits that Podman sets with them.
  */
 const podmanUp = `mkdir -p /etc/containers/registries.conf.d
 printf '[storage]\\ndriver = "vfs"\\nrunroot = "/run/containers/storage"\\ngraphroot = "/var/lib/containers/storage"\\n' > /etc/containers/storage.conf
@@ -40,7 +40,7 @@ export const containersUp = `${podmanUp}${imageMaker('podman')}`;
 export const registryUser = 'ada';
 export const registryPassword = 'horse-battery staple';
 
-/** Shell text that starts a registry, which requires the user and the password. The hash is a bcrypt hash. */
+/** Shell text that starts a registry that requires the user and the password. The password hash uses bcrypt. */
 export const registryUp = `cat > /etc/docker/registry/config.yml <<'END'
 version: 0.1
 storage: { filesystem: { rootdirectory: /var/lib/docker-registry }, delete: { enabled: true } }
@@ -112,7 +112,7 @@ export const containerSubjects: readonly Subject[] = [
   },
   {
     ...common,
-    name: 'container, stopped, previously another one',
+    name: 'container, stopped, previously another container',
     prepare: `${containersUp}${byHand('web', '--env A=1 --restart on-failure')}podman start web`,
     desired: {
       container: {
@@ -224,7 +224,7 @@ export const dockerSubjects: readonly Subject[] = [
   },
   {
     ...docker,
-    name: 'container of Docker, previously another one that starts at boot',
+    name: 'container of Docker, previously another container that starts at boot',
     prepare: `${dockerUp}docker run --detach --name web --network back --restart always localhost/app:2 /bin/sh -c '${runs[2]}' > /dev/null`,
     desired: {
       container: {

@@ -6,7 +6,7 @@ const line = (names: string, end: string) => `${names} ssh-ed25519 ${key(end)}`;
 const declared = (fields: object) => ({
   'known-host': { name: 'web.example', key_type: 'ssh-ed25519' as const, key: key('B'), ...fields },
 });
-/** Lines that others wrote: a comment, a hashed name, a certificate authority, and another type of key. */
+/** Lines that Muster did not write: a comment, a hashed name, a certificate authority, and another type of key. */
 const theirs = `# hosts\\n|1|c2FsdA==|aGFzaA== ssh-ed25519 ${key('C')}\\n@cert-authority ${line('web.example', 'C')}\\nweb.example ssh-rsa AAAA`;
 const fileWith = (lines: string) => `mkdir -p /etc/ssh; printf '${lines}' > ${file}; chmod 640 ${file}`;
 

@@ -19,7 +19,7 @@ export const localeSubjects: readonly Subject[] = [
     ...{ volatile, state },
   },
   {
-    name: 'locale, with an alias, next to another one, with another default',
+    name: 'locale, with an alias, next to another locale, with a different default',
     prepare: `sed -i 's/^# fr_FR.UTF-8 /fr_FR.UTF-8 /' /etc/locale.gen; locale-gen > /dev/null
 printf '# By hand.\\nLANG=fr_FR.UTF-8\\nLC_TIME=C\\n' > /etc/default/locale`,
     desired: { locale: { name: 'de_DE', default: true } },

@@ -32,7 +32,7 @@ export const scriptSubjects: Subject[] = [
     moved: ['check'],
   },
   {
-    name: 'script, of a user, that creates a file',
+    name: 'script, run as a user, that creates a file',
     prepare: 'mkdir /opt/work && chown daemon /opt/work',
     desired: built('one'),
     changed: built('two'),

@@ -14,7 +14,7 @@ export class SubjectMachines {
   #repository: Promise<AptRepository> | null = null;
   readonly #leaving: Promise<void>[] = [];
 
-  /** @param expected number of machines to boot in advance; a failed test needs another one */
+  /** @param expected number of machines to boot in advance; each failed test needs an additional machine */
   constructor(hosts: TestHosts, expected: number) {
     this.#hosts = hosts;
     this.#expected = expected;

@@ -11,7 +11,7 @@ import { type Prepared, SubjectMachines, stateOf } from './subject-machines.ts';
 
 /**
  * Registers the provider contract tests for subjects. They run the real engine in test hosts. `npm test` runs the first
- * subject of each kind and an eighth of the others, selected at random; `npm run soak -- kill-steps` runs all.
+ * subject of each kind and an eighth of the other subjects, selected at random; `npm run soak -- kill-steps` runs all.
  */
 export function describeSubjects(name: string, subjects: readonly Subject[], open: () => Promise<TestHosts>): void {
   const reason = noHosts();
@@ -41,7 +41,7 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
         ...deaths(subject, isFirst),
         sample: 1,
         async begin() {
-          // The next test reuses the machine, unless this one left a different state.
+          // The next test reuses the machine, unless this test left a different state.
           if (prepared !== null && !isDeepStrictEqual(await stateOf(prepared.machine, subject), clean)) prepared = null;
           if (prepared === null) {
             prepared = await machines.take(subject);
@@ -82,8 +82,8 @@ function deaths(subject: Subject, isFirst: boolean): { deadly: (point: string) =
 }
 
 /**
- * Reports whether the subject is the first one of its kind. Only for the first one do the tests kill the agent at every
- * kind of step. The other subjects have the same steps and differ only in their state.
+ * Reports whether the subject is the first one of its kind. The tests kill the agent at every kind of step only for the
+ * first subject. The other subjects have the same steps and differ only in their state.
  */
 const firstOfItsKind = (subject: Subject, subjects: readonly Subject[]): boolean =>
   subjects.find((other) => kindOf(other) === kindOf(subject)) === subject;

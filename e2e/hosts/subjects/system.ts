@@ -17,7 +17,7 @@ export const systemSubjects: Subject[] = [
     state,
   },
   {
-    name: 'sysctl, with two numbers, and another file that sets it',
+    name: 'sysctl, with two numbers, also set by another file',
     prepare: `${writable}; echo 'net.ipv4.ip_local_port_range = 20000 30000' > /etc/sysctl.d/10-theirs.conf`,
     desired: { sysctl: { key: 'net/ipv4/ip_local_port_range', value: '10000  20000' } },
     changed: { sysctl: { key: 'net/ipv4/ip_local_port_range', value: '10001 20000' } },

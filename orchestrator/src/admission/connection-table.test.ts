@@ -85,7 +85,7 @@ describe('a full port', () => {
     expect(all.add('c1', 'C', false)?.connection).toBe('b1');
   });
 
-  test('drops a busy connection only to admit one from a network with fewer connections', () => {
+  test('drops a busy connection only to admit a connection from a network with fewer connections', () => {
     const all = table(3);
     for (const name of ['a1', 'a2', 'a3']) {
       all.add(name, 'A', false);
@@ -140,7 +140,7 @@ describe('a full port', () => {
     expect(all.add('b1', 'B', false)).toEqual({ connection: 'b1', reason: 'full' });
   });
 
-  test('accepts new connections after others have closed', () => {
+  test('accepts new connections after other connections have closed', () => {
     const all = table(1);
     all.add('a1', 'A', false);
     all.delete('a1');

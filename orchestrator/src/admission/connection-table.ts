@@ -1,7 +1,7 @@
 /**
  * Decides which connections to drop when a port is full. Connections of signed-in clients are protected, as are those
- * of trusted proxies, which carry many clients. All others are exposed: each network has a maximum share, and its
- * connections are dropped in this order:
+ * of trusted proxies, which carry many clients. All other connections are exposed: each network has a maximum share,
+ * and its connections are dropped in this order:
  * 1. silent: no request has arrived;
  * 2. idle: its requests have been served, and none is in progress;
  * 3. busy: a request is in progress.
@@ -52,7 +52,7 @@ export class ConnectionTable<T> {
   /**
    * Adds a connection, and drops one if necessary.
    * @param isProtected whether the connection belongs to a trusted proxy
-   * @returns the connection to drop, which may be the new one, and the reason; null if none
+   * @returns the connection to drop, which may be the new connection, and the reason; null if none
    */
   add(connection: T, networkName: string, isProtected: boolean): { connection: T; reason: DropReason } | null {
     const network = this.networks.get(networkName) ?? newNetwork(networkName);
@@ -110,7 +110,7 @@ export class ConnectionTable<T> {
   }
 
   private victimOf(reason: DropReason, asking: Network, isProtected: boolean): Entry<T> | null {
-    // New connections from a network must not replace its busy ones.
+    // New connections from a network must not replace its busy connections.
     if (reason === 'share') return first<T>(asking, 'silent') ?? first<T>(asking, 'idle');
     let maxExposed = 0;
     for (const { exposed } of this.networks.values()) maxExposed = Math.max(maxExposed, exposed);
@@ -118,8 +118,8 @@ export class ConnectionTable<T> {
       let largest: Network | null = null;
       for (const network of this.networks.values()) {
         if (network.byRank[rank].size === 0 || network.exposed <= (largest?.exposed ?? 0)) continue;
-        // Clients are silent during their handshake. A small network must not lose such connections while a large one
-        // has many.
+        // Clients are silent during their handshake. A small network must not lose connections in a handshake while a
+        // large network has many.
         if (network.exposed * 2 < maxExposed) continue;
         // Drops a connection only from a network with more connections than the requesting network.
         if (network !== asking && !isProtected && network.exposed <= asking.exposed) continue;

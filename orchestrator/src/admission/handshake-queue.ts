@@ -12,7 +12,7 @@ export interface HandshakeLimits {
   readonly handshakesInFlight: number;
   /** Maximum number of handshakes started per event-loop turn. */
   readonly handshakesPerTurn: number;
-  /** Time after which a connection loses its slot to the next one. Its handshake continues. */
+  /** Time after which a connection loses its slot to the next connection. Its handshake continues. */
   readonly handshakeSlotMs: number;
   /** Time after which a TLS handshake is aborted. */
   readonly handshakeTimeoutMs: number;
@@ -67,7 +67,7 @@ export class HandshakeQueue {
   private readonly limits: HandshakeLimits;
   private readonly waiting = new Map<string, Waiting[]>();
   private waitingCount = 0;
-  /** Connections that have started and are not yet released, by peer, oldest first. */
+  /** Started connections that have not been released yet, by peer, oldest first. */
   private readonly started = new Map<string, StartedConnection>();
   /** Number of connections and slots per network. */
   private readonly unfinished = new Counts();
@@ -206,7 +206,7 @@ export class HandshakeQueue {
   }
 
   /**
-   * Releases the slot of a connection that the server has admitted or refused, so that the next one may start.
+   * Releases the slot of a connection that the server has admitted or refused, so that the next connection may start.
    * Idempotent.
    */
   release(socket: Socket): void {

@@ -1,6 +1,6 @@
 /**
- * Chooses the network for the next slot: the one with the fewest slots, or the first of several. Peers that occupy
- * slots silently can therefore use only their network's share.
+ * Chooses the network for the next slot: the network with the fewest slots or, if several have equally few, the first
+ * of them. Peers that occupy slots silently can therefore use only their network's share.
  * @param waiting networks with waiting sockets, in order
  * @param slotsOf number of slots per network, where a missing entry means 0
  * @param mayBegin reports whether a network may start now

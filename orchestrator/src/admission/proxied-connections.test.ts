@@ -119,7 +119,7 @@ describe.each(['http', 'https'] as const)('over %s', (scheme) => {
   });
 });
 
-test('a balancer on another machine cannot state a loopback address', () => {
+test('ignores a loopback client address that a balancer on another machine states', () => {
   const stated = (address: string, balancer: string) => acceptedClient({ address, port: 9 }, balancer)?.address;
   for (const address of ['127.0.0.1', '127.1.2.3', '::1']) {
     expect(stated(address, '192.0.2.1')).toBeUndefined();

@@ -3,7 +3,7 @@
  * Source: https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt, section 2.2.
  */
 
-/** Size in bytes of the part that every header has. It contains the length of the rest. */
+/** Size in bytes of the fixed part of a header, which contains the length of the rest. */
 export const fixedBytes = 16;
 /** Maximum size in bytes of the rest. Addresses take 36 bytes; extensions that a balancer may add are skipped. */
 const maxRestBytes = 4096;
@@ -22,9 +22,9 @@ export interface ProxiedClient {
   readonly port: number;
 }
 
-/** The first part of a header. */
+/** The fixed part of a header. */
 export interface FixedPart {
-  /** Size of the rest in bytes. */
+  /** Size of the rest of the header in bytes. */
   readonly restBytes: number;
   /**
    * Size of each address in the rest; null if the header states no address that can be used: a health check of the

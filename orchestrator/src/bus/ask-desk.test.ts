@@ -42,7 +42,7 @@ test('fails if the answer is late, has an invalid form, or is an unknown error',
   expect(reasons).toEqual(['timeout', 'failed', 'failed']);
 });
 
-test('limits the number of open questions from this process and to it', async () => {
+test('limits the number of open questions to and from this process', async () => {
   const { desk, sent } = open();
   const asked = Array.from({ length: 1_000 }, () => desk.ask('a', echo, 'hello', { milliseconds: 1_000 }));
   await expect(desk.ask('a', echo, 'one more', { milliseconds: 1_000 })).rejects.toMatchObject({ reason: 'busy' });
@@ -78,7 +78,7 @@ test('does not answer or count a question after its deadline, even if the handle
   expect(sent).toEqual([{ to: 'b', message: { type: 'answer', id: '250', answer: 'in time' } }]);
 });
 
-test('reports a process that does not know this one yet as unreachable', async () => {
+test('reports a process as unreachable if it does not know this process yet', async () => {
   const { desk } = open();
   const asked = desk.ask('a', echo, 'hello', { milliseconds: 1_000 });
   desk.answered('a', { type: 'refusal', id: '1', code: 'unknown_sender', detail: '' });

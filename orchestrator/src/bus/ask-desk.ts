@@ -4,9 +4,9 @@ import type { Log } from '../../../lib/src/log.ts';
 import { type Ask, type Asked, AskFailed, type AskFailure, type AskOptions, type Asks } from './asks.ts';
 import type { Message } from './messages.ts';
 
-/** Open questions of this process to others, and of others to this one. */
+/** Open questions from this process to other processes, and from other processes to this process. */
 
-/** Maximum number of open questions from this process, and of those to it. */
+/** Maximum number of open questions from this process, and maximum number to it. */
 const maxOpen = 1_000;
 /** Maximum number of open questions from one other process. */
 const maxOpenOfSender = 250;

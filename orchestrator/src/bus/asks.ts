@@ -52,7 +52,7 @@ export interface Asks {
 }
 
 /**
- * - `unreachable`: this process has no connection to the other one.
+ * - `unreachable`: this process has no connection to the other process.
  * - `disconnected`: the connection was lost before an answer arrived.
  * - `timeout`: no answer arrived before the deadline.
  * - `busy`: too many questions are open.

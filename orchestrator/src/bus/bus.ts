@@ -60,12 +60,12 @@ export type Hint =
   | { type: 'audited' }
   /** The audit chain has been extended to this position. */
   | { type: 'placed'; place: number }
-  /** Other processes have changed links or records of agents. The rows name them. */
+  /** Other processes have changed agent links or records. The rows identify the agents. */
   | { type: 'links_changed' }
   /** Hints from other processes were lost, so everything may have changed. */
   | { type: 'hints_lost' };
 
-/** The process that published a hint: this one, or another one on the same database. */
+/** The process that published a hint: this process, or another process on the same database. */
 export type HintSource = 'own' | 'other';
 
 export type HintListener = (hint: Hint, source: HintSource) => void;

@@ -24,6 +24,6 @@ test('announces a loss immediately, and further losses less and less often', () 
   expect(announce(60_000)).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 47_000, 63_000]);
 });
 
-test('announces a loss immediately again after a period without losses', () => {
+test('announces the first loss after a period without losses immediately', () => {
   expect(announce(200, [20_000, 20_100])).toEqual([0, 1_000, 20_000, 21_000]);
 });

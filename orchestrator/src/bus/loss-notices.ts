@@ -2,12 +2,12 @@ import type { Clock } from '../../../lib/src/clock.ts';
 
 /** Milliseconds between the first two notices of a series. The interval doubles with each further notice. */
 const firstMs = 1_000;
-/** Maximum milliseconds between two notices. This time without a loss also ends a series. */
+/** Maximum milliseconds between two notices. A period of this length without a loss also ends a series. */
 const maxMs = 16_000;
 
 /**
  * Announces that hints were lost. Each notice makes this process read everything and its clients reload, so the first
- * one is immediate, and further ones are combined.
+ * notice is immediate, and further notices are combined.
  */
 export class LossNotices {
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;

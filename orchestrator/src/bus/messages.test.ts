@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { decode, encode, hintsIn, type Message, toWire } from './messages.ts';
 
-test('sends which resource has new output, but neither names of changed links nor queued operations', () => {
+test('sends the name of the resource with new output, but neither the names of changed links nor queued operations', () => {
   const operation = { operation_id: 'o' } as never;
   expect(toWire({ type: 'work', node_id: 'a', operation })).toEqual({ type: 'work', node_id: 'a' });
   expect(toWire({ type: 'agent_departed', node_id: 'a', heard_at: 1 })).toEqual({ type: 'links_changed' });
@@ -12,7 +12,7 @@ test('sends which resource has new output, but neither names of changed links no
   expect(hintsIn([toWire(removed)])).toEqual([removed]);
 });
 
-test('ignores messages and hints that it does not know', () => {
+test('ignores unknown messages and hints', () => {
   const message: Message = { type: 'numbers', nonce: 'n', all: 7 };
   expect(decode(encode(message))).toEqual(message);
   for (const text of ['', 'null', '[]', '{"type":"other"}', '{"type":"numbers","nonce":"n","all":-1}'])

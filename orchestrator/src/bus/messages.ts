@@ -61,7 +61,7 @@ export function toWire(hint: Hint): WireHint | null {
 }
 
 const message = z.discriminatedUnion('type', [
-  /** Its number shows whether earlier messages were lost. Sent in every second without another message. */
+  /** Its number shows whether earlier messages were lost. Sent in every second in which no other message was sent. */
   z.object({ type: z.literal('beat') }),
   /** Requests the numbers of the receiver's last messages. */
   z.object({ type: z.literal('greeting'), nonce: id }),
@@ -78,7 +78,7 @@ export type Message = z.infer<typeof message>;
 
 export const encode = (message: Message): Buffer => Buffer.from(JSON.stringify(message));
 
-/** @returns null if this release does not know the message */
+/** @returns null if this release does not support the message */
 export function decode(plain: Buffer): Message | null {
   try {
     return message.safeParse(JSON.parse(plain.toString())).data ?? null;
@@ -87,6 +87,6 @@ export function decode(plain: Buffer): Message | null {
   }
 }
 
-/** Returns the hints that this release knows. */
+/** Returns the hints that this release supports. */
 export const hintsIn = (hints: readonly unknown[]): WireHint[] =>
   hints.flatMap((hint) => wireHint.safeParse(hint).data ?? []);

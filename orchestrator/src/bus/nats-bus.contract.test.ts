@@ -60,7 +60,7 @@ describe('replicas with NATS', () => {
     return { client, messages };
   };
 
-  test('delivers each hint once on each replica, and distinguishes its own', async () => {
+  test('delivers each hint once on each replica, and identifies a replica’s own hints', async () => {
     const [one, two, three_] = await three();
     const seen = [one, two, three_].map(heard);
     one.publish(work('a'));
@@ -94,7 +94,7 @@ describe('replicas with NATS', () => {
     expect(one.state.sent - before).toBeLessThan(40);
   });
 
-  test('announces lost hints after a NATS outage, and continues by itself', async () => {
+  test('announces lost hints after a NATS outage, and recovers automatically', async () => {
     const [one, two, three_] = await three();
     const seen = [two, three_].map(heard);
     await fleet.server.kill();
@@ -115,7 +115,7 @@ describe('replicas with NATS', () => {
     const own = randomBytes(16).toString('hex');
     const two = fleet.join();
     const seen = heard(two);
-    // A sender whose messages the test can omit.
+    // A sender whose messages the test can drop.
     const { client } = await eavesdrop();
     const seal = new Seal(secret, own);
     const send = (to: string, message: object) =>
@@ -151,7 +151,7 @@ describe('replicas with NATS', () => {
     expect(two.state.gaps).toBe(1);
   });
 
-  test('announces lost hints once after another replica was killed, and none when one starts', async () => {
+  test('announces lost hints once after another replica was killed, and announces none when a replica starts', async () => {
     let ahead = 0;
     const time = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead };
     const one = fleet.join({ clock: time });
@@ -218,7 +218,7 @@ describe('replicas with NATS', () => {
     await expect(stranger.ask(fleet.idOf(two), double, { number: 1 }, aMinute)).rejects.toThrow('cannot be reached');
   });
 
-  test('answers questions to one replica', async () => {
+  test('delivers a question to one replica, and returns its answer', async () => {
     const [one, two, three_] = await three();
     two.answer(double, async ({ number }, { from }) => {
       if (number === 0) throw new MusterError('agent_not_found', 'no such number');
@@ -354,7 +354,7 @@ describe('the connection with NATS', () => {
     );
   });
 
-  test('works as docs/replicas.md describes', async ({ onTestFinished }) => {
+  test('connects with the configuration in docs/replicas.md', async ({ onTestFinished }) => {
     const docs = readFileSync(join(import.meta.dirname, '../../../docs/replicas.md'), 'utf8');
     const page = docs.slice(docs.indexOf('\n## Notify each other through NATS'));
     const block = (language: string) => new RegExp(`^ *\`\`\`${language}\\n(.*?)^ *\`\`\``, 'ms').exec(page)![1]!;
@@ -415,7 +415,7 @@ describe('the connection with NATS', () => {
     expect(reasons(entries)).toEqual([expect.stringMatching(/^Permissions Violation for Publish/i)]);
   });
 
-  test('reconnects by itself, and reports the reason once', async ({ onTestFinished }) => {
+  test('reconnects automatically, and reports the reason once', async ({ onTestFinished }) => {
     const server = new NatsServer();
     const fleet = new NatsFleet(server);
     onTestFinished(() => fleet.end());

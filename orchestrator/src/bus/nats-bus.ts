@@ -13,8 +13,8 @@ import { everyone, maxPlainBytes, type Opened, Seal, type SealFault } from './se
 
 /**
  * The bus of a replica: delivers hints here and, with core NATS, to all other replicas. NATS stores nothing, so
- * messages to a replica without a connection are lost. Each replica numbers its messages, so the others notice lost
- * messages, publish `hints_lost`, and read the rows.
+ * messages to a replica without a connection are lost. Each replica numbers its messages, so the other replicas notice
+ * lost messages, publish `hints_lost`, and read the rows.
  */
 
 /** Milliseconds for which hints are collected into one message. */
@@ -54,7 +54,7 @@ export interface NatsBusState {
   /** Number of times that messages from another replica were missing. */
   readonly gaps: number;
   readonly ignored: Readonly<Record<IgnoredReason, number>>;
-  /** Names of the live replicas whose messages have not arrived for ten seconds. */
+  /** Names of the live replicas from which no message has arrived for ten seconds. */
   readonly unheard: readonly string[];
 }
 
@@ -89,7 +89,7 @@ export class NatsBus implements Bus {
     ...{ oversized: 0, truncated: 0, unknown_format: 0, forged: 0, repeated: 0, unknown_sender: 0, unknown_message: 0 },
   };
 
-  /** @throws Error if a file of the settings cannot be read */
+  /** @throws Error if a file that the settings name cannot be read */
   constructor(parts: NatsBusParts) {
     const { secret, own, fleet, clock, log, settings, random, newNonce } = parts;
     this.#parts = parts;

@@ -14,7 +14,7 @@ import { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
  */
 export interface DisposableClient {
   readonly client: NatsConnection;
-  /** @throws Error if there is no connection within the time limit of the options */
+  /** @throws Error if no connection is established within the time limit in the options */
   connect(): Promise<void>;
   /** Destroys the socket, even while the connection is being opened. Does not send waiting messages. */
   destroy(): Promise<void>;

@@ -63,12 +63,12 @@ export class NatsConnection {
   #closed = false;
   /** When the connection was opened, in monotonic milliseconds; infinite without a connection. */
   #connectedAt = Number.POSITIVE_INFINITY;
-  /** The last logged reason why there is no connection; null after a stable one. */
+  /** The last logged reason why there is no connection; null once a connection is stable. */
   #fault: string | null = null;
   #cancelDelay = () => {};
   #running: Promise<void> = Promise.resolve();
 
-  /** @throws Error if a file of the settings cannot be read */
+  /** @throws Error if a file that the settings name cannot be read */
   constructor(parts: NatsParts) {
     this.#parts = parts;
     optionsOf(parts.settings);

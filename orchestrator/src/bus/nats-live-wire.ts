@@ -21,7 +21,7 @@ export class NatsLiveWire implements LiveWire {
   readonly #subject: (to: string) => string;
   #listener: LiveListener = { received: () => {}, lost: () => {} };
 
-  /** @throws Error if a file of the settings cannot be read */
+  /** @throws Error if a file that the settings name cannot be read */
   constructor({ secret, fleet, own, ...parts }: NatsLiveWireParts) {
     this.#own = own;
     // A different key from that of hints, because both count their messages from 1, and the number is the nonce.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { PeerNumbers } from './peer-numbers.ts';
 
-/** Message numbers of a process that has learned those of `a`. */
+/** Returns the message numbers of a process that already has the last numbers of `a`. */
 const known = (all = 10, direct = 1) => {
   const numbers = new PeerNumbers();
   numbers.greet('a', 'nonce', 0);
@@ -53,7 +53,7 @@ describe('numbers of messages', () => {
     expect(numbers.judge('a', 'all', 5, 10_999)).toBe('repeated');
   });
 
-  test('forgets a process after ten seconds of silence', () => {
+  test('drops a process after ten seconds of silence', () => {
     const numbers = known();
     numbers.judge('a', 'all', 11, 5_000);
     expect(numbers.forgetSilent(14_999)).toBe(false);
@@ -77,7 +77,7 @@ describe('numbers of messages', () => {
     expect(numbers.answered('a', 'nonce', { all, direct: 1 }, 1_000)).toBe(expected);
   });
 
-  test('detects that it ignored hints', () => {
+  test('detects that hints were ignored before the greeting was answered', () => {
     const numbers = new PeerNumbers();
     numbers.greet('a', 'nonce', 0);
     numbers.ignored('a', 1, false);

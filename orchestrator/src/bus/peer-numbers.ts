@@ -1,7 +1,7 @@
 /**
  * Tracks the message numbers of other processes: refuses repeated messages, and detects missing ones. A process accepts
- * messages from another process only after it has learned that process's last numbers. It requests them with a random
- * nonce, so that an old answer cannot make old messages acceptable.
+ * messages from another process only after it has received that process's last numbers. It requests these numbers with
+ * a random nonce, so that an old answer cannot make old messages acceptable.
  */
 
 /** Milliseconds after which a silent process is forgotten. Each process sends a message every second. */
@@ -13,12 +13,12 @@ const answerMs = 10_000;
 /** Maximum number of processes that are greeted at the same time. */
 const maxGreeted = 256;
 
-/** To all processes, or to this one. */
+/** Whether a message was sent to all processes, or only to this process. */
 export type Channel = 'all' | 'direct';
 
 export type Order =
   | 'next'
-  /** Messages before this one are missing. */
+  /** Messages before this message are missing. */
   | 'gap'
   /** The message, or a later one, was received before. */
   | 'repeated'

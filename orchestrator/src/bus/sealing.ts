@@ -23,7 +23,7 @@ const maxKeys = 256;
 /** The recipient of a message for all processes. */
 export const everyone = '0'.repeat(2 * idBytes);
 
-/** Why a received message is refused before it is decrypted, or because its tag is wrong. */
+/** The reason for refusing a message, either before decryption or because its tag is wrong. */
 export type SealFault = 'oversized' | 'truncated' | 'unknown_format' | 'forged';
 
 export interface Opened {
@@ -33,7 +33,7 @@ export interface Opened {
   readonly plain: Buffer;
 }
 
-/** Seals the messages of one process, and opens those that it receives. */
+/** Seals the messages of one process, and opens the messages that it receives. */
 export class Seal {
   readonly #secret: Buffer;
   readonly #own: string;
@@ -106,5 +106,5 @@ export class Seal {
   }
 }
 
-/** The number of the message, with four zero bytes in front. */
+/** The number of the message, preceded by four zero bytes. */
 const nonceOf = (header: Buffer): Buffer => Buffer.concat([Buffer.alloc(4), header.subarray(1 + idBytes)]);

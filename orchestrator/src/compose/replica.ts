@@ -65,7 +65,7 @@ export interface JoinParts {
 }
 
 /**
- * Registers this process with the others on a PostgreSQL database, and sends its heartbeats until it stops.
+ * Registers this process with the other processes on a PostgreSQL database, and sends its heartbeats until it stops.
  * @returns null with SQLite
  * @throws KeysDiffer
  */
@@ -112,7 +112,7 @@ const fingerprintOf = (value: string | Buffer): string => hash('sha256', value);
 const keyOf = ({ key }: ApiCertificate): Buffer => createPublicKey(key).export({ format: 'der', type: 'spki' });
 
 /**
- * Returns which agents are connected: to this process, and with replicas, to any.
+ * Returns which agents are connected: to this process or, with replicas, to any replica.
  * @returns `view` is null without replicas
  */
 export async function openPresence(
@@ -127,7 +127,7 @@ export async function openPresence(
   return { presence: new SharedPresence(own, view), view };
 }
 
-/** The data for the list of replicas that operators see, and this replica. */
+/** The data for the replica list that operators see, and this process as a replica. */
 export interface ReplicaView extends ReplicaListParts {
   readonly replica: Replica;
 }
@@ -145,8 +145,8 @@ export const replicaListOf = (parts: {
 });
 
 /**
- * Releases the agents of this replica to other replicas while it is drained or has lost the database. @returns a
- * function that stops it
+ * Releases the agents of this replica to other replicas while this replica is drained or has lost the database.
+ * @returns a function that stops it
  */
 export function startReplicaRelease(parts: {
   replicas: ReplicaView;

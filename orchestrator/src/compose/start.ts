@@ -207,7 +207,7 @@ async function bootstrap(context: Context, config: Config): Promise<boolean> {
   return public_key !== null && username !== null && (await bootstrapOperator(context, { public_key, username }));
 }
 
-/** Begins to move this replica's work to other replicas. Its agents follow at a steady rate. */
+/** Begins to move this replica's work to other replicas. The agents move at a steady rate. */
 async function drain({ gateway, domain, log }: { gateway: Gateway; domain: Domain; log: Logger }): Promise<void> {
   domain.health.draining = true;
   log.info({}, 'draining: agents and work move to other replicas; restart this process to use it again');

@@ -29,7 +29,8 @@ export interface StoreOptions {
   readonly log: Logger;
   readonly onFatal: (reason: Error) => void;
   /**
-   * Compares the keys of this replica with those of the others, before the database is migrated. Null without replicas.
+   * Compares the keys of this replica with those of the other replicas, before the database is migrated. Null without
+   * replicas.
    * @param secretKeys null if this replica has none
    */
   readonly requireKeys: ((stored: readonly StoredKey[], secretKeys: SecretKeys | null) => void) | null;

@@ -23,7 +23,7 @@ test('ignores names, addresses, files, and the order of settings', () => {
   ).toBe(expected);
 });
 
-test('differs for other settings and other keys', () => {
+test('returns a different digest for different settings or a different key', () => {
   expect(digest({ console: false })).not.toBe(digest({}));
   expect(digest({ nats: { url: 'tls://nats.example:4222' } })).not.toBe(digest({}));
   expect(digest({ drift: { interval: 60 } })).not.toBe(digest({}));

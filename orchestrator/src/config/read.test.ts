@@ -256,7 +256,7 @@ describe('the configuration', () => {
     expect(() => read(['--log-format', 'xml'])).toThrow(/text or json/);
   });
 
-  test('refuses a key without another key that it requires', () => {
+  test('refuses a key if another key that it requires is missing', () => {
     expect(() => read(['--bootstrap-key', key])).toThrow(/bootstrap_username/);
     expect(() => read(['--tls-cert', 'a.pem'])).toThrow(/tls_key/);
     expect(read(['--bootstrap-key', key, '--bootstrap-username', 'ada']).config.bootstrap_key).toBe(key);

@@ -86,7 +86,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   };
 }
 
-/** @throws ConfigError if a NATS setting requires another one that is missing */
+/** @throws ConfigError if a NATS setting requires another setting that is missing */
 function checkNats({ nats, replica }: Config): void {
   const { url, credentials_file, ca_file } = nats;
   if (url === null) {

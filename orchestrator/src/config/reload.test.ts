@@ -38,7 +38,7 @@ describe('configuration reload', () => {
     });
   });
 
-  test('updates the sources of reloaded values only', () => {
+  test('updates only the sources of reloaded values', () => {
     expect(
       sourcesAfter({ api_port: 'file', 'drift.interval': 'file' }, { metrics_token: 'file', api_host: 'file' }),
     ).toEqual({ api_port: 'file', metrics_token: 'file' });

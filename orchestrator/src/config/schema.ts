@@ -118,7 +118,7 @@ export const configSchema = z.strictObject({
     .min(1)
     .max(500)
     .default(8)
-    .describe('maximum writing connections to PostgreSQL, and as many reading ones'),
+    .describe('maximum write connections to PostgreSQL, and maximum read connections'),
   database_statement_timeout: z
     .number()
     .int()
@@ -133,7 +133,7 @@ export const configSchema = z.strictObject({
       .nullable()
       .default(null)
       .describe(
-        'unique name of this orchestrator among those that share the PostgreSQL database; null: it is the only one',
+        'unique name of this orchestrator among those that share the PostgreSQL database; null: no other orchestrator shares it',
       ),
   }),
   nats: section({
@@ -164,7 +164,7 @@ export const configSchema = z.strictObject({
       .min(1)
       .max(100_000)
       .default(400)
-      .describe('agents that a replica lets go in each second while it is drained or has lost the database'),
+      .describe('agents that a replica releases per second while it is drained or has lost the database'),
   }),
   disk: section({
     reserve: z
@@ -274,7 +274,7 @@ export const configSchema = z.strictObject({
     .min(0)
     .max(3650)
     .default(14)
-    .describe('days before the expiry of a secret at which it is announced; 0: at its expiry'),
+    .describe('days in advance to announce the expiry of a secret; 0: at its expiry'),
   metrics: section({
     poll_interval: secs(60),
     retention: secs(86_400),
@@ -326,7 +326,7 @@ export const configSchema = z.strictObject({
       .min(65_536)
       .max(1_099_511_627_776)
       .default(268_435_456)
-      .describe('maximum bytes of one transcript; the terminal session ends there'),
+      .describe('maximum bytes of one transcript; the terminal session ends at this size'),
     record_input: z.boolean().default(false).describe('record input as well, passwords included'),
   }),
   drift: section({

@@ -142,7 +142,7 @@ describe('blocked addresses', () => {
     expect(end.arrived).toHaveLength(2);
   });
 
-  test('connects to an allowed address of a name that also resolves to blocked ones', async () => {
+  test('connects to an allowed address of a name that also resolves to blocked addresses', async () => {
     const end = await far();
     const both = resolving([
       { address: 'fe80::1', family: 6 },

@@ -63,7 +63,7 @@ describeDatabases('hostile input', (fixture) => {
     });
   });
 
-  test('records only once that an operation ended if the agent reports the end twice', async () => {
+  test('records the end of an operation only once if the agent reports it twice', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);

@@ -21,9 +21,9 @@ import { endLost } from './operation-end/operation-expiry.ts';
 import { submitOperation } from './operations/operations.ts';
 
 /**
- * Tests decisions based on rows that were read before the transaction. A transaction that conflicts with another one is
- * retried with the same statements. Each test commits a conflicting transaction between the read and the write, as in
- * such a retry.
+ * Tests decisions based on rows that were read before the transaction. A transaction that conflicts with another
+ * transaction is retried with the same statements. Each test commits a conflicting transaction between the read and the
+ * write, as in such a retry.
  */
 
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/agents/discovery.ts';
 import { type BroadcastRoute, broadcastRoutes, isMulticastOrUnspecified } from './broadcast-routes.ts';
 
-/** Maximum addresses used per host name; others are ignored. */
+/** Maximum addresses used per host name; further addresses are ignored. */
 const maxAddresses = 8;
 const sendTimeoutMs = 5_000;
 

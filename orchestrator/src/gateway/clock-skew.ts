@@ -23,7 +23,7 @@ export function withSkew(attributes: Record<string, string>, skew: number | null
   return isNoticeable(skew) ? { ...others, [attribute]: String(skew) } : others;
 }
 
-/** Logs a noticeable skew unless the last logged one was similar. */
+/** Logs a noticeable skew unless the last logged skew was similar. */
 export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs' | 'loggedClockSkewSecs'>): void {
   const { nodeId, clockSkewSecs, loggedClockSkewSecs } = link;
   if (loggedClockSkewSecs !== null && !isNoticeable((clockSkewSecs ?? 0) - loggedClockSkewSecs)) return;

@@ -12,7 +12,7 @@ const maxGrants = 64;
 
 /**
  * Sends contents to the agents that request them. Keeps one part per link in memory. Sends the next frame when the
- * network has accepted the previous one, so that other messages need not wait. Links take turns.
+ * network has accepted the previous frame, so that other messages need not wait. Links take turns.
  */
 export class ContentSender {
   private readonly links: AgentLinks;

@@ -177,7 +177,7 @@ export class Dispatcher {
   }
 }
 
-/** Sends a cancellation, unless it was the last one sent on this link. Cancellations are idempotent. */
+/** Sends a cancellation, unless it was the last cancellation sent on this link. Cancellations are idempotent. */
 export function sendCancel(link: Link, operationId: string): void {
   if (link.state !== 'open' || link.cancelled === operationId) return;
   link.cancelled = operationId;

@@ -417,7 +417,7 @@ describe('agent admission', () => {
     await (await dial(key)).join();
   });
 
-  test('tells an agent to reconnect in five seconds when it cannot be recorded', async () => {
+  test('requests that an agent reconnect in five seconds if the agent cannot be recorded', async () => {
     await start();
     links.failing = true;
     const agent = await dial();
@@ -665,7 +665,7 @@ describe('live program output', () => {
 });
 
 describe('operations', () => {
-  test('dispatches each operation after the end of the previous one is committed', async () => {
+  test('dispatches each operation after the end of the previous operation is committed', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -711,7 +711,7 @@ describe('operations', () => {
     expect(agent.count('operation')).toBe(0);
   });
 
-  test('dispatches the next operation when the previous one expires without a report', async () => {
+  test('dispatches the next operation when the previous operation expires without a report', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -759,7 +759,7 @@ describe('operations', () => {
 });
 
 describe('reports', () => {
-  test('acknowledges reports once they are committed, and commits reports that arrive during a commit together', async () => {
+  test('acknowledges reports once they are committed, and commits together all reports that arrive during a commit', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -996,7 +996,7 @@ describe('reports', () => {
     expect(await send(6)).toEqual([3, 'report 1 was not complete after 90 s']);
   });
 
-  test('ignores an unapproved agent’s reports, and makes it reconnect and resend them once it is approved', async () => {
+  test('ignores an unapproved agent’s reports, and makes the agent reconnect and resend the reports once it is approved', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1156,7 +1156,7 @@ describe('samples', () => {
     hasty.send(metrics(10));
     hasty.send(metrics(20));
     expect(await hasty.next('refused')).toMatchObject({
-      message: 'samples were sent before the previous ones were answered',
+      message: 'samples were sent before the previous samples were answered',
     });
     links.gate = Promise.resolve();
     const many = Array.from({ length: 49 }, (_, n) => n);
@@ -1332,7 +1332,7 @@ describe('agent presence', () => {
       expect(await older.next('refused')).toMatchObject({ code: 'rejected' });
     });
 
-    test('replaces a link that uses a previous key with one that uses the current key, but never the reverse', async () => {
+    test('replaces a link that uses a previous key with a link that uses the current key, but never the reverse', async () => {
       const { former, current, node_id } = await twoKeys();
       const copy = await dial(former);
       await copy.join({ versions: [4] });
@@ -1608,7 +1608,7 @@ describe('many connections', () => {
     await (await dial()).join();
   });
 
-  test('limits the handshakes from an address that sends no hello, and assigns its slots to others', async () => {
+  test('limits the handshakes from an address that sends no hello, and assigns its slots to other addresses', async () => {
     await start({ handshakesInFlight: 2, unfinishedOfNetwork: 3 });
     const slow = Array.from({ length: 6 }, () => dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'));
     let started = 0;

@@ -510,7 +510,7 @@ class AgentGateway implements Gateway, LinkOwner {
       return;
     }
     if (link.keyUntil !== null && link.keyUntil * 1000 <= this.clock.now()) {
-      const message = 'this key was replaced by a new one and has expired';
+      const message = 'this key was replaced by a new key and has expired';
       link.refuse(asKnown({ code: 'key_replaced', message, retry_after_secs: null }, link.version));
       return;
     }

@@ -127,7 +127,7 @@ export class Inbound {
     this.limitRate(link, now);
     link.unacknowledgedBytes += bytes;
     if (link.unacknowledgedBytes <= this.limits.unacknowledgedBytes) {
-      // An acknowledgment of this report would also acknowledge the ignored ones.
+      // An acknowledgment of this report would also acknowledge the ignored reports.
       if (link.standing?.status === 'approved' && !link.ignoredReports) return true;
       if (!link.ignoredReports)
         this.log.info(
@@ -238,7 +238,7 @@ export class Inbound {
     }
   }
 
-  /** Commits the queued reports, one commit at a time. Reports that arrive during a commit share the next one. */
+  /** Commits the queued reports, one commit at a time. Reports that arrive during a commit share the next commit. */
   private async commitAll(link: Link): Promise<void> {
     while (link.reportQueue !== null && link.reportQueue.length > 0) {
       const batch = link.reportQueue;
@@ -317,7 +317,7 @@ export class Inbound {
   private takeSamples(link: Link, samples: readonly Sample[]): void {
     if (link.standing?.status !== 'approved') return;
     if (link.sampling) {
-      link.violation('samples were sent before the previous ones were answered');
+      link.violation('samples were sent before the previous samples were answered');
       return;
     }
     link.sampling = true;
@@ -356,7 +356,7 @@ export class Inbound {
     link.outputBucket ??= new TokenBucket(outputProgressBurst, now);
     if (link.showing || !link.outputBucket.take(now, outputProgressPerSecond, outputProgressBurst)) {
       const message = link.showing
-        ? 'output_progress was sent before the previous one was answered'
+        ? 'output_progress was sent before the previous message was answered'
         : 'output_progress was sent too often';
       link.refuse({ code: 'rate_exceeded', message, retry_after_secs: null });
       return;

@@ -1,6 +1,6 @@
 import { limits as wireLimits } from '@muster/protocol/wire';
 
-/** Gateway limits. Times are in milliseconds. Agents know the wire limits, which are part of the protocol. */
+/** Gateway limits. Times are in milliseconds. The wire limits, which agents also enforce, are part of the protocol. */
 export const defaultGatewayLimits = {
   ...wireLimits,
   /** Maximum number of sockets, including waiting ones. Further sockets are dropped immediately. */
@@ -20,8 +20,9 @@ export const defaultGatewayLimits = {
   /** Maximum number of sockets waiting for their handshake to start. */
   waitingSockets: 16_384,
   /**
-   * Maximum waiting sockets per IPv4 address or IPv6 network. Lower than the total, to reserve space for others. High,
-   * because ten thousand agents may share one address, and redialing costs both sides more than waiting.
+   * Maximum waiting sockets per IPv4 address or IPv6 network. Lower than the total, to reserve space for other
+   * networks. High, because ten thousand agents may share one address, and redialing costs both sides more than
+   * waiting.
    */
   waitingSocketsPerAddress: 12_288,
   /** Maximum wait for a handshake. Less than the 45 s that agents wait. */

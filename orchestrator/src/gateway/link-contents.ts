@@ -12,7 +12,7 @@ export interface Grant {
 
 /** A link's requests for contents. */
 export class LinkContents {
-  /** Pending requests, oldest first. The first one may be in progress. */
+  /** Pending requests, oldest first. The first request may be in progress. */
   readonly requests: ContentRequest[] = [];
   /** Number of bytes that these requests cover. */
   requestedBytes = 0;

@@ -83,7 +83,10 @@ export class LocalLinks implements OwnLinks {
     return released;
   }
 
-  /** Waits until an agent's pending reports are stored. The agent resends reports that were not stored in time. */
+  /**
+   * Waits until an agent's pending reports are stored. The agent resends reports that were not stored within the time
+   * limit.
+   */
   async #committed(link: Link): Promise<void> {
     if (link.committing === null) return;
     let cancelTimer = () => {};

@@ -41,7 +41,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.get(nodeId)?.clockSkewSecs ?? 0;
   }
 
-  /** Returns null, because the gateway knows only the links of this process. */
+  /** Returns null, because the gateway has only the links of this process. */
   replicaOf(): null {
     return null;
   }
@@ -89,7 +89,7 @@ export class LinkRegistry implements Presence {
 
   /**
    * Checks with a ping whether a link's agent is alive. Only the pong for this ping counts. Callers during a probe
-   * share its outcome: rivals here and on another replica may probe at the same time.
+   * share its outcome: rival links here and on another replica may cause probes at the same time.
    */
   probe(link: Link): Promise<ProbeOutcome> {
     if (link.state !== 'open') return Promise.resolve('ended');

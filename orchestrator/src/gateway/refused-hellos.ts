@@ -5,7 +5,7 @@ export interface RefusedHelloLimits {
   readonly burst: number;
 }
 
-/** Maximum number of stored networks. Adding a network beyond it evicts the least recently charged one. */
+/** Maximum number of stored networks. Adding a network beyond it evicts the least recently charged network. */
 const maxNetworks = 1024;
 
 /**

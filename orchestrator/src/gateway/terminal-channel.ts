@@ -70,7 +70,7 @@ export class Channel implements Shell {
   private full = false;
   private flushing = false;
   private unsent = 0;
-  /** The size to send after the current one; null if none is waiting. */
+  /** The size to send after the current size; null if none is waiting. */
   private size: { cols: number; rows: number } | null = null;
   private resizing = false;
 

@@ -113,7 +113,7 @@ export class TerminalShells implements Shells {
     }
   }
 
-  /** Closes channels whose opening the agent did not confirm in time. Called by the gateway's timer. */
+  /** Closes channels whose opening the agent did not confirm within the time limit. Called by the gateway's timer. */
   tick(now: number): void {
     for (const channel of this.unanswered.expired(now)) channel.onTimeout();
   }

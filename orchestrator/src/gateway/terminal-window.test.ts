@@ -100,7 +100,7 @@ describe('chunks of terminal output', () => {
 });
 
 describe('terminal input', () => {
-  test('sends input in maximum-size chunks, joins small ones, and waits for credit', () => {
+  test('sends input in maximum-size chunks, joins small chunks, and waits for credit', () => {
     const queue = new InputQueue(10, 4);
     expect(queue.push(numbered(0, 1))).toBe(true);
     expect(queue.push(numbered(1, 9))).toBe(true);

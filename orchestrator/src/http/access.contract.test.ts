@@ -108,7 +108,7 @@ function* faultsOf(route: Route): Generator<[why: string, asked: RequestParts, s
   if (route.method === 'GET') return;
   yield ['a body of another type', { payload: 'a=b', type: 'text/plain' }, 415];
   yield ['a body that is no JSON', { payload: '{"x":' }, 400];
-  yield ['a body a body above the maximum size', { payload: `"${'x'.repeat(route.bodyLimit ?? 1024 * 1024)}"` }, 413];
+  yield ['a body above the maximum size', { payload: `"${'x'.repeat(route.bodyLimit ?? 1024 * 1024)}"` }, 413];
 }
 
 describeAnyDatabase('access', (fixture) => {

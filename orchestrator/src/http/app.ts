@@ -42,7 +42,7 @@ declare module 'fastify' {
     cutOff(operatorId: string): void;
     /**
      * Closes the open responses of a sign-in session that has ended.
-     * @param renewedAs token hash of the session that replaces the ended one and takes over its responses; null if
+     * @param renewedAs token hash of the session that replaces the ended session and takes over its responses; null if
      *   there is none
      */
     sessionEnded(tokenHash: string, renewedAs: string | null): void;

@@ -72,7 +72,7 @@ function preparations({
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
   let seq = 0;
-  /** Completes the agent's queued operations up to and including this one. */
+  /** Completes the agent's queued operations up to and including this operation. */
   const finish = async (id: string, drifted: boolean) => {
     for (let sent = ''; sent !== id; ) {
       const next = await links.nextOperation(agent.id);

@@ -32,7 +32,7 @@ describeAnyDatabase('samples over HTTP', (fixture) => {
   const timesIn = (body: { samples: { collected_at: number }[] }, at: number) =>
     body.samples.map(({ collected_at }) => collected_at - at);
 
-  test('accepts the documented values for since, limit, and step, and refuses all others', async () => {
+  test('accepts the documented values for since, limit, and step, and refuses all other values', async () => {
     const { get, at, agent } = await open();
     const list = '/agents/web-1/metrics';
     const seen: Record<string, number[] | number> = {};

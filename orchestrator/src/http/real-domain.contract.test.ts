@@ -91,7 +91,7 @@ const nameOf = ({ path, example }: Route): string =>
 
 describeAnyDatabase('the API', (fixture) => {
   const stores = samplesFixture(fixture);
-  test('responds on each route according to its schema', async () => {
+  test('returns a response that matches its schema on each route', async () => {
     const opened = await open(fixture, await stores.open());
     const { app, token, agent, key, domain } = opened;
     const operation_id = await history(opened);
@@ -148,7 +148,7 @@ describeAnyDatabase('the API', (fixture) => {
       cancelOperation: 409,
       drainReplica: 404,
       removeAgent: 409,
-      removeModule: 409, // the assignment `other` uses it
+      removeModule: 409, // the assignment `other` uses the module
       removeOperator: 409, // the last admin
       removeOperatorReporting: 409,
     });

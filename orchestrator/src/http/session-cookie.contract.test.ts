@@ -120,7 +120,7 @@ describeAnyDatabase('the cookie of a console session', (fixture) => {
     await app.close();
   });
 
-  test('deletes the cookie when its own session signs out, but not when another session does', async () => {
+  test('deletes the cookie when the cookie’s session signs out, but not when another session signs out', async () => {
     const { app, ask, own, domain, key } = await open();
     const write = { ...own, ...page };
     const token = await tokenOf(domain, key);

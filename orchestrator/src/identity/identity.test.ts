@@ -53,7 +53,7 @@ describe('the API certificate', () => {
     expect(certificate.checkHost('localhost')).toBe('localhost');
     expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
     expect(certificate.publicKey.asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
-    // Reuses a certificate with more hosts than requested, so that clients need not trust a new one.
+    // Reuses a certificate with more hosts than requested, so that clients need not trust a new certificate.
     expect(await loadApiCertificate(dir, null)).toEqual(wider);
     const later = Date.now() + 800 * 86_400_000;
     expect((await loadApiCertificate(dir, null, later)).certificate).not.toBe(wider.certificate);

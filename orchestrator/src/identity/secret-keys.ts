@@ -24,8 +24,8 @@ interface OwnFile {
 }
 
 /**
- * The available keys. The first one encrypts, and all of them decrypt. A key is not retired until values being
- * encrypted with it have been written.
+ * The available keys. The first key encrypts, and all keys decrypt. A key is not retired until values being encrypted
+ * with it have been written.
  */
 export class SecretKeys {
   #keys: readonly { key: SecretKey; bytes: Buffer | null }[];
@@ -33,7 +33,7 @@ export class SecretKeys {
   readonly #writing = new Set<Promise<unknown>>();
 
   /**
-   * @param given bytes of the keys, the active one first
+   * @param given bytes of the keys, the active key first
    * @param ownFile null if the keys come from another source, where only an operator can change them
    */
   constructor(given: readonly Buffer[], ownFile: OwnFile | null = null) {
@@ -90,7 +90,7 @@ export class SecretKeys {
     await this.#store([{ key: keyOf(bytes), bytes }, ...this.#keys]);
   }
 
-  /** Removes all keys except the active one. Keys from other sources remain until an operator removes them. */
+  /** Removes all keys except the active key. Keys from other sources remain until an operator removes them. */
   async retire(ids: readonly string[]): Promise<void> {
     if (this.#ownFile === null || ids.length === 0) return;
     await this.#store(this.#keys.filter(({ key }, index) => index === 0 || !ids.includes(key.id)));
@@ -149,7 +149,7 @@ interface KeyPlaces {
 }
 
 interface KeySources extends KeyPlaces {
-  /** Reports whether the database has secrets. If so, a missing key is not replaced by a new one. */
+  /** Reports whether the database has secrets. If so, a missing key is not replaced by a new key. */
   hasSecrets: () => Promise<boolean>;
 }
 

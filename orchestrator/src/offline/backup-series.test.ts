@@ -17,7 +17,7 @@ test('derives a backup’s file name from its time if the path is a directory, a
   expect(await backupTarget(file, now)).toEqual({ file, series: null });
 });
 
-test('deletes old backups but keeps the newest ones and all other files', async () => {
+test('deletes old backups but keeps the newest backups and all other files', async () => {
   const directory = join(above, 'many');
   mkdirSync(directory);
   const others = ['muster.backup', 'muster-20260101T000000Z.backup.old', 'x-muster-20260101T000000Z.backup'];

@@ -124,7 +124,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
   }
 }
 
-/** Sets these keys in the file, and preserves all other settings and comments. @returns the former content */
+/** Sets these keys in the file, and preserves all other settings and comments. @returns the previous content */
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;

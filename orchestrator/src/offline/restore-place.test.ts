@@ -5,7 +5,7 @@ import { scratchDirectory } from '../../test/scratch.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
- * Verifies that the directory contains either the former or the new content if a restore is interrupted at any step,
+ * Verifies that the directory contains either the previous or the new content if a restore is interrupted at any step,
  * and that the next startup completes a restore that has begun to replace the content.
  */
 const above = scratchDirectory('muster-restore-');
@@ -34,7 +34,7 @@ function expectRestored() {
 }
 
 describe('a restored data directory', () => {
-  test('replaces the content of the directory, and moves the former content aside', async () => {
+  test('replaces the content of the directory, and moves the previous content aside', async () => {
     await startRestore();
     await completeRestore(directory, aside);
     expectRestored();
@@ -42,7 +42,7 @@ describe('a restored data directory', () => {
     expect(await finishRestore(directory)).toBe(false);
   });
 
-  test('discards an incomplete restore, and keeps the former content', async () => {
+  test('discards an incomplete restore, and keeps the previous content', async () => {
     await startRestore();
     await expect(finishRestore(directory)).rejects.toThrow('run `muster restore` or `muster orchestrator join` again');
     expect((await contentOf(directory)).sort()).toEqual(['identity.key', 'muster.db']);

@@ -4,22 +4,22 @@ import { join } from 'node:path';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
- * Restores a backup, or installs shared keys, into a data directory. Writes the new content to a folder in the directory, followed by a marker file that
- * states that the content is complete. The new content then replaces the former content; an interrupted replacement can
- * be resumed. No orchestrator starts before the restore is finished.
+ * Restores a backup, or installs shared keys, into a data directory. Writes the new content to a folder in the
+ * directory, followed by a marker file that states that the content is complete. The new content then replaces the
+ * previous content; an interrupted replacement can be resumed. No orchestrator starts before the restore is finished.
  */
 
 const folder = '.restoring';
 /**
- * Marker file: the new content is complete and synced. Contains the name of the folder for the former content; empty if
- * there is no former content.
+ * Marker file: the new content is complete and synced. Contains the name of the folder for the previous content; empty
+ * if there is no previous content.
  */
 const completeMarker = 'whole';
-/** Marker file: the former content has been moved aside. */
+/** Marker file: the previous content has been moved aside. */
 const cleared = 'cleared';
 /**
  * Marker file: the external database has been or is about to be replaced, so the restore cannot be undone. Contains the
- * schema of the former data.
+ * schema of the previous data.
  */
 const database = 'database';
 
@@ -33,7 +33,7 @@ export interface Restoring {
 const staging = (dataDir: string) => join(dataDir, folder);
 
 /**
- * Returns the time and random part of the name for former content. The random part distinguishes restores within the
+ * Returns the time and random part of the name for previous content. The random part distinguishes restores within the
  * same second.
  * @param now Unix milliseconds
  */
@@ -51,7 +51,9 @@ export async function contentOf(dataDir: string): Promise<string[]> {
   );
 }
 
-/** Discards an unfinished restore, and creates an empty folder for a new one. The caller has locked the directory. */
+/**
+ * Discards an unfinished restore, and creates an empty folder for a new restore. The caller has locked the directory.
+ */
 export async function beginRestore(dataDir: string): Promise<Restoring> {
   await dropRestore(dataDir);
   const content = join(staging(dataDir), 'content');
@@ -72,7 +74,7 @@ export async function dropRestore(dataDir: string): Promise<void> {
 /**
  * Records that an external database is about to be committed. No orchestrator starts until the directory is restored as
  * well.
- * @param aside schema of the former data; null if the database was empty
+ * @param aside schema of the previous data; null if the database was empty
  */
 export async function markDatabase(dataDir: string, aside: string | null): Promise<void> {
   const path = join(staging(dataDir), database);
@@ -84,7 +86,7 @@ export async function markDatabase(dataDir: string, aside: string | null): Promi
 /**
  * Marks the new content as complete and finishes the restore. If this is interrupted, the next startup finishes the
  * restore.
- * @param aside folder for the former content; null if the directory was empty
+ * @param aside folder for the previous content; null if the directory was empty
  */
 export async function completeRestore(dataDir: string, aside: string | null): Promise<void> {
   const prepared = join(staging(dataDir), 'prepared');

@@ -62,7 +62,7 @@ Examples:
     tell(`${file ?? 'standard output'}: ${names.join(', ')} of the orchestrator ${keys.public_key}, encrypted`);
     if (config.tls_cert !== null) tell('not included: the configured API certificate; configure it for each replica');
     if (keys.files['secrets.keys'] === undefined)
-      tell(`not included: secrets keys, because ${dataDir} has none; configure the same ones for each replica`);
+      tell(`not included: secrets keys, because ${dataDir} has none; configure the same keys for each replica`);
     tell('on the machine of the new replica, run: muster orchestrator join FILE');
     return { file, public_key: keys.public_key, files: names };
   },

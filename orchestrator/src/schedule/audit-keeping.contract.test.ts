@@ -171,7 +171,7 @@ describeDatabases('keeping the audit log', (fixture) => {
 
   // Only one process can use an SQLite file.
   if (fixture.kind === 'postgres')
-    test('maintains the audit log in only one process at a time, and in another one after the holder is closed or releases the lease', async () => {
+    test('maintains the audit log in only one process at a time, and in another process after the holder is closed or releases the lease', async () => {
       const at = await fixture.newAddress();
       const one = await openAt(at);
       const two = await openAt(at);

@@ -71,7 +71,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     }
   };
   const round = async () => {
-    // A round in progress may have missed the newest events. Therefore, waits until it ends and runs another one.
+    // A round in progress may have missed the newest events. Therefore, waits until it ends and runs another round.
     while (running !== null) await (running as Promise<void>).catch(() => {});
     running = work();
     try {

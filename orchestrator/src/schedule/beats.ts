@@ -2,7 +2,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { type Replica, ReplicaClosed } from '../domain/replicas/replicas.ts';
 
-/** Milliseconds between two heartbeats. Other processes close this one if they see no heartbeat for 10 seconds. */
+/** Milliseconds between two heartbeats. Other processes close this process if they see no heartbeat for 10 seconds. */
 const intervalMs = 2_000;
 
 export interface BeatParts {
@@ -14,7 +14,7 @@ export interface BeatParts {
    * slow.
    */
   readonly inFleet: boolean;
-  /** Called when another process has closed this one, which must then exit. */
+  /** Called when another process has closed this process, which must then exit. */
   readonly onClosed: (reason: Error) => void;
 }
 
@@ -64,7 +64,7 @@ export function startBeats(replica: Replica, { clock, log, inFleet, onClosed }: 
     stopped = true;
     cancelTimer();
     await beating;
-    // Stopping must succeed even if the database is unavailable. In this case, the other processes close this one.
+    // Stopping must succeed even if the database is unavailable. In this case, the other processes close this process.
     await replica.leave().catch((error: unknown) => log.warn({ err: error }, 'failed to deregister this replica'));
   };
 }

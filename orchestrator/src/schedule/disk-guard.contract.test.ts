@@ -23,7 +23,7 @@ describeDatabases('disk guard', (fixture) => {
     return { domain, clock, disk, start, events };
   }
 
-  test('records one event when disk space is low and one when it recovers, even across a restart', async () => {
+  test('records one event when disk space is low and one event when it recovers, even across a restart', async () => {
     const { disk, start, events } = await guarded();
     let guard = start();
     await guard.look();

@@ -29,7 +29,7 @@ export interface DiskGuardOptions {
 }
 
 export interface DiskGuard {
-  /** The last measurement; null until the first measurement, or after a failed one. */
+  /** The last measurement; null until the first measurement, or after a failed measurement. */
   readonly space: DiskSpace | null;
   readonly low: boolean;
   /** Measures once, for startup and tests. Never rejects. */

@@ -50,7 +50,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
     }
     for (const id of await queueDue(fleet, options)) pending.add(id);
     // If the hint that a check has ended arrives before the check's ID is added, the ID stays in the set until it is
-    // the oldest one.
+    // the oldest ID.
     while (pending.size > options.maxConcurrent) pending.delete(pending.values().next().value as string);
   };
   /** Runs one sweep at a time. A call during a sweep starts another sweep afterward. Never rejects. */

@@ -52,7 +52,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     return { one, two, actor, advance, events };
   };
 
-  test('expires operations in the process that holds the lease, and in the other one after it stops', async () => {
+  test('expires operations in the process that holds the lease, and in the other process after the first process stops', async () => {
     const { one, two, actor, advance } = await open();
     await uploadModule(one.context, actor, 'm', 'name: m\nsupports: [{ platform: linux }]\nresources: []\n');
     const agent = await newAgent(one, actor, 'web-1');
@@ -70,7 +70,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     expect((await getOperation(one.context, id)).status).toBe('expired');
   });
 
-  test('announces an expiry once, even if the former holder resumes just before its commit', async () => {
+  test('announces an expiry once, even if the previous holder resumes just before its commit', async () => {
     const { one, two, actor, events } = await open();
     await createSecret(one.context, actor, { name: 'soon', value: 'v', expires_at: one.context.now() + hour });
     const suspended = suspendedBefore(one.context, 'secrets/expiring');
@@ -180,7 +180,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     );
   });
 
-  test('chains each event once, even if the former lease holder resumes just before its commit', async () => {
+  test('chains each event once, even if the previous lease holder resumes just before its commit', async () => {
     const { one, two } = await open();
     const suspended = suspendedBefore(one.context, 'audit/place');
     const keep = (domain: ReplicaDomain, context = domain.context) => {
@@ -220,7 +220,7 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     await rotateSecretsKey(one.context, actor);
   });
 
-  test('repairs a restored database in one process while the other one waits', async () => {
+  test('repairs a restored database in one process while the other process waits', async () => {
     const { one, two } = await open();
     const value = JSON.stringify({ id: 'backup', created_at: '2026-01-01T00:00:00Z' });
     await one.db.write({ name: 'test/restored', statements: [statement(putSetting, { key: restoredKey, value })] });

@@ -45,7 +45,7 @@ export const letsAgentsGo = ({ draining, beatAgeMs, runningMs, hasReadyPeer }: R
 export interface LinkReleaseParts {
   readonly clock: Clock;
   readonly situation: () => Omit<ReplicaSituation, 'runningMs'>;
-  /** Links to close in each second. */
+  /** Number of links to close per second. */
   readonly perSecond: () => number;
   /** Closes up to `count` links. @returns the number of closed links */
   readonly release: (count: number) => number;

@@ -43,7 +43,7 @@ export class RemoteWriteQueue {
     this.#newest.delete(nodeId);
     this.#newest.set(nodeId, last);
     if (this.#newest.size > maxAgents) this.#newest.delete(this.#newest.keys().next().value as string);
-    // Drops the oldest samples, because remote servers may refuse old ones.
+    // Drops the oldest samples, because remote servers may refuse old samples.
     const dropped = Math.max(0, this.length - this.#capacity);
     this.#head += dropped;
     if (this.#head > this.#capacity) this.#compact();

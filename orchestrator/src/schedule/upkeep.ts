@@ -19,7 +19,7 @@ import { deleteExpiredTickets } from '../domain/terminals/terminal-tickets.ts';
 
 /**
  * Periodic maintenance, with one timer for all tasks. Each process maintains its own state. Of the processes that share
- * a database, only the one that holds the maintenance lease maintains the fleet's state.
+ * a database, only the process that holds the maintenance lease maintains the fleet's state.
  */
 
 const intervalMs = 5_000;
@@ -30,7 +30,7 @@ const intervalMs = 5_000;
 const sessionsEvery = 60;
 /** Number of rounds between deletions of old payloads, tokens, history, and recordings. */
 const pruneEvery = 720;
-/** Number of rounds between searches for former secret values that no machine needs anymore. */
+/** Number of rounds between searches for previous secret values that no machine needs anymore. */
 const formerSecretsEvery = 12;
 
 export interface Upkeep {
@@ -58,7 +58,7 @@ export interface UpkeepOptions {
   refusals?: Pick<Refusals, 'sweep'>;
   /** Removes disconnected pending agents, and records bursts of new pending agents. */
   pending?: Pick<PendingList, 'report' | 'forget'>;
-  /** Number of days before a secret's expiry at which the expiry is announced. */
+  /** Number of days in advance that a secret's expiry is announced. */
   secretsExpiryNoticeDays?: number;
 }
 

@@ -14,7 +14,7 @@ import type { Migration } from './migrations/migration.ts';
  */
 
 describeDatabases('migrations that claim to be compatible with earlier releases', (fixture) => {
-  /** Returns the shape of a new database with the first `count` migrations and more. */
+  /** Returns the shape of a new database with the first `count` migrations and the migrations in `more`. */
   async function shapeAfter(count: number, ...more: Migration[]): Promise<SchemaShape> {
     const db = await fixture.open({
       at: await fixture.newAddress(),

@@ -42,7 +42,7 @@ export interface DatabaseDeps {
 const serverStartMs = 30_000;
 
 /**
- * Opens the database for this process alone or, with PostgreSQL, for this replica and others.
+ * Opens the database for this process alone or, with PostgreSQL, for this replica and other replicas.
  * @throws DatabaseInUse, SchemaRefused, and server or disk errors
  */
 export async function openDatabase(location: DatabaseLocation, deps: DatabaseDeps): Promise<Database> {

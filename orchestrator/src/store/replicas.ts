@@ -18,8 +18,8 @@ export const insertReplica = defineQuery(
 );
 
 /**
- * Signals to other processes that this one is alive. Returns the server's time, and whether the process should drain;
- * no row if it has been closed.
+ * Signals to other processes that this process is alive. Returns the server's time, and whether the process should
+ * drain; no row if it has been closed.
  */
 export const raiseBeat = defineQuery(
   'replicas/beat',
@@ -53,7 +53,7 @@ export const isLiveReplica = defineQuery('replicas/is live', (db, p: { incarnati
 );
 
 /**
- * Removes the former processes of a replica. The lock for the replica's name proves that these processes have ended.
+ * Removes the previous processes of a replica. The lock for the replica's name proves that these processes have ended.
  */
 export const removeFormerReplicas = defineQuery(
   'replicas/remove former',

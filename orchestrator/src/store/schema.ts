@@ -137,7 +137,7 @@ export interface ContentsTable {
   size: number;
 }
 
-/** Contents, split into pieces that are of equal size except for the last one. */
+/** Contents, split into pieces of equal size, except for the last piece. */
 export interface ContentPiecesTable {
   /** ULID that contains the time at which the content was written. */
   content_id: string;
@@ -375,7 +375,7 @@ export interface LeasesTable {
   /** The incarnation of the holder; empty if the lease has been released. */
   holder: string;
   /**
-   * Fencing token. Increases each time the lease is taken, so that the database can refuse writes by a former holder.
+   * Fencing token. Increases each time the lease is taken, so that the database can refuse writes by a previous holder.
    */
   token: number;
 }
@@ -595,7 +595,7 @@ export interface SecretVersionsTable {
   version: number;
 }
 
-/** Former secret values, stored while an operation that may contain them is open. */
+/** Previous secret values, stored while an operation that may contain them is open. */
 export interface FormerSecretsTable {
   name: string;
   version: number;

@@ -83,7 +83,7 @@ test('confirms every line that a full disk stored completely, even if lines were
     const recording = await transcripts.create(id, onFailure);
     let expected = '';
     const line = outputLines(1, Buffer.from('x'.repeat(20_000)));
-    // All later appends wait for the first write and share the next one, which does not fit on the disk.
+    // All later appends wait for the first write and share the next write, which does not fit on the disk.
     for (let n = 0; n < 100; n++)
       recording.append(line, () => {
         expect(onFailure).not.toHaveBeenCalled();
@@ -138,7 +138,7 @@ test('throws when the transcript cannot be created, and leaves no file', async (
   await expect(transcripts.create(id, () => {})).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('syncs all transcripts twice a second with one timer, and syncs each one when it is finished', async () => {
+test('syncs all transcripts twice a second with one timer, and syncs each transcript when it is finished', async () => {
   const clock = new ManualClock();
   const transcripts = await openFileTranscripts(join(root, 'synced'), clock);
   const after = vi.spyOn(clock, 'after');
@@ -147,7 +147,7 @@ test('syncs all transcripts twice a second with one timer, and syncs each one wh
   expect(transcripts.syncs).toBe(0);
   for (let round = 1; round <= 3; round++) {
     await Promise.all(recordings.map((recording) => new Promise<void>((done) => recording.append('{}\n', done))));
-    // The previous round may still be syncing its last file. It sets the timer when it finishes.
+    // The previous round may still be syncing its last file. That round sets the timer when it finishes.
     await vi.waitFor(() => expect(after).toHaveBeenCalledTimes(round));
     expect(after.mock.calls[0]?.[0]).toBe(500);
     clock.advance(500);

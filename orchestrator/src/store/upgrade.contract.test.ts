@@ -110,7 +110,7 @@ describeDatabases('drift and failed applies from before an upgrade', (fixture) =
 describeDatabases('terminal sessions of a release without recordings', (fixture) => {
   const openTerminals = terminalsFixture();
 
-  test('keeps terminal sessions across an upgrade, and marks open ones as interrupted', async () => {
+  test('keeps terminal sessions across an upgrade, and marks open sessions as interrupted', async () => {
     const at = await fixture.newAddress();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 11) });
     const id = (n: number) => `01HF7YAT00000000000000000${n}`;

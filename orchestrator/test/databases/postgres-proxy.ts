@@ -8,7 +8,9 @@ const terminate = Buffer.from([0x58, 0, 0, 0, 4]);
 export interface PostgresProxy {
   /** URL of the database behind the proxy. */
   readonly url: string;
-  /** Closes all connections to clients and refuses new ones. The server continues, but its responses are lost. */
+  /**
+   * Closes all connections to clients and refuses new connections. The server continues, but its responses are lost.
+   */
   cut(): void;
   /** Does the same when a client sends a message that contains this text, and does not forward the message. */
   cutAt(text: string): void;

@@ -11,7 +11,7 @@ const program = ['nats-server', '/usr/sbin/nats-server'].find(
 );
 
 /**
- * Returns why no NATS server can run on this machine; null if one can.
+ * Returns why no NATS server can run on this machine; null if a server can run.
  * @throws Error in CI
  */
 export function natsMissing(): string | null {

@@ -120,7 +120,7 @@ export const verifyAudit = route({
     200: z
       .strictObject({
         ok: z.boolean(),
-        verified: z.number().int().describe('number of intact events, from the oldest'),
+        verified: z.number().int().describe('number of consecutive intact events, starting with the oldest'),
         anchor: linkSchema.describe('newest event that was pruned, after which the chain begins'),
         head: linkSchema.describe('newest event in the chain'),
         unchained: z.number().int().describe('number of recorded events that are not in the chain yet'),

@@ -121,7 +121,7 @@ export const createChannel = route({
   tag: 'Channels',
   summary: 'Add a channel, which receives all later events',
   description:
-    'Addresses are http or https. Link-local, metadata, multicast, and unspecified addresses are refused: literal ones by this request, and resolved ones at each connection.',
+    'Addresses are http or https. Link-local, metadata, multicast, and unspecified addresses are refused: literal addresses by this request, and resolved addresses at each connection.',
   access: 'admin',
   body: z.discriminatedUnion('channel_type', [
     created('webhook'),

@@ -6,9 +6,7 @@ export const kindSchema = z
   .strictObject({
     name: z.string(),
     summary: z.string(),
-    platforms: z
-      .array(z.enum(['linux', 'macos', 'windows']))
-      .describe('platforms of the machines that the kind is for'),
+    platforms: z.array(z.enum(['linux', 'macos', 'windows'])).describe('platforms that the kind supports'),
     executable: z.boolean().describe('whether agents of this release apply the kind'),
     field_count: z.number().int(),
   })

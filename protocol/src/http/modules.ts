@@ -78,7 +78,7 @@ export const uploadModule = route({
   method: 'POST',
   path: '/modules',
   tag: 'Modules',
-  summary: 'Upload a module, or a new revision of one',
+  summary: 'Upload a module, or a new revision of a module',
   description:
     'A JSON body contains only the text of the module, which keeps the files of its newest revision, or of the revision `files_of`. An `application/gzip` body is a tar archive of the module’s folder with `module.yml` at its top level, which declares the name.',
   access: 'operator',
@@ -205,7 +205,7 @@ export const moduleOrderSchema = z
           type: z.string().nullable(),
           identity: z.string().nullable(),
           depends_on: positions.describe(
-            'positions of the dependencies in this list, from 0; a trigger is a dependency, too',
+            'positions of the dependencies in this list, from 0; a trigger is also a dependency',
           ),
           reload_on: positions,
           restart_on: positions,

@@ -10,7 +10,7 @@ import { operationId } from './operations.ts';
 export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;
 export type OffReason = (typeof offReasons)[number];
 
-/** Maximum number of resources to list for each reason, and of changes for each resource. */
+/** Maximum number of resources to list for each reason, and maximum number of changes for each resource. */
 export const maxExamples = 3;
 export const maxExampleChanges = 3;
 /** Maximum length of each string in these resources, in characters. */

@@ -91,7 +91,7 @@ export const openTerminal = route({
       .max(256)
       .regex(/^\/[\x21-\x7e]*$/, 'must be an absolute path')
       .optional()
-      .describe('absolute path of a shell to use instead of the configured one, if the agent allows it'),
+      .describe('absolute path of a shell to use instead of the configured shell, if the agent allows it'),
   }),
   answers: { 200: connection },
   errors: [

@@ -7,8 +7,8 @@ const layerSchema = z
   .strictObject({
     from: z
       .enum(['assignment', 'requires', 'variant', 'default'])
-      .describe('`requires`: set under `with` by a module that requires this one'),
-    name: z.string().nullable().describe('name of the assignment, or of the module that requires this one'),
+      .describe('`requires`: set under `with` by a module that requires this module'),
+    name: z.string().nullable().describe('name of the assignment, or of the module that requires this module'),
     precedence: z
       .number()
       .int()

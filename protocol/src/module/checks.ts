@@ -333,7 +333,7 @@ const foreignBracesWarning = (text: string): string => {
 const rivalsOf = ({ variants }: OutlineResource, candidate: Candidate): Conditions[] =>
   variants.flatMap((variant) => (variant.candidate === candidate ? [] : [variant.when]));
 
-/** Checks conditions for unknown parameters, and warns about those that no agent satisfies. */
+/** Checks conditions for unknown parameters, and warns about conditions that no agent satisfies. */
 function checkConditions(
   { supports, resources, templates, verify, parameters, lookups }: Outline,
   findings: Findings,

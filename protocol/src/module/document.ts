@@ -27,7 +27,7 @@ export interface DeclaredResource {
   body: DeclaredBody;
   /** ID of the template that replaces `content`. */
   template: string | null;
-  /** References to the resources that trigger this one. */
+  /** References to the resources that trigger this resource. */
   triggers: Readonly<Partial<Record<Trigger, readonly string[]>>>;
   /** The triggers that take effect before any later resource. */
   immediately: readonly string[];
@@ -47,7 +47,7 @@ export type OnlyIf =
   | { readonly not: OnlyIf }
   | readonly OnlyIf[];
 
-/** The reverse of a trigger: when this resource changes, the named one is reloaded, restarted, or rerun. */
+/** The reverse of a trigger: when this resource changes, the named resource is reloaded, restarted, or rerun. */
 export interface Notification {
   trigger: Trigger;
   /** Reference to a resource. */
@@ -89,7 +89,7 @@ interface ParameterVariant {
   value: Json;
 }
 
-/** How layers of values are combined: only the highest one is used, or all of them are merged from low to high. */
+/** How layers of values are combined: only the highest layer is used, or all of them are merged from low to high. */
 export type Merge = 'replace' | 'deep' | 'append' | 'unique';
 
 export interface Parameter {

@@ -65,7 +65,7 @@ export type ResourceBodies = { [T in ResourceType]: BodyOf<(typeof table)[T]> };
  */
 export type ResourceBody = ResourceBodies[ResourceType];
 
-/** All kinds by name. A kind's identity space is its name, unless the kind defines another one. */
+/** All kinds by name. A kind's identity space is its name, unless the kind defines another identity space. */
 export const kinds: Readonly<Record<ResourceType, Kind>> = Object.fromEntries(
   Object.entries<Kind>(table).map(([type, kind]) => [type, { ...kind, space: kind.space || type }]),
 ) as Record<ResourceType, Kind>;

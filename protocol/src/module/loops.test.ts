@@ -110,7 +110,7 @@ describe('for_each', () => {
     ]);
   });
 
-  test('leaves out elements that `where` excludes, and keeps the positions of the others', () => {
+  test('leaves out elements that `where` excludes, and keeps the positions of the other elements', () => {
     const loop = 'for_each: "${{ param.users }}", where: "has(each.uid) && each.uid > 7"';
     expect(resolved(moduleOf(file(loop, '/${{ each.name }}', '${{ index }}'), users))).toEqual([
       ['f[1]', { path: '/bob', content: '1' }],
@@ -211,7 +211,7 @@ describe('for_each', () => {
     );
   });
 
-  test('reports an element that JSON cannot represent, and leaves out omitted ones', () => {
+  test('reports an element that JSON cannot represent, and leaves out omitted elements', () => {
     const loop = (list: string) => `for_each: { v: "${list}", w: "[1]" }`;
     const faults = resolved(
       moduleOf(file(loop('[int(attr.cpus)]'), '/${{ v }}', 'x')),

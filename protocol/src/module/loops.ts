@@ -102,7 +102,7 @@ function inPlace(value: Json, scope: Scope, path: Path, report: Report): Json | 
 
 type NestedLoops = Extract<Loop, { kind: 'nested' }>['loops'];
 
-/** Combines the elements of nested loops. An inner loop can use the variables of outer ones. */
+/** Combines the elements of nested loops. An inner loop can use the variables of outer loops. */
 function nestedElements(nested: NestedLoops, scope: Scope, report: Report): LoopElement[] {
   let combinations: { labels: readonly string[]; loops: ReadonlyMap<string, unknown> }[] = [
     { labels: [], loops: new Map() },

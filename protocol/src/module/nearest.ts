@@ -1,7 +1,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 
 /**
- * Suggests known names for an unknown one.
+ * Suggests known names for an unknown name.
  * @returns text that completes a sentence: `: did you mean "x"?`, the known names, or an empty string
  */
 export function suggestion(name: string, known: readonly string[]): string {

@@ -62,7 +62,7 @@ export interface OutlineResource {
   forEach: Loop | undefined;
   where: string | undefined;
   universal: boolean;
-  /** The variants in order, or one for `resource`. */
+  /** The variants in order, or a single variant for `resource`. */
   variants: readonly OutlineVariant[];
   /** The variants that have a resource. */
   candidates: readonly Candidate[];
@@ -208,8 +208,8 @@ function resourceOf(value: Mapping, path: Path): OutlineResource {
 }
 
 /**
- * A mapping whose values are all text declares nested loops. A mapping none of whose values is text is a literal map.
- * The schema refuses other mappings.
+ * A mapping whose values are all text declares nested loops. A mapping without text values is a literal map. The schema
+ * refuses other mappings.
  */
 function loopOf(value: unknown): Loop | undefined {
   if (typeof value === 'string') return { kind: 'expression', text: value };

@@ -135,7 +135,7 @@ describe('valueFaults', () => {
     expect(faultsIn({ not: { items: { anyOf: alternatives } } }, long)).toEqual(tooLarge);
   });
 
-  test('reports at most 20 faults', () => {
+  test('reports at most 20 errors', () => {
     expect(faultsIn({ items: { type: 'string' } }, Array(100).fill(1))).toHaveLength(20);
   });
 });

@@ -36,7 +36,7 @@ export interface ParameterFault {
 
 /**
  * Returns an error for each unknown parameter, and for each value that does not match its declaration. A value that is
- * merged with others may be a part of a valid one.
+ * merged with other values may be a part of a valid value.
  * @param given values by name; null is treated as absent
  */
 export function givenFaults(
@@ -66,7 +66,7 @@ function located(name: string, { path, message }: ValueFault, layers: readonly L
   return { name, path: [name, ...path], message: `parameter ${shownPath(name, path)}: ${message}${suffix}` };
 }
 
-/** Returns the errors in a value before it is merged with others. */
+/** Returns the errors in a value before it is merged with other values. */
 function layerFaults(parameter: Parameter, value: Json): ValueFault[] {
   const { merge, schema, type } = parameter;
   if (merge === 'replace') return parameterFaults(parameter, value);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseModule } from './parse.ts';
 
-/** Returns each fault's `line:column path` and message. */
+/** Returns each error's `line:column path` and message. */
 function faultsOf(source: string | Uint8Array): string[] {
   const parsed = parseModule(source);
   if (parsed.ok) return [];
@@ -489,7 +489,7 @@ describe('certain and possible conflicts', () => {
     const exclusive = [
       withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { distro: fedora }, ${motd} }`),
       withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }, { when: { arch: x86_64 }, ${motd} }] }`),
-      // The first file never applies to an agent to which the second one applies, because the other variant has more
+      // The first file never applies to an agent to which the second file applies, because the other variant has more
       // keys there.
       withResources(
         `{ variants: [{ when: { platform: linux }, ${motd} }, { when: { platform: linux, distro: debian }, resource: { hostname: { name: a } } }] }`,
@@ -575,7 +575,7 @@ resources:
     expect(faults('{ exists: "/${{ each }}" }')).toEqual([expect.stringContaining('"each"')]);
   });
 
-  test('accepts commands, negations, and lists in `only_if`, and reports malformed ones at their positions', () => {
+  test('accepts commands, negations, and lists in `only_if`, and reports malformed conditions at their positions', () => {
     const faults = (onlyIf: string, more = '') =>
       faultsOf(`${withResources(`{ only_if: ${onlyIf}, resource: { hostname: { name: a } } }`)}${more}`);
     for (const onlyIf of [

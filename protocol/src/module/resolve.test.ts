@@ -278,7 +278,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
     expect(faultsOf(resolve(each))[1]).toContain('each.constructor has no value: fix the list');
   });
 
-  test('reports a parameter with a wrong value once, and others without a value', () => {
+  test('reports a parameter with a wrong value once, and other parameters that have no value', () => {
     const more = 'parameters: { p: { type: integer }, q: { type: string } }';
     const wrong = (content: string) =>
       faultsOf(resolve(file(content, `${more}\nverify: [{ command: "test ${'${{ param.p }}'}" }]`), {}, { p: 'x' }));
@@ -450,7 +450,7 @@ describe('several modules', () => {
     ]);
   });
 
-  test('resolves a module that is listed twice only once', () => {
+  test('resolves a module only once if it is listed twice', () => {
     const module = moduleOf(file('a'));
     expect(resourcesOf(resolveDesiredSet({ modules: [module, module], agent }))).toHaveLength(1);
   });
@@ -690,7 +690,7 @@ resources:
     expect(resource?.body).not.toHaveProperty('version');
   });
 
-  test('reports other values at their positions', () => {
+  test('reports invalid values of `packages` at their positions', () => {
     expect(faultsOf(versions('"${{ param.fresh }}"'))).toEqual([
       'module_unresolved',
       '/modules/m/packages module "m": must be one of any, latest',

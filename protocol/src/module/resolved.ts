@@ -26,7 +26,8 @@ export interface ResolvedResource<T extends ResourceType = ResourceType> {
   identity: string;
   body: ResourceBodies[T];
   /**
-   * Keys of resources that must have succeeded or needed no change before this one. Includes the resources in triggers.
+   * Keys of resources that must have succeeded or needed no change before this resource. Includes the resources in
+   * triggers.
    */
   depends_on: string[];
   reload_on: string[];
@@ -38,8 +39,8 @@ export interface ResolvedResource<T extends ResourceType = ResourceType> {
    */
   immediate_on?: string[];
   /**
-   * The content that `source` in the body references, which the agent fetches if it lacks it. Supported by agents since
-   * protocol version 7.
+   * The content that `source` in the body references. The agent fetches the content if it does not have it. Supported
+   * by agents since protocol version 7.
    */
   source?: SourceContent;
   /**

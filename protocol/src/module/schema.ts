@@ -142,11 +142,11 @@ const resource = closed(
       description: 'A label for operators',
     }).optional(),
     depends_on: idList(
-      'Ids of resources that are applied before this one; MODULE:ID for a resource of another module; with ? at the end if it may be missing',
+      'Ids of resources that are applied before this resource; MODULE:ID for a resource of another module; with ? at the end if it may be missing',
     ).optional(),
     notify: z
       .array(notification, { error: 'must be a list of mappings, such as { reload: nginx }' })
-      .meta({ description: 'Resources that are reloaded, restarted, or rerun when this one changes' })
+      .meta({ description: 'Resources that are reloaded, restarted, or rerun when this resource changes' })
       .optional(),
     when: whenSchema.optional(),
     only_if: onlyIfSchema.optional(),

@@ -31,7 +31,7 @@ export interface UnfilledVerification {
   deferred: readonly DeferredText[];
 }
 
-/** Returns the names of the secrets that the given resources use, and of those without a default, sorted. */
+/** Returns the names of the secrets that the given resources use, and of the secrets without a default, sorted. */
 export function secretNames(resources: readonly { readonly deferred: readonly DeferredText[] }[]): {
   used: string[];
   required: string[];

@@ -102,7 +102,7 @@ describe('a template', () => {
     [
       'an else after else',
       '${{ if true }}${{ else }}${{ else }}${{ end }}',
-      '"else" follows else: an if has one else, as its last part',
+      '"else" follows else: an if can have only one else, and it must come last',
     ],
     [
       'a loop without a list',

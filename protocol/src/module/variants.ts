@@ -155,7 +155,7 @@ function certainFor(variants: readonly Conditions[], base: Conditions, clause: n
   const agents = `agents of supports clause ${clause + 1} (${described(base)})`;
   if (possible === -1) return { index: null, message: `no variant can match ${agents}: add one, or narrow the clause` };
   const [first, second] = certain;
-  // A more specific variant may match some of these agents. For those, the tie does not matter.
+  // A more specific variant may match some of these agents. For those agents, the tie does not matter.
   if (first === undefined || second === undefined || possible > maxSize) return undefined;
   return { index: second, message: `ties with variant ${first + 1} for all ${agents}: add a key to one of them` };
 }

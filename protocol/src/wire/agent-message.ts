@@ -26,7 +26,7 @@ export const attributesSchema = boundedTexts({
   valueLength: limits.maxAttributeLength,
 });
 
-/** How the agent learned the orchestrator's key. */
+/** How the agent obtained the orchestrator's key. */
 export const pinSources = ['flag', 'pinned', 'first_use', 'discovery'] as const;
 export type PinSource = (typeof pinSources)[number];
 
@@ -50,10 +50,11 @@ export const helloSchema = z.strictObject({
   /** Since version 4. Sent while the orchestrator may not know this key. */
   key_statement: keyStatementSchema.optional(),
   /**
-   * Since version 5. Statements about earlier keys, newest first. Each certifies the `former_key` of the one before it.
+   * Since version 5. Statements about earlier keys, newest first. Each certifies the `former_key` of the statement
+   * before it.
    */
   earlier_statements: boundedList(keyStatementSchema, { min: 1, max: keyStatementLimits.mostEarlier }).optional(),
-  /** Random for each agent process, to distinguish a restarted agent from a cloned one. */
+  /** Random for each agent process, to distinguish a restarted agent from a cloned agent. */
   instance_id: hex(16),
   pin_source: z.enum(pinSources),
   hostname: z.string().max(255),
@@ -72,8 +73,8 @@ const report = z.discriminatedUnion('type', [
   /** The agent has stored the operation in its journal on disk. */
   z.strictObject({ type: z.literal('accepted'), operation_id: operationId }),
   /**
-   * Results in execution order. `position` is the position of the first one. A later report may replace the result at a
-   * position.
+   * Results in execution order. `position` is the position of the first result. A later report may replace the result
+   * at a position.
    */
   z.strictObject({
     type: z.literal('results'),

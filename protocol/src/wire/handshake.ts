@@ -13,7 +13,7 @@ export interface HandshakeBinding {
   orchestratorKey: Uint8Array;
   agentKey: Uint8Array;
   /**
-   * All versions that the agent offered, in order, so that a relay cannot remove one without invalidating the
+   * All versions that the agent offered, in order, so that a relay cannot remove a version without invalidating the
    * signature.
    */
   versions: readonly number[];

@@ -58,7 +58,9 @@ export const limits = {
   maxScriptOutputLength: 256 * 1024,
   /** Maximum size of an `output_progress` frame. Results fit into the other half of the flow-control window. */
   outputProgressBytes: 4 * 1024,
-  /** Minimum interval between `output_progress` messages. A message also waits for the response to the previous one. */
+  /**
+   * Minimum interval between `output_progress` messages. A message also waits for the response to the previous message.
+   */
   outputProgressIntervalMs: 1_000,
   /** Maximum size of the content that a resource references, and of all files of a module together. */
   contentBytes: 512 * 1024 * 1024,

@@ -125,7 +125,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
   /** Since version 3. No sample in the last `metrics` was stored. The agent resends the samples after this delay. */
   z.strictObject({ type: z.literal('metrics_refused'), retry_after_secs: z.number().positive() }),
-  /** Since version 2. The last `output_progress` was processed or dropped, and the agent may send the next one. */
+  /** Since version 2. The last `output_progress` was processed or dropped, and the agent may send the next message. */
   z.strictObject({ type: z.literal('output_taken') }),
   /**
    * Starts a shell. The response is `terminal_opened` or `terminal_refused`. Channels count from 1 on each link and

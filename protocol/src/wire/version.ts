@@ -8,18 +8,18 @@
  *     (`verify`), and the agent's clock in the hello and with changed attributes (`clock_ms`).
  * 3 — Terminals (`terminal_*`, and binary frames for their output and input), and a response for samples that could
  *     not be stored (`metrics_refused`).
- * 4 — Key rotation: the hello presents a new key with a statement signed by the old one (`key_statement`), and the
- *     welcome names the agent (`node_id`). Refusals of an expired key and of an unacceptable one (`key_replaced`,
+ * 4 — Key rotation: the hello presents a new key with a statement signed by the old key (`key_statement`), and the
+ *     welcome names the agent (`node_id`). Refusals of an expired key and of an unacceptable key (`key_replaced`,
  *     `key_refused`).
  * 5 — Statements of earlier rotations in the hello (`earlier_statements`), for an orchestrator that was restored from a
  *     backup, and the refusal of a key whose previous keys are all unknown (`key_unknown`).
  * 6 — Resource conditions that are evaluated on the machine (`only_if`). 7 — Services that react to a resource before
- * any later one is applied (`immediate_on`), resource conditions with
+ * any later resource is applied (`immediate_on`), resource conditions with
  *     commands, negations, and lists (`only_if`), and contents of files that the agent fetches (`source`,
  *     `content_request`, and binary frames).
  *
  * Every message has a strict schema, so neither side may send fields that are newer than the version of the link. The
- * agent learns that version from the challenge and the welcome.
+ * challenge and the welcome contain that version.
  */
 export const protocolVersion = 7;
 

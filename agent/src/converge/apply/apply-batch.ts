@@ -107,13 +107,14 @@ async function planBatch(
     const observe = () => progress.observe(step, forecast);
     const ask = () => condition;
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
-    // Skipped resources must be in the journal first, because their conditions may hold when a killed agent continues.
+    // Skipped resources must be in the journal first, because their conditions may be true when the agent resumes after
+    // it was killed.
     if (decision.verdict === 'act' && intent === null && batch.some(isUnmet)) break;
     const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     const original = intended?.verdict === 'act' ? intended : null;
     const early = servedEarly(step, decision, stepsState);
-    // An early execution may not have handled triggers that became due after it.
+    // An early execution may not have handled triggers that became due after that execution.
     const isSettled = intent !== null && (intent.isEarly !== true || decision.verdict === 'none');
     const wasFinished =
       early === null &&

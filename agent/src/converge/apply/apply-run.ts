@@ -39,7 +39,7 @@ interface PlannedStep {
   /** The decision before the agent was killed; null on the first attempt, or if no change was needed. */
   original: Decision | null;
   before: Json | null;
-  /** State before this operation, if the resource is restored when a service fails with it. */
+  /** State before this operation, if the resource is restored when a service fails after the change. */
   former: Json | null;
   /** Whether the journal already contains the intent of this step. */
   known: boolean;
@@ -133,7 +133,8 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
     const decision = leavesNoTrace(provider, step, intent, planned, original)
       ? (original as Decision)
       : planned.decision;
-    // Skipped resources must be in the journal first, because their conditions may hold when a killed agent continues.
+    // Skipped resources must be in the journal first, because their conditions may be true when the agent resumes after
+    // it was killed.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;
     // An earlier resource in this run may provide the missing prerequisite, so this resource is observed again later.
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.suppliersOf(step, decision.awaits))
@@ -166,7 +167,7 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
   return run;
 }
 
-/** Reports whether the agent was killed during a change that no observation shows, and that is therefore repeated. */
+/** Reports whether the agent was killed during a change that cannot be observed and is therefore repeated. */
 function leavesNoTrace(
   provider: Provider,
   { kind, resource }: Step,
@@ -180,7 +181,7 @@ function leavesNoTrace(
   return !provider.wasApplied(resource, intent.seen, observation.seen, original.difference);
 }
 
-/** Reports whether the step is skipped, perhaps because of its condition. */
+/** Reports whether the step is skipped, for example because its condition is false. */
 export const isUnmet = ({ step, decision }: { step: Step; decision: Decision }): boolean =>
   decision.verdict === 'skip' && step.resource.only_if !== undefined;
 

@@ -13,7 +13,7 @@ import { isConfirmed, type Progress, Stopped } from '../progress.ts';
 
 /**
  * Adds the result of a step, after applying the services that it triggers immediately.
- * @param former state before this operation, which is restored if a confirmed service fails with the change
+ * @param former state before this operation, which is restored if a confirmed service fails after the change
  */
 export async function endStep(
   progress: Progress,

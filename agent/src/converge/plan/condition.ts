@@ -97,7 +97,7 @@ function existence(path: string, step: Step, stepsState: StepsState): Answer {
     const expected = stepsState.willExist(path, exists);
     return answer(expected, `${path} ${expected ? 'exists' : 'does not exist'}`, stepsState.mayMakePaths(step));
   }
-  // An apply must not do more than its plan, which assumed that the step succeeds.
+  // An apply must not do more than its plan, which assumed that the step would succeed.
   const planned = stepsState.failedPath(path);
   const steps = planned === null || planned.exists === exists ? [] : [planned.label];
   return answer(exists, `${path} ${exists ? 'exists' : 'does not exist'}`, steps);

@@ -61,7 +61,7 @@ describe('decisions', () => {
     return decisions;
   }
 
-  test('expects an earlier step to create a missing user in a plan, but fails in an apply if the user is still missing if the user is still missing if the user is still missing', async () => {
+  test('expects an earlier step to create a missing user in a plan, but fails in an apply if the user is still missing', async () => {
     const owned = file('/f', { owner: 'deploy' });
     const brings = script('adduser', { apply: 'adduser deploy' });
     expect(await plan('plan', [owned], [unknownOwner])).toMatchObject([

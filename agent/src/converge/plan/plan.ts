@@ -34,7 +34,7 @@ export type Decision =
   | {
       verdict: 'none' | 'act';
       difference: Difference;
-      /** Ids of the changed resources that trigger the step. */
+      /** IDs of the changed resources that trigger the step. */
       triggeredBy: string[];
       corrective: boolean;
     };
@@ -191,7 +191,7 @@ export class StepsState {
   /** Records that a step was executed early. */
   triggeredEarly({ resource: { key } }: Step, decision: Acted): void {
     const earlier = this.#early.get(key);
-    // The first execution may have made changes, whereas a later one only served a trigger.
+    // The first execution may have made changes, whereas a later execution only handled a trigger.
     const { difference, corrective } = earlier ?? decision;
     const triggeredBy = [...new Set([...(earlier?.triggeredBy ?? []), ...decision.triggeredBy])];
     this.#early.set(key, { verdict: 'act', difference, corrective, triggeredBy });
@@ -417,7 +417,7 @@ export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> 
   return declared;
 }
 
-/** Returns the paths of the files and links that a change of the resource replaces, without its own directory. */
+/** Returns the paths of the files and links that a change to the resource replaces; empty for a directory. */
 export function changedPaths({ resource }: Pick<Step, 'resource'>): string[] {
   const provider = providerOf(resource.type);
   if (provider === null || resource.type === 'directory-unix') return [];
@@ -439,7 +439,7 @@ export function managedPaths(resources: Iterable<ResolvedResource>): Set<string>
   return paths;
 }
 
-/** Returns the paths of everything that resources do not declare absent, without the directories above. */
+/** Returns the paths of all declared objects, except those declared absent. Omits the directories above them. */
 export const keptPaths = (resources: readonly ResolvedResource[]): Set<string> =>
   new Set(
     resources
@@ -503,8 +503,8 @@ export function decide(
     const message = missingPrerequisites(resource, awaits);
     // The prerequisite existed when the resource was applied, so its absence is drift.
     if (stepsState.purpose === 'drift') difference = { ...difference, message };
-    // Another resource may provide the prerequisite. A plan cannot know whether it will, and an apply observes again
-    // later.
+    // Another resource may provide the prerequisite. A plan cannot determine whether that resource will do so, and an
+    // apply observes again later.
     else {
       const suppliers = stepsState.purpose === 'plan' ? stepsState.suppliersOf(step, awaits) : null;
       if (suppliers === null) return { verdict: 'fail', message, awaits };
@@ -524,7 +524,7 @@ export function decide(
 
 const unpackedRemoval: Difference = {
   ...presenceDrift(),
-  message: 'already absent; removed if installing a package that it depends on adds it',
+  message: 'already absent; will be removed if a package that it depends on adds it',
 };
 
 /** Describes the missing prerequisites without secret names. */
@@ -537,7 +537,7 @@ const missingPrerequisites = (
     : awaits.map(({ message }) => message).join('; ');
 
 /**
- * Returns the note for a plan. Only the apply finds out whether the prerequisite appears, and it fails if the
+ * Returns the note for a plan. Only the apply can determine whether the prerequisite appears, and it fails if the
  * prerequisite is missing.
  */
 function availabilityNote(suppliers: readonly string[], missing: string, message: string | undefined): string {

@@ -82,7 +82,7 @@ describe('live output', () => {
       live.add(source, 'stdout', piece);
       if (i % 256 === 250) maxGrowth = Math.max(maxGrowth, liveBytes() - before);
     }
-    // The limit is far below the size of the output. On a busy machine, uncollected garbage adds up to 4.3 MiB.
+    // The limit is far below the size of the output. On a busy machine, uncollected garbage can add as much as 4.3 MiB.
     expect(maxGrowth).toBeLessThan(16 * 1024 * 1024);
     expect(live.take()?.stdout).toMatchObject({ to: pieces * piece.length });
   });

@@ -18,7 +18,7 @@ const reportedAs: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Returns the fields that contain a secret now, or contained one when the resource was last declared or last succeeded.
- * The current value on the machine may still be such a secret.
+ * The current value on the machine may still be that secret.
  */
 export function sensitiveFields(resource: ResolvedResource, record: ManagedRecord | null): string[] {
   const all = [resource, record?.resource, record?.succeeded].flatMap((one) => one?.sensitive_fields ?? []);

@@ -24,7 +24,7 @@ export interface JournalStep {
   nth: number;
 }
 
-/** Reports whether the last completed step is this one. */
+/** Reports whether the last completed step is this step. */
 export function isThere(at: JournalStep | number, points: readonly string[]): boolean {
   if (typeof at === 'number') return points.length === at;
   return points.at(-1) === at.point && points.filter((point) => point === at.point).length === at.nth;

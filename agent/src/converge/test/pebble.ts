@@ -34,7 +34,8 @@ export const hasPebble = (): boolean => spawnSync('sh', ['-c', 'command -v pebbl
 
 /**
  * @param recordsFile file with one TXT record per line: the name and the value, separated by a space
- * @param externalAccounts HMAC keys by key identifier; if given, the authority refuses accounts without such a binding
+ * @param externalAccounts HMAC keys by key identifier; if given, the authority refuses accounts without an external
+ *   binding
  */
 export async function startPebble(
   recordsFile: string | null = null,

@@ -33,7 +33,7 @@ interface Kills {
 interface ContractOptions extends Kills {
   /** Exactly the fields that a drift check must report after `tamper`. */
   moved: readonly string[];
-  /** Sets up the machine for each test. */
+  /** Sets up the machine before each test. */
   begin(): Promise<Ground>;
 }
 
@@ -142,7 +142,7 @@ function secretFields({ type, body }: ResolvedResource): string[] {
   return Object.keys(body).filter((name) => ({ ...required, ...optional })[name]?.secrets === true);
 }
 
-/** Marks each field in which a module may use secrets as one that does. */
+/** Marks each field in which a module may use secrets as containing a secret. */
 const withSecrets = (resource: ResolvedResource): ResolvedResource => ({
   ...resource,
   sensitive_fields: secretFields(resource),
@@ -153,7 +153,7 @@ const minSecret = 5;
 
 /**
  * Returns the lines of the fields that are marked as secrets, except those that public fields also have.
- * @param next the following declaration: a field that it does not declare may keep its value, but is no secret then
+ * @param next the following declaration: a field that it does not declare may keep its value, but is then not a secret
  */
 function secretsOf(resource: ResolvedResource, next = resource): string[] {
   const { body, identity, type, sensitive_fields } = resource;

@@ -56,7 +56,7 @@ async function execute(
   context: ToolContext,
   input: string | undefined,
 ): Promise<CommandResult> {
-  // usermod changes the owner of every file in the home directory, so it gets the time limit of scripts.
+  // usermod changes the owner of every file in the home directory, so it has the time limit of scripts.
   const timeLimit = context.limits.scriptMs;
   const rest = {
     timeLimit,
@@ -121,7 +121,7 @@ export function processesOf(uid: number): string[] {
 }
 
 /**
- * Reports whether a source other than the local files, such as a directory service, knows this name.
+ * Reports whether a source other than the local files, such as a directory service, contains this name.
  * @param database `passwd` or `group`
  */
 export async function isKnownElsewhere(database: 'passwd' | 'group', name: string, context: ToolContext) {

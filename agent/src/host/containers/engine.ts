@@ -128,7 +128,7 @@ export interface EngineRun {
   hidden?: readonly string[];
   /** Completes "cannot …". */
   doing: string;
-  /** Whether processes that the engine starts outlive it, and therefore get a scope of their own. */
+  /** Whether processes that the engine starts outlive it, and therefore get their own scope. */
   staysUp?: boolean;
   warn(message: string): void;
 }

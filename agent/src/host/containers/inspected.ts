@@ -5,7 +5,7 @@ import { HostFailure } from '../failure.ts';
 export interface InspectedContainer {
   id: string;
   name: string;
-  /** Id of the image. */
+  /** ID of the image. */
   image: string;
   /** Image reference that the container was created from. */
   imageName: string;
@@ -54,7 +54,7 @@ const shape = z.object({
   NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()).nullish() }).nullish(),
 });
 
-/** Returns an id without the prefix that Docker adds. */
+/** Returns an ID without the prefix that Docker adds. */
 export const bareId = (id: string): string => id.replace(/^sha256:/, '');
 
 /** @throws HostFailure if the value does not describe a container */
@@ -122,7 +122,7 @@ const imageShape = z.object({
   RepoDigests: z.array(z.string()).nullish(),
 });
 
-/** @returns the id of an image, and the references that name it */
+/** @returns the ID of an image, and the references that name it */
 export function inspectedImage(value: unknown): { id: string; names: string[] } {
   const read = imageShape.safeParse(value);
   if (!read.success) throw new HostFailure('the description of an image is not understood');

@@ -20,7 +20,7 @@ const beginning = [
   `DO GET_LOCK('muster ${lockNumber}', ${lockSeconds})`,
 ];
 
-/** The client or the server could not connect, or the server refused the account. */
+/** Errors of a client that cannot connect, or whose account the server refuses. */
 const unreachable = /^ERROR (2\d{3}|1040|1045|1698) /m;
 
 /**

@@ -43,7 +43,7 @@ export async function writeFileAtomically(parent: OpenDirectory, name: string, g
   try {
     const kept = keepsAcl(given) ? await aclOf(parent, name) : null;
     const file = { ...given, mode: kept === null ? await modeWithoutAcl(parent, name, given) : given.mode };
-    // A file without an ACL must not get one from its directory when its content is replaced.
+    // A file without an ACL must not inherit one from its directory when its content is replaced.
     const losesInherited =
       file.finish !== undefined || (keepsAcl(file) && kept === null && file.uid === asCreated(0).uid);
     const inherits = mayInheritAcl(parent, file) && !losesInherited;
@@ -79,7 +79,7 @@ async function aclOf(parent: OpenDirectory, name: string): Promise<Acl | null> {
   return acl.entries.length === 0 ? null : acl;
 }
 
-/** Returns the permissions of a new file that does not keep the ACL of the former one. */
+/** Returns the permissions of a new file that does not keep the ACL of the file that it replaces. */
 async function modeWithoutAcl(parent: OpenDirectory, name: string, { keepsModeOf, mode }: NewFile): Promise<number> {
   if (keepsModeOf?.type !== 'file') return mode;
   const own = await withOpen(parent, name, (open, path) => permissionsWithoutAcl(open, path, keepsModeOf.mode));

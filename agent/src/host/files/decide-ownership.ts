@@ -75,7 +75,7 @@ export const mayInheritAcl = (
   { uid }: Pick<Ownership, 'uid'>,
 ): boolean => parent.trusted || (uid === parent.uid && uid !== asCreated(0).uid);
 
-/** Reports whether to remove the ACLs of an object, because its former owner could have used one to keep access. */
+/** Reports whether to remove the ACLs of an object, because the previous owner could have used one to keep access. */
 export const losesAcls = (found: Ownership, target: Ownership): boolean =>
   found.uid !== target.uid && found.uid !== asCreated(0).uid;
 

@@ -20,7 +20,7 @@ describe('a blind spot', () => {
     expect(blindSpot(['/var/lib/db'], footprint)).toBe('/var/lib/db/data');
   });
 
-  test('reports scanned paths as covered, including the link itself', () => {
+  test('reports scanned paths as covered, including a link itself', () => {
     expect(blindSpot(['/etc/web', '/etc/web/deep/er', '/var/lib/dbx', '/var/lib/web'], footprint)).toBeNull();
   });
 });

@@ -25,7 +25,7 @@ export type Inspected =
 
 /**
  * `stamp` consists of the device, the inode, and the time of the last change. `movable`: an unprivileged user may have
- * moved the object here, so it may not be the intended one.
+ * moved the object here, so it may not be the intended object.
  */
 type Standing = Ownership & { stamp: string; movable?: true };
 
@@ -136,7 +136,7 @@ export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type
 }
 
 /**
- * Checks that the object to be replaced is the inspected one.
+ * Checks that the object to be replaced is the object that was inspected.
  * @param seen result of `inspect`
  * @throws HostFailure if the path now refers to another object
  */
@@ -373,7 +373,7 @@ export function isEmptyDirectory(
     walk,
     path,
     false,
-    // Reads one name only, because a user may have added many.
+    // Reads only one name, because a user may have added many.
     (directory) => inspectOpen(directory).stamp === seen.stamp && namesIn(directory, 0) !== null,
   );
 }

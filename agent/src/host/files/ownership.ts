@@ -32,13 +32,13 @@ const replaced = (path: string): HostFailure => new HostFailure(`${path} was rep
 export function setOpenOwnership(fd: number, target: Ownership): void {
   const { uid, gid } = fstatSync(fd);
   // Sets the permissions last, because the kernel clears set-ID bits and capabilities when the owner is set, even to
-  // the same one.
+  // the same owner.
   if (uid !== target.uid || gid !== target.gid) fchownSync(fd, target.uid, target.gid);
   fchmodSync(fd, target.mode);
 }
 
 /**
- * Returns the ownership to set before an ACL is set. The group bits are the mask of a former or inherited ACL, and
+ * Returns the ownership to set before an ACL is set. The group bits are the mask of a previous or inherited ACL, and
  * until the new ACL is set, its entries must not grant more than before. The bits are therefore kept, but cleared if
  * the group changes or if the file has a set-ID bit.
  * @param found null for a new object, or one that loses its ACL
@@ -65,7 +65,7 @@ async function setOwnershipWithoutAcls(
   const isRemoved = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
   if (!isRemoved && isWidenedByAcl(target)) throw aclStays(path, path, target);
   fchownSync(fd, target.uid, target.gid);
-  // Removes ACLs again, because the former owner could set one until the owner changed.
+  // Removes ACLs again, because the previous owner could set one until the owner changed.
   await removeAcls(open, type, target.mode & 0o777);
   fchmodSync(fd, target.mode);
 }

@@ -38,7 +38,7 @@ interface Node {
   children: ReadonlyMap<string, Node>;
   /** The watched paths that end here. */
   targets: readonly string[];
-  /** Whether a target ends in `/`, so that changes to all entries count. */
+  /** Whether a target ends in `/`, so that changes to any entry are reported. */
   includesEntries: boolean;
   watcher: FSWatcher | null;
   identity: string | null;

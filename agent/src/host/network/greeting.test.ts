@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { greetingOf } from './greeting.ts';
 
-test('waits for a silent server for at most the limit, counted across all addresses', async () => {
+test('waits for a silent server for at most the time limit, across all of its addresses', async () => {
   let time = 0;
   const clock: Clock = {
     now: () => time,

@@ -8,7 +8,7 @@ export interface AptPolicy {
 
 /**
  * @param text output of `apt-cache policy NAME…`
- * @returns policies by name, without the machine's own architecture. Names that no source knows are missing.
+ * @returns policies by name, without the machine's own architecture. Names that no source contains are missing.
  */
 export function parsePolicy(text: string): Map<string, AptPolicy> {
   const policies = new Map<string, AptPolicy>();

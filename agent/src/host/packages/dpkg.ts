@@ -169,7 +169,7 @@ function* lines(text: string): Generator<string> {
 
 /**
  * Finds a package by name. A name without an architecture means the machine's own architecture.
- * @returns null if dpkg does not know the package
+ * @returns null if dpkg's database does not contain the package
  */
 export function findPackage(database: DpkgDatabase, name: string): DpkgPackage | null {
   const [baseName = '', architecture] = name.split(':');

@@ -20,7 +20,7 @@ const outputCap = 16 * 1024;
 
 /**
  * Reads the fields of a .deb file, without unpacking its data.
- * @throws HostFailure if it is not one
+ * @throws HostFailure if it is not a .deb file
  */
 export async function readDebFile(path: string, context: FileContext): Promise<FileContents> {
   const args = ['--field', path, 'Package', 'Version', 'Architecture'];

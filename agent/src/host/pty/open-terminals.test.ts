@@ -15,7 +15,7 @@ const { bootId } = identityOf(process.pid);
 const scope = 'muster-terminal-0123456789ab.scope';
 
 describe.skipIf(process.platform !== 'linux')('records of open terminals', () => {
-  test('finds terminals that the previous process recorded until they are removed', () => {
+  test('finds the terminals that the previous process recorded, until their records are removed', () => {
     const open = new OpenTerminals(directory);
     const scoped = { session: { pid: 4001, startTicks: '17', bootId }, scope };
     const unscoped = { session: { pid: 4002, startTicks: '18', bootId }, scope: null };

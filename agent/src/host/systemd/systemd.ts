@@ -35,7 +35,7 @@ export interface UnitState {
   invocation: string;
   /** Time of the last state change, in microseconds since boot; '0' if the state never changed. */
   changedAt: string;
-  /** Whether the unit has become inactive since boot. systemd forgets this when it unloads the unit. */
+  /** Whether the unit has become inactive since boot. systemd discards this information when it unloads the unit. */
   hasEnded: boolean;
 }
 
@@ -160,8 +160,8 @@ function sysvState(source: string): string | null {
 }
 
 /**
- * Reports whether a link enables the unit. systemd does not report links whose unit file was deleted, although they
- * enable a unit of that name again.
+ * Reports whether a link enables the unit. systemd does not report links whose unit file was deleted, although these
+ * links enable a new unit with the same name.
  */
 function isLinked(name: string): boolean {
   const folder = '/etc/systemd/system';

@@ -64,7 +64,7 @@ export function makeUnlessPresent(path: string): void {
   }
 }
 
-/** Renames an entry. Replaces a file, or an empty directory by a directory. */
+/** Renames an entry. Replaces an existing file. Replaces an existing empty directory if the entry is a directory. */
 export const moveEntry = (from: string, to: string): void =>
   attempt(`move ${from} to ${to}`, () => renameSync(from, to));
 

@@ -131,8 +131,8 @@ export const alternatives = defineProvider<'alternatives', SeenAlternatives, Cho
 });
 
 /**
- * Replaces the registration of a candidate by removing it first, because former slave links would otherwise remain. If
- * this fails, restores the former registration.
+ * Replaces the registration of a candidate by removing it first, because the previous slave links would otherwise
+ * remain. If this fails, restores the previous registration.
  */
 async function registerInstead(
   candidate: { name: string; link: string; path: string },
@@ -151,7 +151,8 @@ async function registerInstead(
 
 /**
  * Reports whether a removal must register a candidate again, for example because the agent was killed while it replaced
- * the registration. If the candidate's file is missing, its package was removed too, so it is not registered.
+ * the registration. If the candidate's file is missing, its package was removed too, so the candidate is not
+ * registered.
  */
 const comesBack = ({ registration }: ChoiceBefore, { group, isMissing }: SeenAlternatives, path: string): boolean =>
   registration != null && isMissing !== true && group?.registered[path] === undefined;

@@ -26,7 +26,7 @@ export type ArchiveBefore =
   | { was: 'releases'; link: string | null; made: { root: boolean; releases: boolean } }
   | BeforeTrial;
 
-/** The state before a change that is reverted if a service fails after it. */
+/** The state before a change that is reverted if a service fails after the change. */
 type BeforeTrial =
   /**
    * `link` is the target of `current`, which may be another directory. `names` are the releases that the agent
@@ -89,7 +89,7 @@ export async function applyArchive(
   return {};
 }
 
-/** Distinguishes failures after the download from those before it. */
+/** Distinguishes failures after the download from failures before the download. */
 class UnpackFailure extends HostFailure {}
 
 /** Parent directory and name of a tree. */

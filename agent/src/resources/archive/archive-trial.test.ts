@@ -22,7 +22,7 @@ function undoing(from: SeenArchive, to: SeenArchive) {
   return archive.diffRemoval(resource, former, to, {} as Circumstances, {} as never);
 }
 
-test('restores the former release', () => {
+test('restores the previous release', () => {
   const changed = releases('releases/c', 'c', 'b', 'a');
   expect(undoing(releases('releases/b', 'b', 'a'), changed)).toMatchObject({
     action: 'remove',
@@ -30,7 +30,7 @@ test('restores the former release', () => {
   });
 });
 
-test('removes the first release if there was none before it if there was none before it if there was none before it', () => {
+test('removes the first release if there was none before it', () => {
   expect(undoing(releases(null), releases('releases/a', 'a'))).toMatchObject({
     action: 'remove',
     changes: [{ field: 'ensure', from: 'present', to: 'absent' }],
@@ -48,7 +48,7 @@ test.each([
   });
 });
 
-test('explains that a former release or tree was not kept', () => {
+test('explains that a previous release or tree was not kept', () => {
   expect(() => undoing(releases('releases/a', 'a'), releases('releases/b', 'b'))).toThrow(
     'declare a `keep` of at least 2',
   );

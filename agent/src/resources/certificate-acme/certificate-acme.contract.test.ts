@@ -261,7 +261,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     expect(await expectContinued(message)).toBe(key);
   });
 
-  test('drops an order that the authority does not know, and creates a new one', async () => {
+  test('drops an order that the authority no longer has, and creates a new one', async () => {
     const message = operation('apply', [http({ domains: ['dropped.example.org'] })]);
     const order = await stopHalfway(message);
     writeFileSync(orderFile(), JSON.stringify({ ...order, order: `${order.order}0` }));

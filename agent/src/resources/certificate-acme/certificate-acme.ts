@@ -80,7 +80,8 @@ const issuedName = ({ body }: Declared): string => nameOf('issued', body.path);
 function seenIn(resource: Declared, files: SeenFiles, machine: Machine): SeenCertificate {
   const now = machine.clock.now();
   const leaf = firstCertificate(textOf(files[0] as SeenFiles[number]));
-  // Anyone may copy the public certificate of another server to the path, and an authority does not revoke an expired one.
+  // Anyone may copy the public certificate of another server to the path, and an authority does not revoke an expired
+  // certificate.
   const revokes =
     resource.body.revoke === true &&
     leaf !== null &&

@@ -27,7 +27,7 @@ export interface Found {
   fault: string | null;
   keyType: string | null;
   domains: string[];
-  /** Lifetime of the first certificate, in milliseconds since the Unix epoch. Authorities renew the others. */
+  /** Validity period of the first certificate, in milliseconds since the Unix epoch. Authorities renew the others. */
   from: number;
   until: number;
 }
@@ -83,7 +83,7 @@ export function requestChanges(
 
 /**
  * Returns why a certificate that the authority issued cannot be used; null if it can. @param isFresh whether it was
- * ordered recently; such a certificate is used until it expires, because another one would not last longer
+ * ordered recently; such a certificate is used until it expires, because a new certificate would not last longer
  */
 export function unusable(
   body: ResolvedResource<'certificate-acme'>['body'],

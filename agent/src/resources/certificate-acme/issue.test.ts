@@ -217,7 +217,7 @@ describe('with an order that was begun', () => {
   });
 
   test.each([refusal(404), refusal(400, 'malformed'), refusal(403, 'unauthorized')])(
-    'drops an order that the authority does not know: $status $body',
+    'drops an order that the authority no longer has: $status $body',
     async (refused) => {
       await begin();
       answers = (url) => (url === '/orders/1' ? refused : undefined);

@@ -69,7 +69,7 @@ export async function issue(resource: Declared, machine: Machine): Promise<Issue
   return finishOrForget(resource, order, authority, machine);
 }
 
-/** Reports whether an order is for this declaration, and the authority still knows it. */
+/** Reports whether an order is for this declaration, and the authority still has it. */
 async function canContinue({ body }: Declared, order: Begun, authority: Authority): Promise<boolean> {
   const isSame =
     order.order !== '' &&

@@ -28,7 +28,7 @@ export const recordValue = (token: string, key: KeyObject): string =>
 
 /**
  * Returns the signed body of a request.
- * @param account URL of the account; null for requests that carry the key itself
+ * @param account URL of the account; null for requests that contain the key itself
  * @param payload null for a request without a payload, which only reads
  */
 export function signedRequest(

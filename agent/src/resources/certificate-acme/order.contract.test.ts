@@ -5,7 +5,7 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { acmeCertificate, operation } from '../../converge/test/desired.ts';
 import { madeCertificate } from '../../converge/test/made-certificates.ts';
 
-/** Tests that an agent forgets an order that it no longer needs. The tests need no authority. */
+/** Tests that an agent drops an order that it no longer needs. The tests need no authority. */
 
 let home: string;
 let agent: TestAgent;

@@ -134,7 +134,7 @@ test('reports a certificate that is about to expire as drift, with values that s
   expect(diff(soon, seen)).toMatchObject({ action: 'none', message: expect.stringContaining(`expires at ${until}`) });
 });
 
-test("never requires more than half of a certificate's lifetime to be left to be left", () => {
+test("never requires more than half of a certificate's lifetime to be left", () => {
   expect(expiresSoon({ from: 0, until: 6 * dayMs }, 30, 2 * dayMs)).toBe(false);
   expect(expiresSoon({ from: 0, until: 6 * dayMs }, 30, 3 * dayMs + 1)).toBe(true);
   expect(expiresSoon({ from: 0, until: 90 * dayMs }, 30, 59 * dayMs)).toBe(false);

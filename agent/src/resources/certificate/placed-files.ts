@@ -63,7 +63,7 @@ export const lookAtFiles = async (
 
 export const filesInBrief = (seen: SeenFiles): Json => JSON.parse(JSON.stringify(seen.map(fileInBrief)));
 
-/** @throws HostFailure if an object of another type has one of the paths, unless this is a drift check */
+/** @throws HostFailure if an object of another type exists at one of the paths, unless this is a drift check */
 export function diffFiles(
   of: ResolvedResource,
   files: readonly PlacedFile[],

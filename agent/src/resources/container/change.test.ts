@@ -134,7 +134,7 @@ test('replaces a container, and leaves no other containers behind', async () => 
   expect(listed()).toEqual(['web running two']);
 });
 
-test('never removes a container that the agent did not create, even if the next one needs its name', async () => {
+test('never removes a container that the agent did not create, even if the next container needs the same name', async () => {
   await apply(declare('one'));
   add('web-muster-new', 'running', 'others');
   await expect(apply(declare('two'))).rejects.toThrow('web-muster-new');
@@ -164,13 +164,13 @@ test.each(['stop', 'rename'])('restarts the current container if %s fails', asyn
 test.each([
   ['exits', 'it exited immediately with 3'],
   ['loops', 'is restarted repeatedly'],
-])('returns to the former container if the next one %s', async (command, message) => {
+])('restores the previous container if the next container %s', async (command, message) => {
   await apply(declare('one'));
   await expect(apply(declare(command))).rejects.toThrow(message);
   expect(listed()).toEqual(['web running one']);
 });
 
-test('returns to the former container if the agent was killed before it had started the current one', async () => {
+test('restores the previous container if the agent was killed before it had started the current one', async () => {
   const resource = declare('exits');
   add('web', 'created', 'exits', {
     ...own,
@@ -181,7 +181,7 @@ test('returns to the former container if the agent was killed before it had star
   expect(listed()).toEqual(['web running one']);
 });
 
-test('keeps the former container through another replacement after the agent was killed', async () => {
+test('keeps the previous container through another replacement after the agent was killed', async () => {
   add('web', 'created', 'exits', own);
   add('web-muster-old', 'exited', 'one', own);
   await expect(apply(declare('loops'))).rejects.toThrow('repeatedly');
@@ -190,14 +190,14 @@ test('keeps the former container through another replacement after the agent was
   expect(listed()).toEqual(['web running two']);
 });
 
-test('restarts a container that a killed agent stopped, if the next one fails', async () => {
+test('restarts a container that a killed agent stopped, if the next container fails', async () => {
   add('web', 'exited', 'one', own);
   add('web-muster-new', 'created', 'two', own);
   await expect(apply(declare('exits'))).rejects.toThrow('exited immediately');
   expect(listed()).toEqual(['web running one']);
 });
 
-test('removal restores only the container that the agent displaced', async () => {
+test('restores, on removal, only the container that the agent displaced', async () => {
   add('web', 'running', 'one', own);
   add('web-muster-before', 'exited', 'others');
   const resource = declare('one');

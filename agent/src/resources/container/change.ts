@@ -76,7 +76,7 @@ class Change {
     return own.map(({ name }) => name);
   }
 
-  /** Removes the container that a failed creation left, but only if the agent created it. */
+  /** Removes the container that a failed creation left behind, but only if the agent created it. */
   async removeUnfinished(): Promise<void> {
     const { fresh } = this.names;
     const found = await this.inspect(fresh);
@@ -209,7 +209,10 @@ async function changeState(
   await change.remove(old, change.names.old);
 }
 
-/** Starts a container whose first start the agent may not have reached. If it fails, restores the former one. */
+/**
+ * Starts a container whose first start the agent may not have reached. If the start fails, restores the previous
+ * container.
+ */
 async function startNext(change: Change, current: SeenContainer, old: SeenContainer | null): Promise<void> {
   try {
     await change.start(current);
@@ -254,7 +257,7 @@ async function replace(change: Change, resource: Declared, seen: SeenContainers,
   if (former?.isKept === false) await change.remove(former.container, names.old);
 }
 
-/** Reverts a failed change. @returns the error, with the reason why the former state could not be restored */
+/** Reverts a failed change. @returns the error, with the reason why the previous state could not be restored */
 async function undone(error: unknown, undo: () => Promise<void>): Promise<unknown> {
   try {
     await undo();
@@ -273,14 +276,14 @@ interface Former {
 }
 
 /**
- * Returns the container to restore if the next one fails: the current one, or the former one if the agent was killed
- * before it had started the current one.
+ * Returns the container to restore if the next container fails: the current container, or the previous one if the agent
+ * was killed before it had started the current container.
  */
 function formerOf({ current, fresh, old }: SeenContainers, wantsUp: boolean): Former | null {
   if (old !== null && (current === null || (current.isOurs && !isRunning(current))))
     return { container: old, isKept: false, wasRunning: wantsUp };
   if (current === null) return null;
-  // If the next one exists already, the agent may have stopped the current one.
+  // If the next container already exists, the agent may have stopped the current container.
   const wasRunning = isUp(current) || (current.isOurs && fresh !== null && wantsUp);
   return { container: current, isKept: !current.isOurs, wasRunning };
 }
@@ -298,7 +301,7 @@ async function makeWay(change: Change, former: Former, { current, old }: SeenCon
 const giveBack = (change: Change, { container, isKept, wasRunning }: Former): Promise<void> =>
   change.restore(container.id, { running: wasRunning, restart: isKept ? container.restart : 'no' });
 
-/** Removes the containers of the resource, and restores the earlier one. */
+/** Removes the containers of the resource, and restores the earlier container. */
 export async function removeContainer(
   resource: Declared,
   before: ContainerBefore,

@@ -153,7 +153,7 @@ describe('difference', () => {
     ]);
   });
 
-  test('takes over a container that the agent did not create only with `force`', () => {
+  test('takes over, only with `force`, a container that the agent did not create', () => {
     const others = running({}, { isOurs: false, definition: null });
     expect(() => diffContainer(declare(), seen(others), apply)).toThrow('`force: true` replaces it');
     expect(fieldsOf(declare({ force: true }), seen(others))).toEqual(['created_by']);

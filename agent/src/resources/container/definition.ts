@@ -36,7 +36,7 @@ export const namesOf = (name: string) => ({
   current: name,
   /** The next container, until it replaces the current one. */
   fresh: `${name}-muster-new`,
-  /** The former container, until the next one runs. */
+  /** The previous container, until the next container runs. */
   old: `${name}-muster-old`,
   /** A container that the agent did not create. Removal restores it. */
   kept: `${name}-muster-before`,

@@ -18,7 +18,7 @@ import { isActive, isRunning, isUp, type SeenContainer, type SeenContainers } fr
 export type ContainerBefore = {
   /**
    * The container that had the name earlier. A container that the agent did not create is kept under another name. A
-   * former container of the agent is removed.
+   * previous container of the agent is removed.
    */
   was: 'absent' | 'ours' | { id: string; running: boolean; restart: string };
   /** Images and volumes that did not exist before the agent needed them. */

@@ -82,7 +82,7 @@ export const isSkopeoMissing = (): boolean => pathOfProgram('skopeo') === null;
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le' };
 
 /**
- * Returns the id that the image has after a pull.
+ * Returns the ID that the image has after a pull.
  * @throws HostFailure if the registry does not have it or does not respond
  */
 export async function registryImage(resource: Declared, machine: Machine): Promise<string> {

@@ -35,7 +35,7 @@ export interface SeenContainer {
   /** Whether an agent created it for a resource of this name. */
   isOurs: boolean;
   definition: Definition | null;
-  /** Id of its image. */
+  /** ID of its image. */
   image: string;
   imageName: string;
   restart: string;
@@ -54,9 +54,9 @@ export interface SeenContainers {
   kept: SeenContainer | null;
   /** Names that the agent needs but that are used by containers it did not create. */
   taken: string[];
-  /** Id of the declared image on this machine. */
+  /** ID of the declared image on this machine. */
   image: string | null;
-  /** Id of the declared image in the registry; null if the registry was not queried. */
+  /** ID of the declared image in the registry; null if the registry was not queried. */
   remoteImage: string | null;
   /** Whether the program that queries the registry is missing. */
   isSkopeoMissing: boolean;
@@ -68,7 +68,7 @@ export interface SeenContainers {
 /** The objects of an engine that resources refer to. */
 interface Inventory {
   containers: ReadonlyMap<string, InspectedContainer | HostFailure>;
-  /** Ids by reference. */
+  /** IDs by reference. */
   images: ReadonlyMap<string, string>;
   networks: ReadonlySet<string>;
   volumes: ReadonlySet<string>;

@@ -11,7 +11,7 @@ export const refusal = (name: string): string =>
 /**
  * @param before state of the database before the agent first changed it, and whether the agent dropped it
  * @param exists whether the database exists now
- * @param changes the changes that restore the former attributes of an existing database
+ * @param changes the changes that restore the previous attributes of an existing database
  * @throws HostFailure if the database would be dropped without `force`
  */
 export function diffRemovalOfDatabase(

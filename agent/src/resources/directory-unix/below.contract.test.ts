@@ -106,7 +106,7 @@ describe('a directory with everything below', () => {
     expect([stateOf('outside'), stateOf('outside/f')]).toEqual(['0:0 755', '0:0 644']);
   });
 
-  test('does not change mounted file systems, directories, and files', () => {
+  test('does not change mounted file systems, directories, or files', () => {
     layDirectory('d');
     layDirectory('outside');
     for (const name of ['d/other system', 'd/directory', 'd/same']) layDirectory(name);
@@ -128,7 +128,7 @@ describe('a directory with everything below', () => {
     expect(JSON.parse(listed)).toEqual([at('d/same'), at('d/same/f')]);
   });
 
-  test('clears set-ID bits of files that change their owner', async () => {
+  test('clears set-ID bits of files whose owner changes', async () => {
     layDirectory('d');
     lay('d/f', other, 0o4755);
     await apply(tree({ owner: String(user) }));

@@ -60,19 +60,19 @@ export type BelowBefore = { path: string } & (
 
 export type RememberedEntries = {
   below?: BelowBefore[];
-  /** Number of changes whose former state is not recorded, because there were too many. */
+  /** Number of changes whose original state is not recorded, because there were too many. */
   unrecorded?: number;
 };
 
 export interface RestorableEntries {
   paths: string[];
-  /** Number of entries that are not restored, because the record does not show that their content is the former one. */
+  /** Number of entries that are not restored, because the record does not show that they have their former content. */
   kept: number;
 }
 
 /** Maximum number of entries below the directory. */
 const maxEntries = 100_000;
-/** Maximum number of entries to change, because the journal holds the former state of each. */
+/** Maximum number of entries to change, because the journal contains the original state of each. */
 const maxChanges = 5_000;
 /** Maximum total size of the files to hash, in bytes. */
 const maxHashed = 1024 * 1024 * 1024;
@@ -229,8 +229,8 @@ function addFile(path: string, fields: OwnershipFields, machine: Machine, entrie
 }
 
 /**
- * Returns the planned change, or the drift, of the entries below.
- * @param purged entries that are removed instead
+ * Returns the planned change, or the drift, of the entries below the directory. @param purged entries that are removed
+ * instead
  * @throws HostFailure if there are too many entries, or a change would expose a file that only root can read, unless
  *   this is a drift check
  */
@@ -381,7 +381,7 @@ function isAsObserved(entry: BelowEntry, machine: Machine): boolean {
 
 /** Restores or compares one recorded entry. */
 interface Restoration {
-  /** `kept`: the record does not show that the former owner may have the current content. */
+  /** `kept`: the record does not show that the previous owner may have the current content. */
   verdict: 'done' | 'due' | 'kept';
   restore(): Promise<void>;
 }

@@ -80,9 +80,12 @@ export interface SeenDirectory {
   foreign?: ForeignEntry[];
   /** The purged entries that a removal restores. */
   missing?: PurgedEntry[];
-  /** The entries below whose owner or permissions change; listed only if the resource is recursive. */
+  /**
+   * The entries below the directory for which the owner or permissions change; listed only if the resource is
+   * recursive.
+   */
   below?: Below;
-  /** The entries below that a removal restores. */
+  /** The entries below the directory to restore on removal. */
   restorable?: RestorableEntries;
   /** The ACL; observed only if the resource declares it, or a removal restores it. */
   acl?: SeenAcl;

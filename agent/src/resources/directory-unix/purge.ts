@@ -142,7 +142,7 @@ export async function rememberEntries(
   for (const { path, found } of entries) {
     if (known.has(path) || found.type === 'absent' || found.type === 'other') continue;
     const { uid, gid } = found;
-    // A user may have moved a program with such a bit here, so the agent must not restore the bit.
+    // A user may have moved a program with a set-ID bit here, so the agent must not restore the bit.
     const shown = found.movable ? found.mode & ~setIdBits : found.mode;
     const mode = shown & (await permissionsOf(path, found, machine.walk));
     const common = { path, uid, gid, mode };

@@ -30,7 +30,7 @@ const maxFile = 64 * 1024;
 
 /**
  * The enabled stream of a module, or a disabled module. dnf itself changes the state, because streams may need streams
- * of other modules. Removal restores the file, because `dnf module reset` leaves another one.
+ * of other modules. Removal restores the file, because `dnf module reset` leaves a different file behind.
  */
 export const dnfModule = defineProvider<'dnf-module', SeenDnfModule, DnfModuleBefore>({
   type: 'dnf-module',

@@ -101,7 +101,7 @@ describe('copies of other files', () => {
     ]);
   });
 
-  test('refuses to copy itself, a directory, or a file that is too large', async () => {
+  test('refuses to copy its own path, a directory, or a file that is too large', async () => {
     mkdirSync(at('folder'));
     writeFileSync(at('huge'), '');
     truncateSync(at('huge'), 513 * 1024 * 1024);

@@ -196,7 +196,7 @@ export function disappearance(
 }
 
 /**
- * Returns the difference with sizes instead of content and its hashes. The agent cannot know whether a copied file
+ * Returns the difference with sizes instead of content and its hashes. The agent cannot determine whether a copied file
  * contains a secret, which could be guessed from a hash.
  */
 export function withoutContent(difference: Difference, { found }: SeenFile): Difference {

@@ -66,7 +66,7 @@ describe('a declaration', () => {
   });
 });
 
-test('orders rules by network, ports, and action, and not by the order of their resources', () => {
+test('orders rules by network, ports, and action, regardless of the order of their resources', () => {
   const resources: [string, Partial<Body>][] = [
     ['host', { source: ['192.0.2.1'], action: 'drop' }],
     ['network', { source: ['192.0.2.0/24'], ports: ['22'] }],

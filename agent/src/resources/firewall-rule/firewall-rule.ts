@@ -22,7 +22,7 @@ import { nftables } from './nftables.ts';
 import { fieldsOf, type Rule, type Rules, rulesOf } from './rules.ts';
 import { ufw } from './ufw.ts';
 
-/** All firewalls that may contain rules of Muster. */
+/** All firewalls that may contain Muster's rules. */
 const firewalls: readonly Firewall[] = [firewalld, ufw, nftables];
 
 /** The resource's rules in one firewall; null if there are none. */

@@ -21,7 +21,7 @@ export interface Firewall {
    * not support
    */
   wanted(body: Body): Rule[];
-  /** Returns the rules of Muster, by the name of their resource. */
+  /** Returns Muster's rules, by the name of their resource. */
   read(machine: Machine): Promise<State<Rules>>;
   /**
    * Replaces Muster's rules. The rules in effect are replaced on trial.

@@ -1,11 +1,11 @@
 import type { ZoneRules } from '../../host/firewall/firewalld.ts';
 import { keyOf, partsOf, type Rule, type Rules, textOf } from './rules.ts';
 
-/** Pure functions that write the rules of Muster as rich rules of firewalld(1), and parse their list. */
+/** Pure functions that write Muster's rules as rich rules of firewalld(1), and parse their list. */
 
 /**
- * Lowest priority of a rule of Muster. Negative, so that its rules come before the ports and services of the zone. The
- * range has a number for each of 130 network sizes, 18 magnitudes of port numbers, and whether the rule accepts.
+ * Lowest priority of Muster's rules. Negative, so that they come before the ports and services of the zone. The range
+ * has a number for each of 130 network sizes, 18 magnitudes of port numbers, and whether the rule accepts.
  */
 const firstPriority = -20_000;
 const magnitudes = 18;

@@ -59,7 +59,7 @@ export const firewalld: Firewall = {
   async change(now, next, machine) {
     const record = readRecord();
     const isRunning = isFirewalldRunning();
-    // Rules are recorded before they are added, so that a killed agent finds all that it has added.
+    // Rules are recorded before they are added, so that an agent that was killed finds all rules that it added.
     await writeRecord({ ...record, rules: merged(record.rules, next) });
     if (isRunning) {
       const [from, to] = [zoneRulesOf(now.live), zoneRulesOf(next.live)];
@@ -107,7 +107,7 @@ async function changePermanently(
     if (known === undefined) continue;
     const isUnused = (to.get(zone) ?? []).length === 0;
     if (!isUnused) {
-      // If others have changed the zone, its former file is not restored, so as to keep their changes.
+      // If others have changed the zone, its previous file is not restored, to keep their changes.
       const isOurs = files.zone === known.after;
       zones[zone] = { before: known.before, after: isOurs ? zoneFiles(zone).zone : known.after };
       continue;

@@ -2,8 +2,8 @@ import { ipNetwork } from '@muster/protocol';
 import type { ResourceBodies } from '@muster/protocol/module';
 
 /**
- * Pure functions that render the rules of a `firewall-rule` for nft(8), parse its listing, and order them. Other
- * firewalls translate between their form and this one.
+ * Pure functions that render the rules of a `firewall-rule` for nft(8), parse its listing, and order them. The code for
+ * other firewalls translates between their form and this one.
  */
 
 export type Body = ResourceBodies['firewall-rule'];

@@ -1,7 +1,7 @@
 import { ordered, partsOf, type Rule, type RuleParts, type Rules, textOf } from './rules.ts';
 
 /**
- * Pure functions that write the rules of Muster into the rule files of ufw(8), and parse them.
+ * Pure functions that write Muster's rules into the rule files of ufw(8), and parse them.
  *
  * A rule in `user.rules` is a block: a tuple, which ufw reads, and the rules for iptables-restore(8) that ufw derives
  * from it. Source of the form: `_write_rules` in ufw's `backend_iptables.py`, version 0.36.
@@ -20,7 +20,7 @@ const everywhere = { 4: '0.0.0.0/0', 6: '::/0' } as const;
 /** Heading of the rules in a rule file. */
 export const section = '### RULES ###\n';
 
-/** Parses the rules of Muster in both files. A rule that is in both files has no family. */
+/** Parses Muster's rules in both files. A rule that is in both files has no family. */
 export function parseUfw(files: RuleFiles): Map<string, Rule[]> {
   const found = new Map<string, Map<string, { rule: Rule; families: Set<Family> }>>();
   for (const family of [4, 6] as const) {

@@ -23,7 +23,7 @@ export interface SeenGroup {
   users: GroupUser[];
   /** Members in file order. */
   members: string[];
-  /** Declared members for whom there is no account. */
+  /** Declared members that have no account. */
   unknown: string[];
   /**
    * Whether the password and the administrators equal the recorded ones; checked only if a record may have to be

@@ -44,7 +44,7 @@ export function rememberMembers(body: Body, now: readonly string[], before: Memb
 }
 
 /**
- * Returns the members to restore: the recorded list if the declaration removed members, otherwise, the current members
+ * Returns the members to restore: the recorded list if the declaration removed members; otherwise, the current members
  * except those that the declaration added.
  */
 export const membersBefore = ({ added, members }: MembersBefore, now: readonly string[]): string[] =>

@@ -28,7 +28,7 @@ export type ObjectBefore =
       whole: Json;
     };
 
-/** Returns the pointers of the declared keys that the API does not return. */
+/** Returns JSON pointers to the declared keys that the API does not return. */
 export const hiddenPointers = ({ write_only }: Body): (readonly string[])[] => (write_only ?? []).map(pointerOf);
 
 /** Returns the declared keys that the API returns. */
@@ -51,7 +51,7 @@ function hiddenChanges(body: Body, succeeded: Circumstances['succeeded']): strin
 const text = (value: Found): string | null =>
   value === undefined ? null : shown(typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Returns the change of the keys that differ; null if there are none. */
+/** Returns the change to the keys that differ; null if there are none. */
 function bodyChange(declared: Json, found: Found): FieldChange | null {
   const all = differences(declared, found);
   if (all.length === 0) return null;

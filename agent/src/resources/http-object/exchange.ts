@@ -100,7 +100,8 @@ const maxWords = 300;
 
 /**
  * Changes the object.
- * @returns the failure if the server refuses; `words`: the beginning of the response, which may contain a secret
+ * @returns the failure if the server refuses the change; `words`: the beginning of the response, which may contain a
+ *   secret
  *   @throws HostFailure if there is no response
  */
 export async function change(

@@ -15,7 +15,7 @@ import {
 import { change, type Declared, type Read, readObject } from './exchange.ts';
 import { differences, expectExact, type Found, leaves, partOf, pointerText, valueAt, withValueAt } from './subset.ts';
 
-/** Maximum size of the remembered part of an object as JSON, in characters. */
+/** Maximum size of the recorded part of an object as JSON, in characters. */
 const maxRemembered = 256 * 1024;
 /** Milliseconds between two attempts to read an object. */
 const pollMs = 500;
@@ -70,7 +70,7 @@ export const httpObject = defineProvider<'http-object', SeenObject, ObjectBefore
   async observe(resource, { purpose }, machine) {
     const { body } = resource;
     const read = await (purpose === 'apply' ? readOnceUp(resource, machine) : readObject(resource, machine));
-    // The whole object is remembered before it is deleted.
+    // The whole object is recorded before it is deleted.
     return seenIn(read, body.ensure === 'absent' ? null : readableBody(body));
   },
   diff: diffObject,
@@ -199,8 +199,8 @@ async function written(
 }
 
 /**
- * Reads the object until the change is visible. Fails if it does not become visible in time, because each apply would
- * then change the object again.
+ * Reads the object until the change is visible. Fails if the change does not become visible within the time limit,
+ * because each apply would then change the object again.
  */
 async function settled(
   resource: Declared,

@@ -33,7 +33,7 @@ test('finds no difference after the declared keys are set', () => {
   );
 });
 
-test('finds a difference exactly if setting the declared keys changes the value', () => {
+test('finds a difference if and only if setting the declared keys changes the value', () => {
   fc.assert(
     fc.property(value, value, (declared, found) => {
       expect(differences(declared, found).length === 0).toBe(isSame(merged(declared, found), found));

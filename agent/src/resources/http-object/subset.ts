@@ -22,7 +22,7 @@ const valueIn = (value: Found, key: string): Found => {
 /** Returns the value at a pointer; undefined if it does not exist. */
 export const valueAt = (value: Found, pointer: Pointer): Found => pointer.reduce<Found>(valueIn, value);
 
-/** Returns the value with another one at the pointer, or without the key if `to` is undefined. */
+/** Returns the value with `to` at the pointer, or without the key if `to` is undefined. */
 export function withValueAt(value: Json, [key, ...rest]: Pointer, to: Found): Json {
   if (key === undefined) return to === undefined ? value : to;
   const kept = isMap(value) ? value : {};
@@ -106,7 +106,7 @@ class InexactNumber {
 }
 
 /**
- * Parses a response. If a key occurs twice, the last one counts.
+ * Parses a response. If a key occurs twice, the last one is used.
  * @throws HostFailure if it is not JSON, or nested too deeply
  */
 export function parseAnswer(text: string): Json {

@@ -29,7 +29,7 @@ describe('setting a value', () => {
     ['gives a key that stands alone a value', '[a]\nx\n', 'a', 'x', '1', '[a]\nx = 1\n'],
     ['accepts a key that begins another key', '[a]\nxy = 1\n', 'a', 'x', '2', '[a]\nxy = 1\nx = 2\n'],
     ['accepts a key with a colon', '[a]\nx:y = 1\n', 'a', 'x:y', '2', '[a]\nx:y = 2\n'],
-  ])('an edit of a setting %s', (_what, text, section, key, value, after) => {
+  ])('edits a setting: %s', (_what, text, section, key, value, after) => {
     expect(edit(text, section, key, value)).toBe(after);
   });
 

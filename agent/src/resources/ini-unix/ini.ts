@@ -113,7 +113,7 @@ export const needsBlankLine = (lines: readonly TextLine[]): boolean => {
   return last !== undefined && !isBlank(last);
 };
 
-/** Returns the indentation and the separator of the settings around a new one. */
+/** Returns the indentation and the separator of the settings around a new setting. */
 function styleAt(lines: readonly TextLine[], place: Place): { indentation: string; separator: string } {
   const inside = regionsOf(lines, place.section).flatMap(({ start, end }) => lines.slice(start, end));
   const style = [...lines, ...inside].map(({ text }) => styleOf(text)).findLast((found) => found !== null);

@@ -70,7 +70,7 @@ export const kernelModule = defineProvider<'kernel-module', SeenKernelModule, Ke
   // the other directory.
   path: (resource) => fileOf(resource, 'settings').path,
   watched: (resource) => parts.map((part) => fileOf(resource, part).path),
-  // A sysctl parameter may belong to the module.
+  // The module may provide a kernel parameter that another resource sets.
   brings: () => ['programs'],
 
   check(resource) {

@@ -183,7 +183,7 @@ describe('the difference', () => {
   });
 });
 
-test('a removal deletes the line, and the empty file if the agent created it', async () => {
+test('deletes the line on removal, and the empty file if the agent created the file', async () => {
   const text = `web ssh-ed25519 ${key}\n`;
   const made = await remember(seen('', [], { isOurs: true }));
   expect(made).toEqual({ was: 'absent', made: true });
@@ -241,7 +241,7 @@ test.each([
   },
 );
 
-test('refuses the port 22, because ssh looks up such a host without a port', () => {
+test('refuses the port 22, because ssh omits the default port when it looks up a host', () => {
   expect(upload(body({ name: '[web]:22' }))).toMatchObject({
     faults: [{ message: expect.stringContaining('must be web') }],
   });

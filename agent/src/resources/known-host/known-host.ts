@@ -71,7 +71,7 @@ function expectedLine({ name, aliases, key_type, key }: Body, current: HostLine 
   return { names, type: key_type, key, comment: current?.comment ?? '' };
 }
 
-/** Chooses the line to keep: the first one with the declared key or, if none has it, the first one. */
+/** Chooses the line to keep: the first line with the declared key or, if no line has that key, the first line. */
 const kept = <T extends Pick<HostLine, 'key'>>({ key }: Body, own: readonly T[]): T | null =>
   own.find((line) => line.key === key) ?? own[0] ?? null;
 

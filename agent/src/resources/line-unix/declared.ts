@@ -5,9 +5,12 @@ import { readableLines } from '../text-edit/insertion.ts';
 import { inBytes, readable, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent, pathOf } from '../text-edit/text-file.ts';
 
-/** Maximum number of lines that a resource records to restore them. */
+/** Maximum number of lines that a resource records so that they can be restored. */
 export const maxLost = 256;
-/** Maximum total length of the lines that a resource records to restore them, with their neighbors, in characters. */
+/**
+ * Maximum total length of the lines that a resource records so that they can be restored, with their neighbors, in
+ * characters.
+ */
 export const maxSaved = 128 * 1024;
 
 /** Returns how many characters of `maxSaved` a line uses. @param by the line that replaces it */

@@ -110,7 +110,7 @@ test.each<[string, Partial<Body>]>([
   expect(parseModule(JSON.stringify(source)).ok).toBe(false);
 });
 
-test('repeats a remount if the agent was killed, because the mount options do not show whether it was done', () => {
+test('repeats a remount if the agent was killed, because the mount options do not show whether the remount was done', () => {
   const isDone = (fields: Partial<Body>, ...changed: string[]) =>
     mountUnix.wasApplied?.(declared(fields), {}, seen({ live }), {
       ...{ action: 'update', diff: null },

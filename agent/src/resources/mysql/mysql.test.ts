@@ -104,7 +104,7 @@ describe('users', () => {
     expect(messageFor('CREATE USER `a`@`localhost`')).not.toContain('no unix_socket');
   });
 
-  test('reports a password without its value, and creates no user without one', () => {
+  test('reports a password without its value, and creates no user without a password', () => {
     expect(diffUser({ body: { name: 'a', password: 'now' } }, seen, apply).action).toBe('none');
     expect(diffUser({ body: { name: 'a', password: 'x' } }, seen, apply).changes).toEqual([
       { field: 'password', from: null, to: null },
@@ -161,7 +161,7 @@ describe('grants', () => {
     ]);
   });
 
-  test('reports undeclared privileges as a difference, and restores the former privileges', () => {
+  test('reports undeclared privileges as a difference, and restores the previous privileges', () => {
     const body = { user: 'u', database: 'd', privileges: ['SELECT'] };
     const seen = { missing: null, has: { names: ['DROP', 'SELECT'], grantable: false } };
     expect(diffGrant({ body }, seen, apply).changes).toEqual([

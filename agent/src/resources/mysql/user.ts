@@ -184,7 +184,7 @@ const identifiedBy = (account: string, hash: string): string =>
     ? `IDENTIFIED VIA unix_socket OR mysql_native_password USING ${literal(hash)}`
     : `IDENTIFIED BY PASSWORD ${literal(hash)}`;
 
-/** Reports whether a user has its former password, or its other former authentication methods. */
+/** Reports whether a user has its previous password, or its previous other authentication methods. */
 function signsInAsBefore(
   { touched, statements: [creation] }: Extract<UserBefore, { was: 'user' }>,
   user: UserRecord,

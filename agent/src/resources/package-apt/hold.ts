@@ -16,7 +16,7 @@ export const mustBeReleased = (item: PackageItem): boolean =>
   isManaged(item) &&
   item.difference.changes.some(({ field, to }) => changesPackage.has(field) || (field === 'hold' && to === 'false'));
 
-/** Reports whether the package must be on hold after its change. A failed change keeps the hold from before it. */
+/** Reports whether the package must be on hold after its change. A failed change keeps the previous hold. */
 export function mustBeHeld(item: PackageItem, hasFailed: boolean): boolean {
   if (hasFailed) return mustBeReleased(item);
   if (item.kind === 'remove') return item.before?.held === true;

@@ -28,7 +28,7 @@ export const byRecommends = (requested: readonly RequestedPackage[]): RequestedP
     .filter((some) => some.length > 0);
 
 /**
- * Installs packages in the transactions of `byRecommends`. If a transaction times out, starts no further one.
+ * Installs packages in the transactions of `byRecommends`. If a transaction times out, starts no further transaction.
  * @returns failures by package name
  */
 export async function installGroups(
@@ -85,7 +85,7 @@ export async function installAll(
   };
   await attempt(left);
   if (left.length === 0 || requested.length === 1 || stuck) return { failures, stuck };
-  // A package that apt refuses individually is not retried.
+  // A package that apt refuses even on its own is not retried.
   const possible: RequestedPackage[] = [];
   for (const one of left.slice(0, maxAlone)) {
     const alone = await simulate(installArguments([one]), machine);

@@ -110,7 +110,7 @@ describe('a package', () => {
     });
   });
 
-  test('keeps an installed version that matches a pattern or a lower bound; otherwise chooses one', () => {
+  test('keeps an installed version that matches a pattern or a lower bound; otherwise chooses a version', () => {
     const offered = ['5:20.1', '20.9', '20.10', '19.1'];
     const found = (version: string | null) =>
       version === null
@@ -175,7 +175,7 @@ describe('a package', () => {
     expect(diff({ hold: false, ensure: 'absent' }, held).action).toBe('remove');
   });
 
-  test('releases a held package only for a change of its own, and holds it again afterwards', () => {
+  test('releases a held package only to change it, and then holds it again', () => {
     const item = (body: Partial<ResourceBodies['package-apt']>, found: SeenPackage): PackageItem => ({
       kind: 'apply',
       resource: { type: 'package-apt', body: { name: 'foo', ...body } } as ResolvedResource,
@@ -275,7 +275,7 @@ describe('removal of an apt package', () => {
     ...more,
   });
 
-  test('a removal restores the original version if a source still offers it, and the original automatic mark', () => {
+  test('restores, on removal, the original version if a source still offers it, and the original automatic mark', () => {
     const now = seen({ version: '2.0', offer: offer('2.0', { offered: ['1.0'] }) });
     expect(diffPackageRemoval('foo', before({ auto: true }), now).changes).toEqual([
       { field: 'version', from: '2.0', to: '1.0' },
@@ -292,7 +292,7 @@ describe('removal of an apt package', () => {
     );
   });
 
-  test('a removed package that no source offers stays removed, unless the lists could not be refreshed', () => {
+  test('keeps a package removed if no source offers it, unless the lists could not be refreshed', () => {
     expect(diffPackageRemoval('foo', before(), { ...absent, offer: offer(null) })).toEqual(
       nothing('stays removed, because no source offers it'),
     );
@@ -301,7 +301,7 @@ describe('removal of an apt package', () => {
     expect(diffPackageRemoval('foo', before(), { ...absent, offer: offer('2.0') }).action).toBe('create');
   });
 
-  test('a removal restores the hold that a module changed, and no other hold', () => {
+  test('restores, on removal, the hold that a module changed, and no other hold', () => {
     const held = seen({ held: true });
     expect(diffPackageRemoval('foo', before({ held: false }), held).changes).toEqual([
       { field: 'hold', from: 'true', to: 'false' },

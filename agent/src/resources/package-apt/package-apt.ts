@@ -55,7 +55,7 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
     const held = heldBefore(resource, seen, known);
     const before = known === null ? null : { ...known, ...held };
     // The pre-installation state is recorded right before the installation. The record of an earlier failed attempt
-    // lacks changes that users made after it.
+    // lacks changes that users made after that attempt.
     if (before !== null && (before.state === 'installed' || before.ground === null || isThere(seen.state)))
       return before;
     const { state, version, auto } = seen;

@@ -17,8 +17,8 @@ export interface PackageRemoval {
    */
   brought: readonly string[];
   /**
-   * Trace of the installation, or null if dpkg already knew the package, in any state. With a trace, the remains of the
-   * package may be deleted too.
+   * Trace of the installation, or null if the package was already in dpkg's database, in any state. With a trace, the
+   * remains of the package may be deleted too.
    */
   trace: Trace | null;
 }
@@ -206,7 +206,7 @@ function keyLike(name: string, trace: Trace, { native }: DpkgDatabase): string |
  */
 async function sweep(own: readonly string[], trace: Trace, now: Footprint, machine: Machine): Promise<void> {
   const ownLeftovers = leftovers(own, trace, now);
-  // Another package may have taken over such a path.
+  // Another package may have taken over one of these paths.
   const owned = await ownedPaths(new Set(ownLeftovers.map(({ path }) => path)));
   for (const { path, stamp } of ownLeftovers) {
     if (owned.has(path) || machine.declared(path)) continue;

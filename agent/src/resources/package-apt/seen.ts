@@ -72,7 +72,7 @@ const justNowMs = 60_000;
 /** The packages that the sources offer. Plans and applies refresh old lists first; drift checks never do. */
 export const freshOffers: Database<Offers> = { name: 'apt offers', read: (machine) => readOffers(machine, true) };
 export const knownOffers: Database<Offers> = {
-  name: 'apt offers, as known',
+  name: 'known apt offers',
   read: (machine) => readOffers(machine, false),
 };
 

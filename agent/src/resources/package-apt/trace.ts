@@ -11,14 +11,14 @@ import { dpkgDatabase, isThere } from './seen.ts';
 
 /** State before the installation. */
 interface Ground {
-  /** Packages that dpkg knew, in any state, as `name:architecture`. */
+  /** Packages in dpkg's database, in any state, as `name:architecture`. */
   packages: string[];
   /** Null if there were too many paths to scan. */
   paths: [string, string][] | null;
 }
 
 export interface Trace {
-  /** Packages that dpkg did not know before the installation, in any state. */
+  /** Packages that were not in dpkg's database in any state before the installation. */
   packages: string[];
   /** The reason why new paths are unknown, or null. With a reason, the other fields are empty. */
   unknown: string | null;
@@ -43,7 +43,7 @@ const maxRecord = 64 * 1024 * 1024;
 
 /** State before an installation, taken once in each operation for all packages to install. */
 export const ground: Database<CopyReference> = {
-  name: 'ground of packages',
+  name: 'packages before an installation',
   async read(machine) {
     const [{ packages }, paths] = [await machine.database(dpkgDatabase), await takeFootprint()];
     const known = [...packages].filter(([, { state }]) => state !== 'not-installed').map(([key]) => key);

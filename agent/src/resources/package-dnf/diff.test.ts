@@ -157,7 +157,7 @@ describe('changes of an rpm package', () => {
     ]);
   });
 
-  test('releases a locked package only for a change of its own, and then locks it at its new version', () => {
+  test('releases a locked package only to change it, and then locks it at its new version', () => {
     const locks = [{ at: 3, line: 'hello-0:1.0-1.*' }];
     const held = seen('1.0-1', offered, { locked: true, locks });
     const plan = (body: object, found: SeenPackage, installed: string | null = '1.1-1') => {
@@ -200,7 +200,7 @@ describe('changes of an rpm package', () => {
 describe('removal of an rpm package', () => {
   const before = (old: string | null) => ({ version: old, ground: null, brought: [] });
 
-  test('a removed package that no repository offers stays removed, unless a repository could not be read', () => {
+  test('keeps a package removed if no repository offers it, unless a repository could not be read', () => {
     const before = { version: '1.0-1', ground: null, brought: [] };
     const offer = { versions: [], providers: [], trouble: null };
     expect(diffPackageRemoval('hello', before, seen(null, []))).toEqual(

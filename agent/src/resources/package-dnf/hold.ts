@@ -27,7 +27,7 @@ export const mustBeReleased = (item: PackageItem): boolean =>
 
 /**
  * Returns the locks that the package must have after its change, or null if they do not change. A failed change keeps
- * the locks from before it.
+ * the previous locks.
  * @param installed the installed version after the change
  */
 export function locksAfter(

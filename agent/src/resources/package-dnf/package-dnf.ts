@@ -231,7 +231,7 @@ function requestedPackageOf(
 
 /** Copy of all installed packages' names, created once for all installations in an operation. */
 const ground: Database<CopyReference> = {
-  name: 'ground of rpm packages',
+  name: 'rpm packages before an installation',
   async read(machine) {
     const { packages } = await machine.database(rpmDatabase);
     return machine.copies.keep(Buffer.from(JSON.stringify([...packages.keys()])));

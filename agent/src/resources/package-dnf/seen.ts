@@ -71,7 +71,7 @@ export const freshOffers: Database<Offers> = {
   read: (machine) => readOffers(machine, [`--setopt=metadata_expire=${freshForSecs}`]),
 };
 export const knownOffers: Database<Offers> = {
-  name: 'dnf offers, as known',
+  name: 'known dnf offers',
   read: (machine) => readOffers(machine, ['--cacheonly']),
 };
 

@@ -2,12 +2,12 @@ import type { FileContents } from '../../host/packages/package-file.ts';
 import type { Machine } from '../provider/provider.ts';
 
 /**
- * Remembers which package and version each package file contains, by hash, so that a plan finds out whether a package
+ * Records which package and version each package file contains, by hash, so that a plan can determine whether a package
  * is installed as declared without downloading its file again. Without the record, the file is downloaded once more.
  */
 
 const fileName = 'package-files.json';
-/** Maximum number of files to remember. */
+/** Maximum number of files to record. */
 const maxFiles = 500;
 
 type Known = Record<string, FileContents>;

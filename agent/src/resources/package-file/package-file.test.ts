@@ -45,7 +45,7 @@ function machineWith(files: Readonly<Record<string, FileContents>>, epochs: 'opt
 }
 const foo = (version: string): FileContents => ({ name: 'foo', version, architecture: 'all' });
 
-test('reads an unknown file only if the package is installed, and remembers it', async () => {
+test('reads an unknown file only if the package is installed, and records its content', async () => {
   const { version, fetched } = machineWith({ [hashOf('a')]: foo('1-1') });
   expect(await version(resource({}), null)).toBeNull();
   expect(await version(resource({}), '1-1', 'drift')).toBeNull();
@@ -98,7 +98,7 @@ test('ignores a damaged record of files', async () => {
   }
 });
 
-test('forgets the oldest of many files', async () => {
+test('discards the oldest records if there are too many files', async () => {
   const { version, kept, fetched } = machineWith({ [hashOf('a')]: foo('1') });
   const known = Array.from({ length: 500 }, (_, i) => [i.toString(16).padStart(64, '0'), foo('1')] as const);
   kept.set('package-files.json', JSON.stringify(Object.fromEntries(known)));

@@ -49,8 +49,8 @@ const hashOf = ({ body, source }: Declared): string => (body.source == null ? bo
 
 /**
  * Returns the version to which the package changes. Reads the file only if that decides whether an installed package
- * changes. Otherwise, the result does not depend on what the agent knows about the file, so that an apply makes the
- * same decision as its plan.
+ * changes. Otherwise, the result does not depend on the agent's record of the file, so that an apply makes the same
+ * decision as its plan.
  * @param installed version of the installed package, or null
  * @returns null if the version is determined later, from the file
  * @throws HostFailure if the file is not the declared package, or cannot be downloaded

@@ -81,7 +81,7 @@ export function diffNpmPackageRemoval(_resource: Declared, before: NpmPackageBef
 function removalOf(before: NpmPackageBefore, seen: SeenNpmPackage): Difference {
   const { version, isInterrupted, emptyDirectories } = seen;
   const restored: Difference = { action: 'remove', changes: [], diff: null, message: 'restores the original state' };
-  if (seen.isLink) return nothing('kept: npm link replaced the package by a link');
+  if (seen.isLink) return nothing('kept: npm link replaced the package with a link');
   if (before.version === null) {
     if (version !== null || isInterrupted || seen.dangling.length > 0)
       return { ...restored, changes: absence(seen).changes, message: 'removes the package' };

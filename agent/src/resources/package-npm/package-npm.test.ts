@@ -151,7 +151,7 @@ test('waits for npm and the user only if something changes', () => {
   expect(diff({}, { missing, version: '1.0.0' }).awaits).toBeUndefined();
 });
 
-test('restores the former version, or removes the package and the directories that it created', () => {
+test('restores the previous version, or removes the package and the directories that it created', () => {
   expect(removal({ version: '1.0.0' }, { version: '2.0.0' }).changes).toEqual([
     { field: 'version', from: '2.0.0', to: '1.0.0' },
   ]);
@@ -167,7 +167,7 @@ test('restores the former version, or removes the package and the directories th
   expect(removal({}, { dangling: ['a'] }).changes).toEqual([{ field: 'commands', from: 'left: a', to: null }]);
 });
 
-test('returns the directories of an installation, and the paths that mark an unfinished one', () => {
+test('returns the directories of an installation, and the paths that mark an unfinished installation', () => {
   const resource = declared({ name: '@a/tool', prefix: '/opt/node' });
   expect(installDirectories(resource).slice(0, 6)).toEqual([
     ...['/opt', '/opt/node', '/opt/node/bin', '/opt/node/lib', '/opt/node/lib/node_modules'],

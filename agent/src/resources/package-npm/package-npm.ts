@@ -51,7 +51,7 @@ export const packageNpm = defineProvider<'package-npm', SeenNpmPackage, NpmPacka
   },
 });
 
-/** Installs the wanted version, or repairs the installed version if it already meets the wanted one. */
+/** Installs the desired version, or repairs the installed version if it already meets the desired one. */
 async function install(
   resource: Declared,
   seen: SeenNpmPackage,

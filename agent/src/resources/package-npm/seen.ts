@@ -22,7 +22,7 @@ export interface SeenNpmPackage {
   dangling: string[];
   /** Directories that do not exist and that an installation creates, outermost first. */
   absentDirectories: string[];
-  /** Directories in which npm installs that are empty. */
+  /** Empty directories in which npm installs. */
   emptyDirectories: string[];
   /** Why root must not install at the prefix; null if it may. */
   unsafe: string | null;

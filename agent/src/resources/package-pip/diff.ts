@@ -9,7 +9,7 @@ import { type Declared, environmentOf, type PipPackageBefore, type SeenPipPackag
 export const isVersionMet = (installed: string, declared: string | null | undefined): boolean =>
   declared == null || isSamePythonVersion(installed, declared);
 
-/** Reports whether an installed version equals the former one, including its local part. */
+/** Reports whether an installed version equals the previous one, including its local part. */
 export const isVersionRestored = (installed: string, former: string): boolean =>
   isSamePythonVersion(installed, former) && isSamePythonVersion(former, installed);
 

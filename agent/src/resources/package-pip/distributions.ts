@@ -24,7 +24,7 @@ export interface Need {
   name: string;
   /** Whether the package was requested, so that it is not only a dependency. pip records this in a file. */
   isRequested: boolean;
-  /** Whether pip installed the package only as a dependency of another one. */
+  /** Whether pip installed the package only as a dependency of another package. */
   isDependency: boolean;
   /** Names of the installed packages that it requires, including under conditions such as an extra. */
   requires: string[];

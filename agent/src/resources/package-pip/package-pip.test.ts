@@ -149,7 +149,7 @@ test('requires the directory that contains the environment', () => {
   expect(diff({}, missing, true).action).toBe('create');
 });
 
-test('restores the former version, or removes the package, its dependencies, and the environment', () => {
+test('restores the previous version, or removes the package, its dependencies, and the environment', () => {
   const fieldsOf = (...args: Parameters<typeof removal>) => removal(...args).changes.map(({ field }) => field);
   expect(fieldsOf({ version: '1.0' }, { version: '2.0' })).toEqual(['version']);
   expect(removal({ version: '1.0' }, { version: '1.0.0' }).action).toBe('none');
@@ -165,7 +165,7 @@ test('restores the former version, or removes the package, its dependencies, and
   expect(removal({}, {}).action).toBe('none');
 });
 
-test('reads the version of a package and notices missing files', async () => {
+test('reads the version of a package and detects missing files', async () => {
   const files = whole('tool', '1.0');
   expect(await lookAt(environmentWith(files))).toMatchObject({ version: '1.0', missingFile: null, stale: [] });
   const { [`${site}/tool.py`]: _gone, ...gutted } = files;
@@ -202,7 +202,7 @@ test('recognizes legacy and editable installations', async () => {
     expect((await lookAt(environmentWith(url(text)))).unmanaged, text.slice(0, 40)).toBeNull();
 });
 
-test('reads hostile metadata within bounds', async () => {
+test('limits how much hostile metadata it reads', async () => {
   const start = performance.now();
   const hostile = [
     '\0',
@@ -376,12 +376,12 @@ test('counts only dependencies of the package as orphans, and none if pip does n
   expect((await found({ ...requested, ...needing }, { dependencies: ['old'] })).orphans).toEqual(['old', 'part']);
   // The requirements of an uninstalled package are unknown.
   expect((await lookAt(environmentWith({ ...others, ...requested }), {}, machineWith(), fresh)).orphans).toEqual([]);
-  // The former version is restored, so only the dependencies of the later one can be orphans.
+  // The previous version is restored, so only the dependencies of the later version can be orphans.
   expect((await found({ ...requested }, { version: '1.0', dependencies: ['part'] })).orphans).toEqual(['part']);
   expect((await found({ ...requested, ...needing }, { version: '1.0', dependencies: ['part'] })).orphans).toEqual([]);
 });
 
-test('remembers the dependencies of a version that it replaces', async () => {
+test('records the dependencies of a version that it replaces', async () => {
   const needing = { [`${site}/tool-1.0.dist-info/METADATA`]: 'Name: tool\nVersion: 1.0\nRequires-Dist: part\n' };
   const virtualenv = environmentWith({ ...whole('tool', '1.0'), ...whole('part', '1.0'), ...needing });
   const resource = declared({ virtualenv });
@@ -445,7 +445,7 @@ test('fails if the package is still there after pip uninstalled it', async () =>
   );
 });
 
-test('requests exactly the former version from pip', async () => {
+test('requests exactly the previous version from pip', async () => {
   const { machine, resource, environment } = environmentWithIdlePip(whole('tool', '2.1.0+cu121'));
   const before = { ...fresh, environment: 'present', version: '2.1.0' } as const;
   const now = await look(resource({}), machine, before);

@@ -65,7 +65,7 @@ export const packagePip = defineProvider<'package-pip', SeenPipPackage, PipPacka
         await uninstall(resource, seen, seen.orphans, machine);
     } else if (seen.version === null || !isVersionRestored(seen.version, before.version) || isDamaged(seen))
       await install(resource, seen, before.version, machine, true);
-    // The dependencies of the restored version are known only now.
+    // The dependencies of the restored version are known only at this point.
     const now = await look(resource, machine, withDependencies(before, seen));
     if (now.orphans.length > 0) await runPip(resource, { action: 'uninstall', names: now.orphans }, now, machine);
     if (before.version === null && hasEnvironmentToRemove(before, now)) {
@@ -84,8 +84,7 @@ const withDependencies = (before: PipPackageBefore, { dependencies }: SeenPipPac
 const isDamaged = ({ isInterrupted, missingFile }: SeenPipPackage): boolean => isInterrupted || missingFile !== null;
 
 /**
- * Installs the wanted version, or repairs the installed version if it already meets the wanted one.
- * @param isExact whether the local part of the version counts, too
+ * Installs the declared version, or repairs the installed version if it already satisfies the declaration. @param isExact whether the local part of the version must match as well
  */
 async function install(
   resource: Declared,
@@ -110,7 +109,7 @@ async function install(
     throw new HostFailure(`pip succeeded, but the package lists a file that is missing: ${now.missingFile}`);
 }
 
-/** Uninstalls the package and its orphans. If pip does not know its files, first reinstalls the package. */
+/** Uninstalls the package and its orphans. If pip has no list of the package's files, first reinstalls the package. */
 async function uninstall(
   resource: Declared,
   seen: SeenPipPackage,

@@ -171,7 +171,7 @@ function realEnvironment(walk: PathWalk, path: string): string {
   try {
     return walk.within(path, 'null', (parent, name) => `${parent.path}/${name}`) ?? path;
   } catch (error) {
-    // The path may belong to another resource, which then fails by itself.
+    // The path may belong to another resource, which then reports the failure itself.
     if (error instanceof HostFailure) return path;
     throw error;
   }

@@ -95,7 +95,7 @@ describe('roles', () => {
     ]);
   });
 
-  test('plans a role while the server is unreachable, but does not check or remove one', () => {
+  test('plans a role while the server is unreachable, but does not check or remove a role', () => {
     const unseen = { missing: down, role: null, unknown: [] };
     expect(diffRole({ body: { name: 'x' } }, unseen, apply)).toMatchObject({ action: 'create', awaits: [down] });
     expect(() => diffRole({ body: { name: 'x' } }, unseen, drift)).toThrow('cannot be reached');

@@ -33,7 +33,7 @@ test('parses the output of getfacl', () => {
   expect(() => parseAcl('hello\n')).toThrow('not an entry');
 });
 
-test('refuses entries that it does not understand', () => {
+test('refuses entries in an unknown format', () => {
   for (const entry of [
     'user::rw-',
     'u:ann:rw-',
@@ -96,7 +96,7 @@ test('reports the package that the machine lacks', () => {
   expect(() => diffAclRemoval('/f', { group: 4, entries: [] }, lacking)).toThrow('install the package acl');
 });
 
-test('restores the former entries, and gives the owning group no more than it had', () => {
+test('restores the previous entries, and gives the owning group no more than it had', () => {
   const before = { group: 4, entries: ['mask::rwx', 'user:1000:rwx'] };
   expect(restoredAcl(before, { uid: 0, gid: 0, mode: 0o670 })).toEqual({ mode: 0o640, entries: before.entries });
   expect(restoredAcl({ group: 4, entries: [] }, { uid: 0, gid: 0, mode: 0o670 }).mode).toBe(0o670);

@@ -6,7 +6,7 @@ const text = (lines: readonly string[]): Buffer => Buffer.from(lines.map((line) 
 const numbered = (count: number, line: (i: number) => string): Buffer =>
   text(Array.from({ length: count }, (_, i) => line(i)));
 
-test('a diff contains the changed lines with their context', () => {
+test('shows, in a diff, the changed lines with their context', () => {
   expect(contentDiff('/f', text(['1', '2', '3', '4', '5', '6']), text(['1', '2', '3', '4', '5', 'six']))).toBe(
     '--- /f\n+++ /f\n@@ -3,4 +3,4 @@\n 3\n 4\n 5\n-6\n+six\n',
   );

@@ -16,7 +16,7 @@ const small = defineProvider<'hostname', { name: string; seenAt?: number | undef
   remove: async () => ({}),
 });
 
-test('a provider gets defaults for the members that it omits', () => {
+test('gives a provider defaults for the members that it omits', () => {
   expect(small.recheckable).toBe(true);
   expect(small.brings(resource)).toEqual([]);
   expect(small.path(resource)).toBeNull();
@@ -27,7 +27,7 @@ test('a provider gets defaults for the members that it omits', () => {
   expect(small.claim(resource, {} as Machine)).toBeNull();
 });
 
-test('a provider overrides the defaults with its own members', () => {
+test('lets a provider override the defaults with its own members', () => {
   const own = defineProvider<'hostname', { name: string; seenAt?: number | undefined }, { was: string }>({
     ...small,
     type: 'hostname',
@@ -39,7 +39,7 @@ test('a provider overrides the defaults with its own members', () => {
   expect(own.path(resource)).toBe('/etc/web-1');
 });
 
-test('the compiler rejects a field whose shape differs from the schema', () => {
+test('rejects, at compile time, a field whose shape differs from the schema', () => {
   const fields: Fields<'group-unix'> = {
     name: 'text',
     // @ts-expect-error: it is an integer.

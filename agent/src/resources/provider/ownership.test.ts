@@ -43,7 +43,7 @@ describe('the decision about owner and permissions', () => {
     );
   });
 
-  test('decides on the same ownership again after it was applied', () => {
+  test('makes the same ownership decision again after applying it', () => {
     fc.assert(
       fc.property(requested, ownership, object, ownership, (wants, found, what, created) => {
         const known = {

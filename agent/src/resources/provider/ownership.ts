@@ -193,7 +193,7 @@ export type HandBack =
   | {
       is: 'possible';
       target: Ownership;
-      /** `copied`: the same content is written to a new file, because the former owner may have the old one open. */
+      /** `copied`: the same content is written to a new file, because the previous owner may have the old one open. */
       content: { is: 'kept' | 'restored' } | { is: 'copied'; sha256: string; size: number };
       /**
        * Whether the file is restored without its recorded content, because another owner had that content, and without

@@ -97,7 +97,8 @@ export interface Machine {
   /** The agent's link to its orchestrator; null if it has none. */
   link: Link | null;
   /**
-   * Streams output to live viewers, from a program that changes the machine for this resource, unless it is sensitive.
+   * Streams the output of a program that changes the machine for this resource to live viewers, unless the output is
+   * sensitive.
    */
   printed(resource: ResolvedResource, stream: 'stdout' | 'stderr', piece: Buffer): void;
   limits: ProviderLimits;
@@ -132,7 +133,7 @@ export interface ProviderLimits {
   outputBytes: number;
   /** Time limit in milliseconds for one package transaction, and for refreshing the package lists. */
   packageMs: number;
-  /** Milliseconds that a package transaction waits for a lock held by another one. */
+  /** Milliseconds that a package transaction waits for a lock held by another transaction. */
   packageLockMs: number;
 }
 
@@ -171,7 +172,7 @@ export interface CopyReference {
 /** State of the operation that a provider's decision depends on. */
 export interface Circumstances {
   purpose: 'apply' | 'plan' | 'drift';
-  /** Ids of changed resources that require this resource to run, reload, or restart. */
+  /** IDs of changed resources that require this resource to run, reload, or restart. */
   rerunBy: readonly string[];
   reloadBy: readonly string[];
   restartBy: readonly string[];
@@ -291,7 +292,7 @@ export interface Provider<
     machine: Machine,
   ): Promise<Before>;
   /**
-   * Records the current state, which is restored if a confirmed service fails with the change. Without this method,
+   * Records the current state, which is restored if a confirmed service fails after the change. Without this method,
    * `remember` records that state, and must not record an object that the agent created as absent.
    */
   rememberForTrial?(resource: Resource, seen: Seen): Before;
@@ -300,8 +301,8 @@ export interface Provider<
   apply(resource: Resource, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
   observeForRemoval(resource: Resource, before: Before, machine: Machine): Seen | Promise<Seen>;
   /**
-   * Decides about a removal. Not called for an object that was as declared before the agent managed it; such an object
-   * is kept.
+   * Decides how to remove an object. Not called for an object that was as declared before the agent managed it; such an
+   * object is kept.
    */
   diffRemoval(
     resource: Resource,
@@ -318,8 +319,8 @@ export interface Provider<
    */
   together?(items: readonly Item<Seen, Before>[], machine: Machine): Promise<Outcome[]>;
   /**
-   * Reports whether the resource is checked after it followed a trigger. If the check fails, the engine restores the
-   * triggering resource, if that is recheckable.
+   * Reports whether the resource is checked after a trigger restarted or reloaded it. If the check fails, the engine
+   * restores the triggering resource, if that is recheckable.
    */
   confirms?(resource: Resource): boolean;
   /** Reports whether the service runs. */

@@ -7,7 +7,7 @@ import { useAgent } from '../../converge/test/harness.ts';
 const h = useAgent();
 
 describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
-  test('programs that a script starts cannot read the text of the script', async () => {
+  test('hides the text of a script from programs that the script starts', async () => {
     const apply = '#!/bin/sh\nsh -c "ls -l /proc/self/fd; cat <&3"; exit 0';
     const outcome = await h.agent.run(operation('apply', [script('s', { program, apply })]));
     const output = outcome.outputs[0];
@@ -69,7 +69,7 @@ describe('how a script runs', () => {
     expect(outcome.outputs[0]?.stdout).toBe('2+3=5\n');
   });
 
-  test('programs that a script of another user starts cannot read its text', async () => {
+  test("hides the text of another user's script from programs that the script starts", async () => {
     const outcome = await apply(script('s', { apply: '# hidden\nsh -c "cat <&3"; exit 0', user: 'nobody' }));
     expect(outcome.outputs[0]?.stderr).toMatch(/3.*[Bb]ad file descriptor/);
     expect(outcome.outputs[0]?.stdout).not.toContain('hidden');

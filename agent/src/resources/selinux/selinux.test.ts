@@ -197,7 +197,7 @@ describe('a record of a port or of files', () => {
     expect(diffRecord(null, { unmet: 'off', record: null }).action).toBe('none');
   });
 
-  test('restores the former record, or deletes the new one', () => {
+  test('restores the previous record, or deletes the new one', () => {
     const seen = { unmet: null, record: { ...record, type: 'ssh_port_t' } };
     expect(diffRecordRemoval({ record }, seen, true).changes.map(({ field }) => field)).toEqual(['type']);
     expect(diffRecordRemoval({ record: null }, seen, true).changes.map(({ field }) => field)).toEqual(['ensure']);

@@ -51,7 +51,7 @@ describe('an OpenRC service', () => {
     expect(fields(crashed, { running: false })).toEqual(['running false false']);
   });
 
-  test('removes the service from the previously declared run level only', () => {
+  test('removes the service only from the previously declared run level', () => {
     const succeeded = service({ enabled: true, running: true });
     const seen = { ...started, levels: ['boot', 'default'] };
     expect(fields(seen, { enabled: true, runlevel: 'nonetwork' }, { succeeded })).toEqual([
@@ -83,7 +83,7 @@ describe('an OpenRC service', () => {
     ).toThrow('there is no run level x');
   });
 
-  test('a removal restores the original run levels and running state', () => {
+  test('restores the original run levels and running state on removal', () => {
     const before = { levels: { default: false, boot: true }, running: false };
     expect(diffRcRemoval(service({}), before, started)).toMatchObject({
       action: 'remove',

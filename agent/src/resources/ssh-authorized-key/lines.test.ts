@@ -27,7 +27,7 @@ test('ignores a key in a comment, in options, or as part of another key', () => 
   expect(linesWith(`# ${key}\ncommand="${key}" ${other}\n${key}A\n`, key)).toEqual([]);
 });
 
-test('adds a key as a line of its own, and removes that line', () => {
+test('adds a key on a separate line, and removes that line', () => {
   expect(added('', key, '')).toBe(`${key}\n`);
   expect(added(other, key, 'ci')).toBe(`${other}\n${key} ci\n`);
   expect(without(added(other, key, 'ci'), key, true)).toBe(other);

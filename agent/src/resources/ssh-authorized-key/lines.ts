@@ -112,7 +112,7 @@ export const withoutAll = (text: string, key: string): string =>
     text,
   );
 
-/** Restores lines as closely to their former positions as their neighbors allow. */
+/** Restores lines as closely to their original positions as their neighbors allow. */
 export function restoreLines(text: string, placed: readonly PlacedLine[]): string {
   const lines = linesOf(text);
   for (const { text: line, index, previous, next } of placed) {
@@ -125,6 +125,6 @@ export function restoreLines(text: string, placed: readonly PlacedLine[]): strin
   return ended(lines, text === '' ? '\n' : text);
 }
 
-/** Joins lines. The last one gets a line break if the previous text ended in one. */
+/** Joins lines. The last line gets a line break if the previous text ended in one. */
 const ended = (lines: readonly string[], before: string): string =>
   before.endsWith('\n') || lines.length === 0 ? textOf(lines) : textOf(lines).slice(0, -1);

@@ -33,7 +33,7 @@ type Change = {
 export type ValueBefore =
   | {
       was: 'absent';
-      /** Number of keys in the pointer that existed. */
+      /** Number of the pointer's keys that existed. */
       depth: number;
       addedBlank: boolean;
       /** Lines of the innermost container's entry, if the container was empty. */
@@ -195,7 +195,7 @@ function withoutAdded<T extends Tree>(
   return hasValue(file, candidate, withValue(tree.value, target, undefined)) ? candidate : removed;
 }
 
-/** Returns candidates for the text in which the former value replaces the current one, best first. */
+/** Returns candidates for the text in which the previous value replaces the current one, best first. */
 function* inPlace(
   text: string,
   found: { value: Range; entry: Range } | null,

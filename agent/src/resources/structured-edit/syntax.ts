@@ -30,7 +30,7 @@ export interface Syntax<T extends Tree = Tree> {
   replace(tree: T, pointer: Pointer, value: Value): string;
   /**
    * Adds a value.
-   * @param depth number of keys in the pointer that exist
+   * @param depth number of the pointer's keys that exist
    * @returns `addedBlank`: whether an empty line was added above
    */
   insert(tree: T, pointer: Pointer, depth: number, value: Value): { text: string; addedBlank: boolean };

@@ -118,7 +118,7 @@ function block(text: string, key: string, value: Value): string[] {
     .split('\n');
 }
 
-/** Returns the text of a value that replaces another one in place, with the same quoting style. */
+/** Returns the text of a value that replaces another value in place, with the same quoting style. */
 function replacement(value: Value, node: Node | null): string {
   const type = isScalar(node) ? node.type : undefined;
   if (typeof value !== 'string' || (type !== Scalar.QUOTE_DOUBLE && type !== Scalar.QUOTE_SINGLE)) return inline(value);

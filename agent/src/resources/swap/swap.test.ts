@@ -82,7 +82,7 @@ test('refuses file systems that do not support swap files, files with holes, oth
   );
 });
 
-test('restores the former file, line, and priority', () => {
+test('restores the previous file, line, and priority', () => {
   const { hasHoles: _, ...former } = file;
   const before: SwapBefore = {
     file: { ...former, size: 1024 ** 2, mode: 0o644, uuid: 'other' },
@@ -130,7 +130,7 @@ test('creates a swap file that only root can read, and reads its size, label, UU
   }
 });
 
-test('reads the active swap files, and recognizes a file system without swap files', () => {
+test('reads the active swap files, and recognizes a file system that does not support swap files', () => {
   expect(parseSwaps('/swapfile -2\n/dev/sda2 10\n')).toEqual(
     new Map([
       ['/swapfile', -2],

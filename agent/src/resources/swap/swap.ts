@@ -14,7 +14,7 @@ import { editLines, restoredPlaced } from '../text-edit/placed-lines.ts';
 import { diffSwap, diffSwapRemoval, ownership } from './diff.ts';
 import { declaredEntry, isAbsent, look, type SeenSwap, type SwapBefore, sizeOf, swaps } from './seen.ts';
 
-/** Fields whose change requires that the file is recreated. The file's content is irrelevant. */
+/** Fields whose change requires that the file be recreated. The file's content is irrelevant. */
 const fileFields = ['ensure', 'size', 'uuid'];
 
 /** A swap file, its activation, and its line in /etc/fstab. Each of them is observed, changed, and restored. */

@@ -12,7 +12,7 @@ const clock: Clock = { ...systemClock, after: (ms, action) => systemClock.after(
 
 /**
  * Returns the failure of a service whose checks fail. @param attempts number of times that the command starts; if there
- * is more than one attempt, the last one times out at once
+ * is more than one attempt, the last one times out immediately
  */
 async function failureOf(
   body: object,

@@ -24,7 +24,7 @@ export function confirmationOf({ confirm_port, confirm_banner, confirm_command }
 
 /**
  * Milliseconds before the first check. A daemon that reloads on a signal may not have handled the signal yet when
- * systemd reports the end of the reload, so an earlier check could still reach the daemon's former state.
+ * systemd reports the end of the reload, so an earlier check could still reach the daemon's previous state.
  */
 const settleMs = 1_000;
 const retryMs = 500;
@@ -81,7 +81,7 @@ async function faultWithin(
 
 interface Fault {
   text: string;
-  /** Whether the check failed only because it did not end in time. */
+  /** Whether the check failed only because it did not finish within the time limit. */
   isTimeLimit: boolean;
 }
 
@@ -98,7 +98,9 @@ async function faultNow(
     const greeting = await greetingOf(port, banner, timeLimit, machine.clock);
     if (greeting.is === 'refused') return found(`it accepted no connection on port ${port} (${greeting.why})`);
     if (banner !== null && !greeting.text.startsWith(banner))
-      return found(`it did not greet ${isSecret ? 'as declared' : `with ${JSON.stringify(banner)}`} on port ${port}`);
+      return found(
+        `it did not send the greeting ${isSecret ? 'as declared' : `with ${JSON.stringify(banner)}`} on port ${port}`,
+      );
   }
   if (command === null) return null;
   const { exitCode, signal, timedOut, stdout, stderr } = await runCommand(

@@ -92,7 +92,7 @@ function workOf(item: ServiceItem, machine: Machine): Work {
   const changed = (field: string) => difference.changes.find((change) => change.field === field);
   const enabled = changed('enabled');
   // Enables the unit again, because its [Install] section may have changed. The section of a service changes only if
-  // the unit replaces a foreign one.
+  // the unit replaces a foreign unit.
   const service = serviceOf(resource);
   const mayMove = service === null || service.settings != null || seen.file?.isOurs === false;
   const takenOver = isOwned(resource) && rereads && mayMove;

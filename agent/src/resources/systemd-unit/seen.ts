@@ -97,7 +97,7 @@ export const isUp = ({ active, sub }: UnitState): boolean =>
 /** Reports whether the unit is running or waits for an automatic restart. Only such a unit can be stopped. */
 export const isLive = (unit: UnitState): boolean => isUp(unit) || unit.sub === 'auto-restart';
 
-/** Reports whether systemd restarts the unit again and again, and the unit is not up now. */
+/** Reports whether systemd restarts the unit repeatedly, and the unit is not up now. */
 export const isCrashing = (unit: UnitState): boolean =>
   !isUp(unit) && (unit.sub === 'auto-restart' || unit.restarts > 0);
 

@@ -9,7 +9,7 @@ export type Process = 'stop' | 'restart' | 'reload' | 'start';
 export interface Work {
   name: string;
   item: ServiceItem;
-  /** Whether the unit is removed. It must be stopped and disabled while systemd still knows the unit. */
+  /** Whether the unit is removed. It must be stopped and disabled while systemd still has the unit loaded. */
   goes: boolean;
   /** Writes, restores, or deletes the unit's files. */
   changeFiles: (() => Promise<void>) | null;

@@ -3,7 +3,7 @@ import { insertionIndex, managedLines } from './insertion.ts';
 
 const linesOf = (...texts: string[]) => texts.map((text) => ({ text, end: '\n' as const }));
 
-test('positions a block relative to lines outside managed blocks only', () => {
+test('positions a block relative only to lines outside managed blocks', () => {
   const lines = linesOf('x', '# BEGIN muster: other', 'x', '# END muster: other', 'y');
   expect([...managedLines(lines)].sort()).toEqual([1, 2, 3]);
   expect(insertionIndex({ after: '^x$' }, lines, managedLines(lines))).toBe(1);

@@ -63,7 +63,7 @@ function everySeenIn(resource: Parameters<typeof linesToChange>[0], lines: reado
 }
 
 describe('a text', () => {
-  test('splitting and joining lines preserves every byte', () => {
+  test('preserves every byte when it splits and joins lines', () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(joinLines(splitLines(text))).toEqual(text);

@@ -366,7 +366,7 @@ describe('every match', () => {
     expect(read()).toBe('a\na\na\nend\n');
   });
 
-  test("keeps a line that others wrote in place of the agent's line line", async () => {
+  test("keeps a line that others wrote in place of the agent's line", async () => {
     write('a 1\nb\na 2\n');
     await apply(every('x', '^a '));
     write('x\nb\nhand\n');

@@ -197,8 +197,9 @@ export async function removeAccount(
   const own = files.groups.get(name);
   if (keepGroup && own !== undefined && own.gid === user.gid) {
     const other = [...files.groups.values()].find(({ gid }) => gid !== own.gid);
-    // userdel removes the group only if it is the primary group, so this sets another one. It also sets another home
-    // directory, because usermod would otherwise assign the contents of the home directory to the other group.
+    // userdel removes the group only if it is the primary group, so this function sets another primary group. It also
+    // sets another home directory, because usermod would otherwise assign the contents of the home directory to the
+    // other group.
     if (other !== undefined)
       await runAccountTool('usermod', ['-d', '/nonexistent', '-g', String(other.gid), '--', name], machine);
   }

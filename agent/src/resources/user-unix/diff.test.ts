@@ -132,7 +132,7 @@ describe('the declaration of an account', () => {
 describe('removal', () => {
   const created: UserBefore = { was: 'absent', made: null, keepGroup: false, mailWasThere: false };
 
-  test('removes an account that the agent created, or only its remaining home directory directory directory', () => {
+  test('removes an account that the agent created, or only its remaining home directory', () => {
     const made = { ...created, made: { home: '/home/ann', parents: [], skeleton: 'x' } };
     expect(diffUserRemoval(declared(), created, seen(ann)).action).toBe('remove');
     expect(diffUserRemoval(declared(), created, seen(null)).action).toBe('none');

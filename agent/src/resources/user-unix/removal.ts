@@ -21,7 +21,7 @@ import {
 } from './seen.ts';
 import { forTool, restoreSignIn, setPassword } from './sign-in.ts';
 
-/** Removes an account that the agent created, or restores a previous one. */
+/** Removes an account that the agent created, or restores a previous account. */
 
 export async function removeOrRestoreUser(
   resource: ResolvedResource,
@@ -191,7 +191,7 @@ async function restoreOrder(memberships: readonly Membership[], machine: Machine
     try {
       await runAccountTool('gpasswd', ['-M', members.join(','), name], machine);
     } catch (error) {
-      // Fails if only another name-service source knows a member. The membership is correct, but the order is not.
+      // Fails if a member exists only in another name-service source. The membership is correct, but the order is not.
       if (!(error instanceof HostFailure)) throw error;
       said.push(`the members of ${name} are in a different order than before`);
     }

@@ -82,7 +82,7 @@ type OffByNode = ReadonlyMap<string, OffAgent>;
 /**
  * Returns the agents that are out of sync or outdated.
  * @param only the agents to request; all if it is empty
- * @returns null if the orchestrator is an earlier release, which does not know the parameter
+ * @returns null if the orchestrator is an earlier release, which does not support the parameter
  */
 async function readOff(call: Client, only: { agent?: string; filter?: string }): Promise<OffByNode | null> {
   const query = { include_outdated: 'true', limit: '500', ...only } as const;

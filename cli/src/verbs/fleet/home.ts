@@ -86,7 +86,7 @@ function nextCommands({ agents }: Overview): [command: string, effect: string][]
   return [
     ...first,
     ['muster plan AGENT', 'show what an apply would do'],
-    ['muster apply AGENT', 'show the plan, ask, and apply it'],
+    ['muster apply AGENT', 'show the plan, ask for confirmation, and apply it'],
     ['muster --help', 'list all commands'],
   ];
 }

@@ -182,7 +182,7 @@ async function show(context: Context, name: string): Promise<undefined> {
     out.print(`parameters  ${sanitiseLine(`${module}: ${JSON.stringify(values)}`)}`);
   if (found.precedence !== 0) out.print(`precedence  ${found.precedence}`);
   const matched = matches.map((id) => sanitiseLine(names.get(id) ?? id)).sort();
-  out.print(`matches     ${matched.length === 0 ? 'no agent now' : matched.join(', ')}`);
+  out.print(`matches     ${matched.length === 0 ? 'currently matches no agent' : matched.join(', ')}`);
   return undefined;
 }
 
@@ -224,7 +224,7 @@ async function create(context: Context, name: string, options: CreateOptions): P
   return undefined;
 }
 
-/** @throws CliError if it is not a whole number */
+/** @throws CliError if the value is not a whole number */
 function precedenceOf({ precedence }: Pick<CreateOptions, 'precedence'>): { precedence?: number } {
   if (precedence === undefined) return {};
   if (!/^-?\d{1,7}$/.test(precedence)) throw usageError('--precedence must be a whole number, such as 10 or -5');

@@ -23,7 +23,7 @@ export interface OpenOptions {
 /** Largest size of a terminal that the API accepts. */
 const longestSide = 1000;
 
-/** Parses the requested size, because a pipe has no size of its own. */
+/** Parses the requested size, because a pipe has no size. */
 function sizeOf({ cols, rows }: OpenOptions): { cols?: string; rows?: string } {
   return {
     ...(cols === undefined ? {} : { cols: String(parseCount('--cols', cols, 1, longestSide)) }),

@@ -71,7 +71,7 @@ export const register: Register = (command, act) => {
     .option('--raw', 'Print the exact bytes immediately, for a file or a pipe')
     .addHelpText(
       'after',
-      '\nSpace pauses, the arrow keys skip 5 s, q leaves. In a pipe only the text is printed, at once.\n\nExample:\n  $ muster terminal replay 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --speed 4 --idle-limit 2',
+      '\nSpace pauses, the arrow keys skip 5 s, q leaves. In a pipe only the text is printed, immediately.\n\nExample:\n  $ muster terminal replay 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --speed 4 --idle-limit 2',
     )
     .action(
       act(async (...words: [Context, string, { speed: string; idleLimit?: string; raw?: boolean }]) =>

@@ -56,7 +56,7 @@ test('subscribes to every category of events', () => {
   expect(categories.length).toBeLessThanOrEqual(256);
 });
 
-test('marks the same keys for one message with several changes as for a message per change', () => {
+test('marks the same keys for one message with several changes as for one message per change', () => {
   const change = { operation_id: 'o1', node_id: 'n1', run_id: 'r1' };
   const together = messageOf('operations', JSON.stringify({ operations: [change] }));
   const alone = messageOf('operation', JSON.stringify(change));
@@ -69,7 +69,7 @@ test('marks the same keys for one message with several changes as for a message 
   }
 });
 
-test('ignores unknown frames of the event stream of the event stream of the event stream', () => {
+test('ignores unknown frames of the event stream', () => {
   expect(messageOf('agent', '{"node')).toBeNull();
   expect(messageOf('tomorrow', '{}')).toBeNull();
   expect(messageOf('notification', '{}')).toEqual({ kind: 'notification' });

@@ -13,8 +13,8 @@ const key = 'muster.session';
 
 /**
  * Stores the session's credential. Stores a page key for all tabs of the origin, because it is worthless without the
- * cookie, which scripts cannot read. Stores a token, which is used in browsers that refuse the cookie, for this tab
- * only.
+ * cookie, which scripts cannot read. Stores a token, which is used in browsers that refuse the cookie, only for this
+ * tab.
  */
 export const browserStorage: SessionStorage = {
   read: () => parse(storageOf('console')?.getItem(key)) ?? parse(storageOf('token')?.getItem(key)),

@@ -25,6 +25,6 @@ export function recordUse(id: string): void {
   try {
     window.localStorage.setItem(key, JSON.stringify([id, ...choices()].slice(0, maxChoices)));
   } catch {
-    // Local storage is unavailable, so entries are ranked by match and name only.
+    // Local storage is unavailable, so entries are ranked only by match and name.
   }
 }

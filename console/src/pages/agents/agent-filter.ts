@@ -77,7 +77,7 @@ export function* indexSearch(agents: readonly Agent[]): Generator<undefined, voi
   }
 }
 
-/** Tabs by sync state. Accepted drift has a list of its own, on the page of out-of-sync agents. */
+/** Tabs by sync state. Accepted drift has a separate list, on the page of out-of-sync agents. */
 const syncTabs: Readonly<Record<SyncState, AgentTab | null>> = {
   in_sync: 'in_sync',
   out_of_sync: 'off',

@@ -188,7 +188,7 @@ export function TerminalsList({ agent }: { readonly agent: Agent }) {
   );
 }
 
-/** Opens a terminal at once, in the default shell. */
+/** Opens a terminal immediately, in the default shell. */
 function OpenTerminal({ agent }: { readonly agent: Agent }) {
   if (agent.status !== 'approved' || !agent.connected || hasTerminalsDisabled(agent)) return null;
   return (

@@ -128,7 +128,7 @@ test('reports that no agent matches only after all agents have loaded', async ()
   expect(await screen.findByText('No matching agents')).toBeTruthy();
 });
 
-test('finds an agent that is not among the first agents agents agents agents', async () => {
+test('finds an agent that is not among the first agents', async () => {
   const { release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?status=offline' });
   release();
@@ -225,7 +225,7 @@ test('approves a pending agent from its row', async () => {
   );
 });
 
-test('shows the sync state of each agent, and the usage of connected agents only', async () => {
+test('shows the sync state of each agent, and the usage only of connected agents', async () => {
   const { api, release } = orchestrator();
   const [synced, fresh, offline, drifted, pending] = agents.slice(0, 5) as [Agent, Agent, Agent, Agent, Agent];
   const [off] = listReconcile.example.answer as never as [OffAgent];

@@ -62,7 +62,7 @@ test('plans immediately and starts a run with a canary and batches that applies 
   ]);
 });
 
-test('shows the changes by module at once, with collapsed diffs', async () => {
+test('shows the changes by module immediately, with collapsed diffs', async () => {
   await open(planRun([{ changed: 1 }, { changed: 1 }]));
   const row = await screen.findByRole('button', { name: /\/etc\/motd would update/ });
   expect(row.getAttribute('aria-expanded')).toBe('false');

@@ -101,7 +101,7 @@ test('shows an error for an invalid tag', async () => {
   expect(api.received(createEnrolmentToken)).toEqual([]);
 });
 
-test('creates a token at once and waits for the machine', async () => {
+test('creates a token immediately and waits for the machine', async () => {
   const { api } = await open({ asks: false });
   expect(await screen.findByText('Waiting for the machine to connect…')).toBeTruthy();
   expect(api.received(createEnrolmentToken)).toMatchObject([{ body: { uses: 1, approve: true, tags: {} } }]);

@@ -9,7 +9,7 @@ import { lifetimes, type TokenFormState, useTokenForm } from './use-token-form.t
 
 /**
  * Adds machines: creates an enrollment token, shows the command that uses it, and waits for the machines. The token is
- * shown only once. Revokes a token that the operator did not ask for if the dialog closes and it was not used.
+ * shown only once. If the dialog closes, revokes an unused token that the operator did not request.
  */
 export function AddMachineDialog({
   asks = false,

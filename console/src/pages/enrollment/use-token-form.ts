@@ -17,7 +17,7 @@ export const lifetimes = [
 const revokeUnused = (id: string): void => void revokeToken(id).catch(() => {});
 
 /**
- * Tracks the token that the dialog creates when it opens, because the operator did not ask for it: revokes it when the
+ * Tracks the token that the dialog creates when it opens, because the operator did not request it: revokes it when the
  * dialog closes, unless the operator copied its command or a machine enrolled with it.
  */
 function useUnaskedToken() {

@@ -195,7 +195,7 @@ test('restores the files of an earlier revision with its text, and shows which d
 const [assigning] = listAssignments.example.answer as never as [Assignment];
 const [example] = listAgents.example.answer as never as [Agent];
 
-test('plans the assignment of a saved module to apply it', async () => {
+test('plans the assignments of a saved module when the apply dialog opens', async () => {
   const api = orchestrator();
   api.answer(listAssignments, [{ ...assigning, selector: 'role=web', modules: ['motd'], mode: 'enforce' }] as never);
   api.answer(listAgents, [{ ...example, status: 'approved', tags: { role: 'web' } }] as never);

@@ -46,7 +46,7 @@ test('lists failures before approvals, and approvals before drift', () => {
   });
 });
 
-test('counts each agent in one state only', () => {
+test('counts each agent in only one state', () => {
   const shares = agentShares({ ...quiet, agents: { pending: 2, rejected: 1, approved: 10, connected: 6, lost: 3 } });
   expect(shares.map(({ count }) => count)).toEqual([6, 4, 2, 1]);
 });

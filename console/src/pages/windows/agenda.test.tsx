@@ -31,7 +31,7 @@ test('offers no buttons to an operator who cannot change windows', async () => {
   expect(screen.queryByRole('button')).toBe(null);
 });
 
-test('says that a month has no windows', async () => {
+test('shows that a month has no windows', async () => {
   fakeApi();
   await renderPart(<Agenda {...month} windows={[]} />);
   expect(screen.getByText('No windows in November')).toBeTruthy();

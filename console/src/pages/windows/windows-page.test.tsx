@@ -52,7 +52,7 @@ test('hides the button for new windows from operators who are not admins', async
   expect(screen.queryByRole('button', { name: 'New window' })).toBeNull();
 });
 
-test('removes a window after a confirmation', async () => {
+test('removes a window after confirmation', async () => {
   const api = orchestrator();
   api.answer(listWindows, [openWindow]);
   api.answer(removeWindow, undefined);

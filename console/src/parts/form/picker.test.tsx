@@ -37,7 +37,7 @@ test('lists options that match the typed text and chooses one on Enter', async (
   expect(shownOptions()).toEqual([]);
 });
 
-test('lists the options at once on request, and filters them as the operator types', async () => {
+test('lists the options immediately on request, and filters them as the operator types', async () => {
   fakeApi();
   const { user } = await renderPart(
     <Picker isOpenAtFirst label="Agent" options={agents(3)} value="" onPick={() => {}} none="No such agent" />,

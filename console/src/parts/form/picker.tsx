@@ -8,7 +8,7 @@ export interface PickerOption {
   readonly label: string;
   /** Text in a smaller font after the label. */
   readonly detail?: string;
-  /** Whether the option cannot be chosen. `detail` says why. */
+  /** Whether the option cannot be chosen. `detail` states the reason. */
   readonly disabled?: boolean;
 }
 

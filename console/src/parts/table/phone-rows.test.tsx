@@ -48,7 +48,7 @@ test('shows a row on two lines, with labels if requested, and buttons at the end
   expect(cells[0]?.className).toContain('wraps-names');
 });
 
-test('keeps the headers of shown columns for screen readers only', async () => {
+test('keeps the headers of shown columns only for screen readers', async () => {
   await render(new Set());
   const headers = screen.getAllByRole('columnheader');
   expect(headers.map(({ textContent }) => textContent)).toEqual(['Selected', 'Name', 'State', 'Uses', 'Actions']);

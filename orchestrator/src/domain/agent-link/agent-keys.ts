@@ -25,7 +25,7 @@ import type { Refusal } from './refusal.ts';
 
 /** Determines which agent owns the key that a hello proved, and handles key succession. */
 
-/** An agent's key, and its validity at the time of reading. */
+/** An agent's key, and its validity when it was read. */
 export interface KeyOf {
   node_id: string;
   /** When the key expires, in Unix seconds; null for the current key and for the key of an unrecorded agent. */
@@ -39,7 +39,7 @@ export interface Succession {
   former_key: string;
   /** When the previous key expires, Unix seconds. */
   former_until: number;
-  /** Unrecorded keys between the previous key and the new one. The new key replaces them too. */
+  /** Unrecorded keys between the previous key and the new key. The new key replaces them too. */
   between: readonly { public_key: string; valid_until: number }[];
 }
 

@@ -45,7 +45,7 @@ function createContentReader(
     const start = from - (from % pieceBytes);
     const key = `${sha256}/${start}`;
     const piece = pieces.get(key) ?? readContent(context, sha256, start);
-    // Moves the piece to the end. The first piece is the least recently used one.
+    // Moves the piece to the end. The first piece is the least recently used piece.
     pieces.delete(key);
     pieces.set(key, piece);
     if (pieces.size > keptPieces) pieces.delete(pieces.keys().next().value as string);

@@ -22,7 +22,7 @@ export type UsageLimits = Readonly<Record<keyof Usage, number>>;
 
 /** A healthy machine causes a few events a day. */
 export const maxEvents = 100;
-/** About one every five minutes. Scheduled checks find resources that change more often. */
+/** About one check every five minutes. Scheduled checks find resources that change more often. */
 export const maxHints = 300;
 
 interface Day extends Usage {
@@ -36,7 +36,7 @@ interface Day extends Usage {
   saved: number;
 }
 
-/** Writes the row each time another 1/n of the limit is used. A restart loses less usage than that. */
+/** Writes the row each time another 1/n of the limit is used. A restart loses less usage than this fraction. */
 const savedShares = 64;
 /** Maximum number of agents in memory. The oldest entries are evicted, and are read from the database when needed. */
 const maxAgents = 50_000;
@@ -144,7 +144,10 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
         const result = await write(statements);
         if (saves) day.saved = Math.max(day.saved, row.bytes);
         for (const what of usedUp)
-          context.log.warn({ node_id, agent: name, limited: what, limit: limits[what] }, 'agent exceeded daily limit');
+          context.log.warn(
+            { node_id, agent: name, limited: what, limit: limits[what] },
+            'agent exceeded its daily limit',
+          );
         return result;
       } catch (error) {
         day.bytes -= bytes;

@@ -208,7 +208,7 @@ async function* agentRows(
   const { status, q } = filter;
   const variant = { status: status !== undefined, q: !!q };
   if (filter.sort === undefined) {
-    // Pages by id, so that no agent is skipped if others are added or removed during the scan.
+    // Pages by id, so that no agent is skipped if other agents are added or removed during the scan.
     let after: string | undefined;
     for (let skip = offset; ; skip = 0) {
       const query = agents({ ...variant, after: after !== undefined });

@@ -14,7 +14,7 @@ export interface Departures {
   departed(nodeId: string, lastContactAt: number): Promise<void>;
   /**
    * Resolves once no write for the agent is pending, so that recording the end of its previous link cannot overwrite
-   * the claim of its next link. Never rejects: if a write fails, the next link's claim replaces the old one.
+   * the claim of its next link. Never rejects: if a write fails, the next link's claim replaces the old claim.
    */
   settled(nodeId: string): Promise<void>;
 }

@@ -10,8 +10,8 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
  */
 
 /**
- * Builds the datagram for a local address. The address is null if agents on other machines cannot use it to reach the
- * orchestrator.
+ * Builds the datagram to send from a local address. Pass null for an address at which agents on other machines cannot
+ * reach the orchestrator.
  * @returns null if there is no address to announce
  */
 export type DatagramFor = (localAddress: string | null) => Uint8Array | null;

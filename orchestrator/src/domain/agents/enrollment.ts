@@ -181,7 +181,7 @@ export interface Enrolment {
   label: string;
   /** A new agent's status, name, and tags after the transaction. */
   standing: Pick<Welcome, 'status' | 'name' | 'tags'>;
-  /** Whether a new agent gets its own event. Otherwise, a later event counts it together with others. */
+  /** Whether a new agent gets its own event. Otherwise, a later event counts it together with other new agents. */
   announced: boolean;
   /** The node id of the pending agent that the new agent displaces. */
   displaced: string | null;

@@ -68,7 +68,7 @@ describeAnyDatabase('pending agents', (fixture) => {
     expect((await come(domain, '203.0.113.1')).admitted).toBe(false);
   });
 
-  test('records up to ten new agents a minute individually, and the others together', async () => {
+  test('records up to ten new agents a minute in separate events, and further new agents in a shared event', async () => {
     const domain = await openDomain(fixture);
     for (let at = 0; at < 40; at++) await come(domain, `198.51.100.${at}`);
     expect(await events(domain, 'agent.pending')).toHaveLength(10);

@@ -11,7 +11,7 @@ import { agentToDisplace } from './pending-slot.ts';
  * bounded.
  */
 
-/** Maximum number of new agents per minute with their own events. One event counts all others. */
+/** Maximum number of new agents per minute with their own events. One event counts all further agents. */
 const maxSingly = 10;
 const reportEveryMs = 60_000;
 /** Seconds after which a disconnected pending agent is deleted. If the agent returns, it counts as new. */

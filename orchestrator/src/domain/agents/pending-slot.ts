@@ -8,7 +8,7 @@ export interface PendingAgent {
 }
 
 /**
- * Returns the pending agent that a new one displaces. Considers networks with more agents than the new agent's
+ * Returns the pending agent that a new agent displaces. Considers networks with more agents than the new agent's
  * network, the largest first. Prefers the least recently seen disconnected agent. Otherwise, chooses the most recently
  * seen connected agent, if its network would still have more agents. A single network can fill the list while no other
  * network needs a slot, but it cannot exclude other networks.

@@ -49,11 +49,11 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
   return filter.before === undefined || event.timestamp_ms < filter.before;
 }
 
-/** An ID that no operator has. Not the empty ID, because that one matches system events. */
+/** An ID that no operator has. Not the empty ID, because the empty ID matches system events. */
 const unknownId = '-';
 
 /**
- * Finds an agent by its id, or by a current or former name. Does not search event summaries, because a hostname may
+ * Finds an agent by its id, or by a current or previous name. Does not search event summaries, because a hostname may
  * equal another agent's name.
  */
 export async function agentIdOf(db: Database, idOrName: string): Promise<string> {

@@ -137,7 +137,7 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
       ],
     });
   } catch (error) {
-    // Repeats the search for events to remove. Does not count events that the other process removed.
+    // Repeats the search for events to remove. Does not count events that another process removed.
     if (error instanceof MusterError && error.message === prunedMeanwhile) return prune(context, actor, before, how);
     throw error;
   }

@@ -132,8 +132,8 @@ export interface Verifier {
 }
 
 /**
- * Creates a verifier that runs one verification at a time, because each one reads the whole log. Callers during a
- * verification share the next one.
+ * Creates a verifier that runs one verification at a time, because each verification reads the whole log. Callers
+ * during a verification share the next verification.
  */
 export function createVerifier(context: Context): Verifier {
   let running: Promise<unknown> = Promise.resolve();

@@ -299,7 +299,7 @@ describeAnyDatabase('the audit log', (fixture) => {
     });
   });
 
-  test('runs one verification at a time, and starts a new one for requests that arrive during a verification', async () => {
+  test('runs one verification at a time, and starts another verification for requests that arrive during a verification', async () => {
     const domain = await openWith(fixture, 270);
     const verifier = createVerifier(domain.context);
     const first = verifier.verify(never);

@@ -9,8 +9,8 @@ export interface PlacedEvent extends Omit<AuditEventsTable, 'seq' | 'place' | 'h
 }
 
 /**
- * Returns rows to write in the transaction that adds the events to the chain. This writes the rows exactly once, even
- * if the process dies.
+ * Returns rows to write in the transaction that adds the events to the chain. As a result, the rows are written exactly
+ * once, even if the process dies.
  * @param events in the order of their positions
  */
 export type EventConsumer = (events: readonly PlacedEvent[]) => Promise<readonly Statement[]>;

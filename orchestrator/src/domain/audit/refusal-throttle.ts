@@ -7,7 +7,7 @@
 
 /**
  * Category of the refused party. Each category has its own bound, so that unknown parties do not use up the entries for
- * authenticated ones. Likewise, clients that claim to be an operator do not use up the entries of other operators.
+ * authenticated parties. Likewise, clients that claim to be an operator do not use up the entries of other operators.
  */
 export type Refused = 'stranger' | 'claimed' | 'signed_in' | 'agent' | 'unknown_agent';
 

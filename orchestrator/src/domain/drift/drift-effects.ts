@@ -166,7 +166,7 @@ export async function followApply(context: Context, subject: Subject) {
         accepted: ends ? null : row.accepted,
       });
       if (!ends) return [unlessAcceptanceChanged(row), put];
-      // This drift record is the newest one, and must not be shown as accepted.
+      // This is the newest drift record, which must not be shown as accepted.
       const judgedAgain =
         row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
       const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });

@@ -244,7 +244,7 @@ describeAnyDatabase('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('waits for a machine with open operations, and skips a rejected one', async () => {
+  test('waits for a machine with open operations, and skips a rejected machine', async () => {
     const { domain, context, clock, actor, agents, sweep, due } = await open(['a', 'b']);
     const [busy, rejected] = agents as [Key, Key];
     clock.advance(700_000);

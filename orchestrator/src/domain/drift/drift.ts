@@ -127,7 +127,7 @@ export function checkStatements(
 
 /**
  * Reports whether a check is queued but not dispatched. Such a check observes all changes so far, whereas a dispatched
- * one may have missed some.
+ * check may have missed some.
  */
 export async function driftCheckWaits({ db, now }: Context, nodeId: string): Promise<boolean> {
   const at = seconds(now());

@@ -298,7 +298,7 @@ describeAnyDatabase('agents that are not in their desired state', (fixture) => {
       expect((await listed(outdated)).all).toEqual([]);
     });
 
-    test('counts applies from runs, and forgets modules that are no longer applied', async () => {
+    test('counts applies from runs, and ignores modules that are no longer applied', async () => {
       const { domain, context, actor, agents, report, listed } = await open('a1');
       await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'group=a' });
       await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });

@@ -91,7 +91,7 @@ const weightOf = ({ reasons }: Standing): number =>
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Sorts agents by their worst reason, then those with outdated modules before the others, then by name. */
+/** Sorts agents by their worst reason, then by whether they have outdated modules (first) or not, then by name. */
 export function byUrgency(standings: Iterable<Standing>): Standing[] {
   return [...standings]
     .map((standing) => ({ standing, weight: weightOf(standing) }))

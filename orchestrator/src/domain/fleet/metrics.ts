@@ -4,7 +4,7 @@ import type { SampleStore } from '../../store/samples/samples.ts';
 import { listAgentNames, requireAgent } from '../agents/agents.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Stores samples from machines, lists them individually or as averages, and prunes expired ones. */
+/** Stores samples from machines, lists them individually or as averages, and prunes expired samples. */
 
 /** Maximum seconds by which a sample may be ahead of this clock. */
 const maxAheadSecs = 3600;

@@ -47,7 +47,7 @@ describePostgres('the list of replicas', (fixture) => {
     ]);
   });
 
-  test('drains a replica if another one is ready, and records the operator', async () => {
+  test('drains a replica if another replica is ready, and records the operator', async () => {
     const { context, actor, ages, parts, join } = await open();
     const drain = (name: string) => drainNamedReplica(parts, actor, name);
     await join('a', 1);

@@ -13,7 +13,7 @@ import { fencedBy, type Lease, LeaseLost } from '../shared/leases.ts';
 
 /**
  * Repairs a database that was restored from a backup. Operations that were in progress at the time of the backup have
- * continued since, so their outcomes are unknown. They are ended, and agents do not repeat them.
+ * continued since, so their outcomes are unknown. These operations are ended, and agents do not repeat them.
  */
 
 export const restoredKey = 'restored_from';

@@ -99,7 +99,7 @@ describeAnyDatabase('retention', (fixture) => {
     expect(await held()).toBe(2);
   });
 
-  test('ends an operation whose payload was deleted, and continues with the next one', async () => {
+  test('ends an operation whose payload was deleted, and continues with the next operation', async () => {
     const { context, domain, upload, submit, execute, agent } = await open();
     await upload('one');
     const lost = await submit();

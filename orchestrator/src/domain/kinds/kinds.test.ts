@@ -57,7 +57,7 @@ test('returns the kinds that the API documentation shows as examples', async () 
   expect((await listKinds(whole)).items).toEqual(expect.arrayContaining([...listKindsRoute.example.answer]));
 });
 
-test('refuses an unknown name, and suggests the nearest known one', () => {
+test('refuses an unknown name, and suggests the nearest known name', () => {
   expect(() => getKind('sysctrl')).toThrow(
     expect.objectContaining({ code: 'kind_not_found', message: 'there is no kind "sysctrl": did you mean "sysctl"?' }),
   );

@@ -86,7 +86,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   const those = (ofOneAgent: boolean) =>
     [...followers].filter(({ request }) => (request.filter.node_id !== undefined) === ofOneAgent);
 
-  /** Forwards a change. Followers of a single agent get every change; others get one combined change for many. */
+  /** Forwards a change. Followers of one agent get every change; other followers get one combined change for many. */
   const forward = (passing: Passing) => {
     send(passing, those(true));
     const atOnce = crowd.take(passing);

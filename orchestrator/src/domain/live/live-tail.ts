@@ -67,7 +67,7 @@ export class LiveTail {
         for (let more = true; more && this.#live.size > 0; ) {
           const from = this.#place;
           const rows = await readPlaced(this.#context, from);
-          // During the read, all followers left and another one joined, so the tail has moved.
+          // During the read, all followers left and another follower joined, so the tail has moved.
           if (from !== this.#place) {
             this.#again = true;
             break;

@@ -20,7 +20,7 @@ const assignment = (more: Partial<Assignment>): Assignment => ({
 const web = { tags: { role: 'web' }, attributes: {} };
 
 describe('desiredModules', () => {
-  test('lists modules from matching assignments, then requested ones, without duplicates', () => {
+  test('lists modules from matching assignments, then requested modules, without duplicates', () => {
     const all = [
       assignment({ name: 'a', modules: ['one', 'two'] }),
       assignment({ name: 'b', modules: ['two', 'three'] }),

@@ -56,7 +56,8 @@ export interface DesiredSetRequest {
   /** Whether a maintenance window that matches the agent is open. */
   windowOpen: boolean;
   /**
-   * Name of the requested assignment. Its modules are included even if it audits or waits for a maintenance window.
+   * Name of the requested assignment. Its modules are included even if the assignment audits or waits for a maintenance
+   * window.
    */
   including?: string;
 }
@@ -94,7 +95,8 @@ export function desiredModules(
   const desired = withRequired([...modules, ...request.modules], requires);
   return {
     modules: desired,
-    // An assignment may set parameters of modules that others assign, and this agent may not have those modules.
+    // An assignment may set parameters of modules that other assignments assign, and this agent may not have those
+    // modules.
     layers: Object.fromEntries(
       desired.flatMap((module) => {
         const values = layers.get(module);

@@ -69,7 +69,7 @@ describeAnyDatabase('folders of modules', (fixture) => {
     expect(await code(getModuleFile(context, 'site', 'files/none'))).toContain('module_file_not_found');
   });
 
-  test('resolves a template from a file, and keeps it when only the text is uploaded again', async () => {
+  test('resolves a template from a file, and keeps the template when only the module text is uploaded again', async () => {
     const { context, actor, upload } = await open();
     await upload(await folder());
     const [document] = await context.documents.load(['site']);

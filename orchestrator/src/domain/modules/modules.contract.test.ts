@@ -83,7 +83,7 @@ describeAnyDatabase('modules that require others', (fixture) => {
     expect(await set(agent)).toMatchObject({ modules: ['base', 'site'], keep: [] });
   });
 
-  test('refuses to require a module that is missing, does not accept a value, or requires this one', async () => {
+  test('refuses to require a module that is missing, does not accept a value, or requires the uploaded module', async () => {
     const { upload, found } = await open();
     expect(await found(upload('site', requiring('base')))).toBe(
       'module_invalid 4 /requires/0/module there is no module "base": upload it first',

@@ -164,8 +164,8 @@ async function storeRevision(
   const { name, requires } = module;
   const uploaded_at = seconds(context.now());
   const digest = digestOf(content, files);
-  // If a concurrent upload takes this revision number, this upload uses the next one. If the required modules change,
-  // they are checked again.
+  // If a concurrent upload takes this revision number, this upload uses the next number. If the required modules
+  // change, they are checked again.
   for (let attempt = 0; ; attempt++) {
     const required = await requireFulfilled(context, module, content);
     const revision = ((await db.get(lastRevision, { name }))?.revision ?? 0) + 1;

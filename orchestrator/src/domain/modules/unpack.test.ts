@@ -51,7 +51,7 @@ describe('unpack', () => {
   });
 
   test('refuses a long name of slashes immediately', async () => {
-    // Uses an extended header, because tar-stream takes quadratic time to write such a name without one.
+    // Uses an extended header, because tar-stream otherwise takes quadratic time to write such a name.
     expect(await refusal({ name: 'x', pax: { path: `x${'/'.repeat(900_000)}y` } })).toContain('is too long');
   });
 

@@ -107,7 +107,7 @@ describeAnyDatabase('values of parameters', (fixture) => {
     );
     await updateAssignment(context, actor, 'modules', { modules: ['site'] });
     expect(await content()).toContain('site');
-    // The module that gets the values is required by another one.
+    // The module that gets the values is required by another module.
     await updateAssignment(context, actor, 'values', { selector: 'attr.platform=linux' });
     expect(await content()).toContain('by values');
     expect(await found(updateAssignment(context, actor, 'values', { precedence: -2 }))).toBe('done');

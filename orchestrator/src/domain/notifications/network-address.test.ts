@@ -102,7 +102,7 @@ describe('address notations', () => {
     );
   });
 
-  test('allows only public addresses if private ones are denied', () => {
+  test('allows only public addresses if private addresses are denied', () => {
     const ipv6 = fc
       .tuple(...Array.from({ length: 8 }, () => fc.integer({ min: 0, max: 0xffff })))
       .map((groups) => groups.map((group) => group.toString(16)).join(':'));

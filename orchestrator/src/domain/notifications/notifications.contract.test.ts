@@ -120,7 +120,7 @@ describeAnyDatabase('notifications', (fixture) => {
     expect((await listNotifications(context, me, { limit: 1 })).unread_count).toBe(1000);
   });
 
-  test('sends notifications to every channel, oldest first, and reports a failing channel to the others', async () => {
+  test('sends notifications to every channel, oldest first, and reports a failing channel to the other channels', async () => {
     const { happen, context, actor, waiting } = await open();
     const one = await createChannel(context, actor, rule, hook('one'));
     await happen({ summary: 'first' });

@@ -40,8 +40,8 @@ const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned', 'drift.detected']);
 /**
  * Event types that agents and unknown machines can cause without limit. Each type has one hourly limit for known agents
- * and one for unknown agents. The last notification within a limit states that further ones appear only in the audit
- * log.
+ * and one for unknown agents. The last notification within a limit states that further notifications appear only in the
+ * audit log.
  */
 const limited: ReadonlySet<string> = new Set(['agent.key_rotated', 'agent.refused']);
 const limitedAnHour = 10;

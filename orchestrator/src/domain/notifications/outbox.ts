@@ -30,7 +30,7 @@ export interface Sending {
   readonly name: string;
   /** Null if the channel's config cannot be decrypted. */
   readonly target: ChannelTarget | null;
-  /** The encrypted config at the time of reading. An outcome counts only if the config has not changed since. */
+  /** The encrypted config when it was read. An outcome counts only if the config has not changed since. */
   readonly sealed: string;
   readonly failures: number;
   readonly failing_since: number | null;

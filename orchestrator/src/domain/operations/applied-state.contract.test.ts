@@ -206,7 +206,7 @@ interface Step {
 type Fate = 'well' | 'fails' | 'fails half way';
 
 const step: fc.Arbitrary<Step> = fc.record({
-  // Module `d` declares the same path differently, so it is used alone.
+  // Module `d` declares the same path differently, so no other module is used with it.
   names: fc.oneof({ arbitrary: fc.subarray(['a', 'b', 'c']), weight: 4 }, fc.constantFrom<string[]>(['d'], ['c', 'd'])),
   audits: fc.subarray(Object.keys(modules)),
   fates: fc.array(fc.constantFrom<Fate>('well', 'well', 'well', 'fails', 'fails half way'), {

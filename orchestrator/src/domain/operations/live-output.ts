@@ -42,7 +42,10 @@ const askMs = 2_000;
 /** Maximum size of an answer to another replica as JSON, in bytes. A bus message is limited to 256 KiB. */
 const maxAnswerBytes = 250 * 1024;
 
-/** Maximum number of programs whose output is kept per operation. One is running, and the others have been reported. */
+/**
+ * Maximum number of programs whose output is kept per operation. One program is running, and the other programs have
+ * been reported.
+ */
 const maxPrograms = 4;
 /** Maximum characters for all agents. The agents with the oldest output are evicted. */
 const maxCharacters = 32 * 1024 * 1024;

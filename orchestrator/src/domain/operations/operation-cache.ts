@@ -20,7 +20,7 @@ export interface OperationCache {
    */
   sent(operation: ReportedOperation, secrets: readonly SentSecret[] | null): void;
   find(operationId: string): ReportedOperation | undefined;
-  /** Returns the encrypted secrets in an operation's message; undefined if this process does not know them. */
+  /** Returns the encrypted secrets in an operation's message; undefined if this process does not have them. */
   secretsOf(operationId: string): readonly SentSecret[] | undefined;
   /** Returns the totals of an operation's stored reports. Does not include reports received by other processes. */
   tallyOf(operationId: string): Tally;

@@ -3,8 +3,8 @@ import type { Context } from '../shared/context.ts';
 
 /**
  * Makes the next ids exceed those of the agents' open operations, because an agent runs its operations in the order of
- * their ids, and another process may be ahead of this one. Operations that are queued at the same time may run in any
- * order.
+ * their ids, and another process may be ahead of this process. Operations that are queued at the same time may run in
+ * any order.
  */
 export async function passOpenOperations(
   { db, passId }: Pick<Context, 'db' | 'passId'>,

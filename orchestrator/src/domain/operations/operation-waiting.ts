@@ -70,7 +70,7 @@ export async function untilFound<T>(
   for (;;) {
     const enough = new AbortController();
     const left = deadline - context.now();
-    // Begins to wait before the read, so that the operation cannot end unnoticed in between.
+    // Starts waiting before the read, so that the operation cannot end unnoticed in between.
     const woken = waiting.untilEnded(
       id,
       Math.max(left, 0),

@@ -337,7 +337,7 @@ describeAnyDatabase('operations', (fixture) => {
     });
   });
 
-  test('cancels undispatched operations immediately, and requests the cancellation of others', async () => {
+  test('cancels undispatched operations immediately, and requests the cancellation of dispatched operations', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const waiting = await submit();
     await cancelOperation(context, actor, waiting);
@@ -371,7 +371,7 @@ describeAnyDatabase('operations', (fixture) => {
     ).toMatchObject({ settled_operations: [running] });
   });
 
-  test('reports operations as settled to an agent that enrolls again after its removal, and forgets its reports', async () => {
+  test('reports operations as settled to an agent that enrolls again after its removal, and resets its acknowledged sequence number', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const running = await submit();
     await domain.links.nextOperation(agent.id);

@@ -25,8 +25,8 @@ export const keepPayload = ({ digest, text }: EncodedPayload): Statement[] => [
 ];
 
 /**
- * Caches resolved desired states, because a run sends the same one to thousands of agents. They contain no secrets;
- * dispatch adds the secrets for each agent.
+ * Caches resolved desired states, because a run sends the same desired state to thousands of agents. They contain no
+ * secrets; dispatch adds the secrets for each agent.
  */
 export interface Payloads {
   /** Returns the payload to send to the agent, or the reason why it cannot be sent. */

@@ -190,7 +190,7 @@ describeAnyDatabase('plan binding', (fixture) => {
     await putOneTag(context, actor, 'web-2', 'rack', '4');
     const plan_id = await plan();
     await submit('apply', { plan_id });
-    // This agent has no rack, so the lookup leaves it out.
+    // This agent has no rack, so the lookup omits the agent.
     expect(await execute()).toMatchObject({ resources: [{}, { body: { content: 'web-2=4 ' } }] });
     await putOneTag(context, actor, 'web-2', 'rack', '5');
     const failure = await submit('apply', { plan_id }).then(String, String);

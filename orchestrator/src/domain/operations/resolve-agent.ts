@@ -41,7 +41,7 @@ export interface AgentSet {
 /**
  * Determines the modules that an agent should have now.
  * @param modules requested modules, in addition to those of assignments
- * @param draft a module that replaces the stored one with its name
+ * @param draft a module that replaces the stored module with its name
  * @throws MusterError module_not_found
  */
 export async function currentModules(
@@ -80,7 +80,7 @@ export async function currentModules(
 /**
  * Determines an agent's current desired state.
  * @param modules requested modules, in addition to those of assignments
- * @param draft a module that replaces the stored one with its name; `modules` contain it
+ * @param draft a module that replaces the stored module with its name; `modules` contain it
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
 export async function currentDesiredSet(
@@ -96,7 +96,9 @@ export async function currentDesiredSet(
   return { desired, payload: encodePayload(resolved), resolved, secrets, revisions, until };
 }
 
-/** How long dispatch reuses the values of a lookup, in milliseconds. A run dispatches to many agents at once. */
+/**
+ * How long dispatch reuses the values of a lookup, in milliseconds. A run dispatches to many agents at the same time.
+ */
 const maxLookupAgeMs = 1000;
 
 type Plan = Awaited<ReturnType<typeof requirePlan>>;

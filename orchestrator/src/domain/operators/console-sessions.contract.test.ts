@@ -83,7 +83,7 @@ describeAnyDatabase('console sessions', (fixture) => {
       expect(await live(domain, hash)).not.toBeNull();
       await Promise.all(writes.mock.results.map(({ value }) => value));
     }
-    // Another process, such as one after a restart, knows when the session was last used.
+    // Another process, such as the process after a restart, can determine when the session was last used.
     const restarted = createSignIn(domain.context, domain.refusals, domain.signInRules, challengeKey);
     domain.clock.advance(11 * hour);
     expect(await restarted.find(hash)).not.toBeNull();

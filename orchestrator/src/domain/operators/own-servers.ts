@@ -17,7 +17,9 @@ export interface Served {
 
 export interface OwnServers {
   readonly anywhere: ReadonlySet<string>;
-  /** Loopback origins. They are valid only for clients on this machine, because every machine has the same ones. */
+  /**
+   * Loopback origins. They are valid only for clients on this machine, because these origins exist on every machine.
+   */
   readonly onLoopback: ReadonlySet<string>;
 }
 

@@ -197,7 +197,7 @@ export class Sessions {
 
   /**
    * Reads a session from the database. Repeats the read if a session ended during the read, because it may have been
-   * this one.
+   * this session.
    */
   async read(tokenHash: string): Promise<StoredSession | null> {
     for (;;) {

@@ -13,8 +13,8 @@ import type { Context } from '../shared/context.ts';
 import { intervalMs, lifeMs, maxSkewMs, type SignInNonce, SignInNonces } from './sign-in-nonces.ts';
 
 /**
- * Milliseconds between the issue of the newest answered challenge and of those whose rows are deleted. Exceeds the life
- * of a challenge by more than any request takes.
+ * Minimum difference in milliseconds between the issue time of the newest answered challenge and that of challenges
+ * whose rows are deleted. Exceeds the lifetime of a challenge by more than the duration of any request.
  */
 const keptMs = 15 * 60_000;
 const deletedAtOnce = 500;
@@ -66,7 +66,10 @@ export class SignInChallenges {
     return nonces.issueUnbound(operatorId, now, this.#turn++, await this.#answeredBy(operatorId, now - intervalMs));
   }
 
-  /** Returns the bound nonce if it is live. It may have been answered, which {@link answered} refuses. */
+  /**
+   * Returns the bound nonce if it is live. The nonce may already have been answered; {@link answered} refuses such a
+   * nonce.
+   */
   async readBound(operatorId: string, nonce: Buffer): Promise<LiveNonce | null> {
     const { id: epoch, nonces, now } = await this.#epoch();
     const live = nonces.readBound(operatorId, nonce, now);
@@ -95,7 +98,7 @@ export class SignInChallenges {
   async #epoch(): Promise<Epoch> {
     const { db, steadyNow } = this.#context;
     for (;;) {
-      // The epoch is read first, so that an answer from before an epoch never begins another one.
+      // The epoch is read first, so that an answer from before an epoch never begins another epoch.
       const id = (await db.get(setting, { key: epochKey }))?.value ?? '';
       const newest = (await db.get(newestAnswered, {}))?.issued_at_ms ?? 0;
       const now = steadyNow();
@@ -105,7 +108,7 @@ export class SignInChallenges {
     }
   }
 
-  /** Begins an epoch, and deletes the answers that are dated later than any that can be live. */
+  /** Begins an epoch, and deletes the answers dated later than any live answer can be. */
   async #beginEpoch(former: string, now: number): Promise<void> {
     const value = this.#context.randomBytes(16).toString('hex');
     try {
@@ -148,7 +151,7 @@ const stillIn = (epoch: string, otherwise: Omit<Precondition, 'expect'>): Statem
     ? statement(setting, { key: epochKey }, { expect: 'no_row', ...otherwise })
     : statement(settingWithValue, { key: epochKey, value: epoch }, { expect: 'row', ...otherwise });
 
-/** Deletes answered challenges that have been expired for a while. Each deletion commits by itself. */
+/** Deletes answered challenges that have been expired for a while. Each deletion is a separate transaction. */
 export async function deleteOldAnswers({ db }: Pick<Context, 'db'>): Promise<void> {
   const newest = await db.get(newestAnswered, {});
   if (!newest) return;

@@ -15,8 +15,8 @@ const randomBytes = 10;
 const tagBytes = 16;
 /**
  * Unbound nonces are derived from the interval in which they were issued, because a response does not specify its
- * nonce. Each response is checked against the candidate nonces of all live intervals and of the next one, which another
- * process may have reached.
+ * nonce. Each response is checked against the candidate nonces of all live intervals and of the next interval, which
+ * another process may have reached.
  */
 export const intervalMs = 10_000;
 /** Number of unanswered unbound nonces per operator and interval. Bounds the number of signature checks. */
@@ -59,7 +59,7 @@ export class SignInNonces {
   }
 
   /**
-   * Issues an unbound nonce. Several requests may get the same one.
+   * Issues an unbound nonce. Several requests may get the same nonce.
    * @param turn a number that increases with each call, so that concurrent requests get different nonces
    */
   issueUnbound(operatorId: string, now: number, turn: number, isAnswered: IsAnswered): Buffer {
@@ -76,7 +76,7 @@ export class SignInNonces {
     yield* this.#unanswered(operatorId, current + 1, isAnswered);
   }
 
-  /** Returns the first unanswered nonces of an interval. Each response adds the next one. */
+  /** Returns the first unanswered nonces of an interval. Each response adds the next nonce. */
   #unanswered(operatorId: string, interval: number, isAnswered: IsAnswered): SignInNonce[] {
     const found: SignInNonce[] = [];
     for (let number = 0; found.length < choices; number++) {

@@ -73,7 +73,7 @@ describeAnyDatabase('sign-in', (fixture) => {
     };
     const elsewhere = `tls:${'ab'.repeat(32)}`;
     expect(await answer(elsewhere)).toBe('sign_in_server_unknown');
-    // A signature that names another server is not valid for this one.
+    // A signature that names another server is not valid for this server.
     expect(await answer(ownServer, { server: elsewhere })).toBe('signature_invalid');
     expect(await answer(ownServer, { publicKey: other.hex })).toBe('signature_invalid');
     expect(await answer(ownServer, { nonce: 'cd'.repeat(32) })).toBe('signature_invalid');
@@ -193,7 +193,7 @@ describeAnyDatabase('sign-in', (fixture) => {
     close();
   });
 
-  test('refuses an answered nonce after a restart with a clock that was set back, and issues usable ones', async () => {
+  test('refuses an answered nonce after a restart with a clock that was set back, and issues usable nonces', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { start, close } = processesOf(domain);
@@ -210,7 +210,7 @@ describeAnyDatabase('sign-in', (fixture) => {
     close();
   });
 
-  test('lets challenges expire after a sign-in while the clock was far ahead', async () => {
+  test('expires challenges normally after a sign-in that happened while the clock was far ahead', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { start, close } = processesOf(domain);
@@ -454,7 +454,7 @@ describeAnyDatabase('sign-in', (fixture) => {
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
   });
 
-  test('returns operators that were added by removed ones, and the objects that these operators leave behind', async () => {
+  test('returns operators that were added by removed operators, and the objects that these operators leave behind', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

@@ -36,7 +36,7 @@ export interface Bound {
 }
 
 export interface SignInRules extends SessionRules {
-  /** Reports whether the server named in a signature is this one. */
+  /** Reports whether the server named in a signature is this server. */
   isOwnServer(server: string, loopback: boolean): boolean;
 }
 

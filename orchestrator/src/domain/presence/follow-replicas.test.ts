@@ -61,14 +61,14 @@ test('publishes all changes even if a later read fails, and closes moved links a
   expect(seen.hints).toHaveLength(3);
 });
 
-test('does not report an agent as disconnected that has connected to this process', async () => {
+test('does not report an agent as disconnected if it has connected to this process', async () => {
   const hint: Hint = { type: 'agent_departed', node_id: 'web-1', heard_at: 1 };
   const { follower, seen } = follow([[{ ...changed('web-1', 'ended'), hint }]]);
   await follower.turn();
   expect(seen.hints).toEqual([]);
 });
 
-test('reports that another replica has closed this one', async () => {
+test('reports that another replica has closed this replica', async () => {
   const { follower, seen } = follow([new ReplicaClosed()]);
   await follower.turn();
   expect(seen.closed).toEqual([expect.any(ReplicaClosed)]);

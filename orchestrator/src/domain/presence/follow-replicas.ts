@@ -44,7 +44,7 @@ export interface FollowerParts {
   readonly terminals: Pick<Terminals, 'tokenHashes'>;
   readonly conductor: Pick<RunConductor, 'followOthers'>;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Called when another process has closed this one, which must then exit. */
+  /** Called when another process has closed this process, which must then exit. */
   readonly onClosed: (reason: Error) => void;
 }
 

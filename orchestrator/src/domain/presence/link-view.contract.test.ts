@@ -54,7 +54,7 @@ describePostgres('agents of several replicas', (fixture) => {
     expect((await view.read()).changes).toEqual([]);
   });
 
-  test('notices that another replica has closed this one', async () => {
+  test('detects that another replica has closed this replica', async () => {
     const { one, view } = await open();
     await view.read();
     await close(one.context, one.context.incarnation);
@@ -92,7 +92,7 @@ describePostgres('agents of several replicas', (fixture) => {
     expect((await view.read()).changes).toMatchObject(changed);
   });
 
-  test('reports a change whose transaction ended after a later one', async () => {
+  test('reports a change whose transaction ended after that of a later change', async () => {
     const { one, two, actor, agent, view } = await open();
     await connect(one, agent);
     await view.read();

@@ -15,7 +15,7 @@ const pageSize = 5_000;
  */
 const contactsSecs = 20;
 
-/** What other processes changed about an agent. */
+/** Changes to an agent by other processes. */
 export interface LinkChange {
   readonly node_id: string;
   /** The process that has the agent's newest link; null if the agent has none. */
@@ -93,7 +93,7 @@ export class LinkView {
   /**
    * Reads the changes since the last read. The first call reads all links. Not reentrant.
    * @returns the changes, and, after a read of all links, the claims of this process
-   * @throws ReplicaClosed if another process has closed this one
+   * @throws ReplicaClosed if another process has closed this process
    */
   async read(): Promise<{ readonly changes: readonly LinkChange[]; readonly own: readonly string[] | null }> {
     const { db, incarnation, steadyNow } = this.#context;
@@ -107,7 +107,7 @@ export class LinkView {
     const isFirst = this.#mark === 0;
     const startedAt = steadyNow();
     const reconciles = startedAt - this.#reconciledAt >= reconcileSecs * 1000;
-    // Later calls read the changes since this mark again.
+    // Later calls reread the changes since this mark.
     const from = isFirst ? await this.#readMark() : this.#mark;
     const all = reconciles ? await this.#readClaims() : null;
     // Hints compare the changes with the previous claims.
@@ -146,7 +146,7 @@ export class LinkView {
     return row!.mark;
   }
 
-  /** @param all claims that were already read, which replace the known ones */
+  /** @param all claims that were already read, which replace the known claims */
   async #readChanges(since: number, all: Claims | null): Promise<LinkChange[]> {
     const rows = await this.#context.db.all(changedLinks, { since });
     const former = this.#seen;

@@ -4,7 +4,9 @@ import { type Statement, statement } from '../../store/transaction.ts';
 
 /** Compares the keys of this process with those of the other replicas. */
 
-/** Fingerprints of this process's keys; null for a key that it does not have or does not share with the others. */
+/**
+ * Fingerprints of this process's keys; null for a key that it does not have or does not share with the other replicas.
+ */
 export interface KeyFingerprints {
   readonly identity: string;
   /** The key of the generated API certificate; null if the certificate is configured. */
@@ -54,7 +56,7 @@ export function requireSameKeys(stored: readonly StoredKey[], own: KeyFingerprin
     );
 }
 
-/** A replica with a configured certificate does not use the generated key of the others. */
+/** A replica with a configured certificate does not use the generated key of the other replicas. */
 const isOther = (kind: keyof KeyFingerprints, own: string | null, fleet: string): boolean =>
   own === null ? kind !== 'api' : own !== fleet;
 

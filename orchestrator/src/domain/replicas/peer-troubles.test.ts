@@ -10,7 +10,7 @@ const peer = (name: string, draining: 0 | 1 = 0) => ({
 });
 
 describe('missing replicas', () => {
-  test('reports each replica that ended without being stopped, until one with the same name starts', () => {
+  test('reports each replica that ended without being stopped, until a replica with the same name starts', () => {
     const missing = new MissingPeers();
     missing.read([peer('b'), peer('c')], 0);
     missing.read([peer('b'), peer('c', 1)], 2_000);
@@ -33,7 +33,7 @@ describe('missing replicas', () => {
   });
 });
 
-test('reports replicas of other releases, or with another configuration of the same release', () => {
+test('reports replicas of other releases, and replicas of the same release with a different configuration', () => {
   const own = peer('a');
   const others = [
     peer('b'),

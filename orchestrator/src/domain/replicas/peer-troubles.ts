@@ -28,7 +28,7 @@ export class MissingPeers {
   readonly #missing = new Map<string, number>();
 
   /**
-   * Compares the other replicas with those at the last call.
+   * Compares the other replicas with the replicas at the last call.
    * @param at monotonic time in milliseconds
    */
   read(peers: readonly Peer[], at: number): void {
@@ -44,7 +44,7 @@ export class MissingPeers {
   }
 }
 
-/** Returns the missing replicas, and those that differ from this one. */
+/** Returns the missing replicas, and those that differ from this replica. */
 export function peerTroubles(
   own: ReplicaFacts,
   peers: readonly ReplicaFacts[],

@@ -10,7 +10,7 @@ test('closes a peer whose heartbeat counter does not change for ten seconds', ()
   expect(watch.read([peer(1)], stillMs)).toEqual([peer(1)]);
 });
 
-test('closes no peer after its own suspension until it has watched the peer for ten seconds', () => {
+test('closes no peer after being suspended until it has watched the peer for ten seconds', () => {
   const watch = new PeerWatch();
   watch.read([peer(1)], 0);
   expect(watch.read([peer(1)], 60_000)).toEqual([]);
@@ -29,7 +29,7 @@ test('closes exactly the peers without a new heartbeat in the reads of the last 
       const watch = new PeerWatch();
       let at = 0;
       let beat = 0;
-      /** Time of the first of the consecutive reads with the same heartbeat; null before the first one. */
+      /** Time of the first of the consecutive reads with the same heartbeat; null before the first read. */
       let since: number | null = null;
       for (const { pass, beats, there } of reads) {
         at += pass;

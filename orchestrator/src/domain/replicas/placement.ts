@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 
 /** Decides which of the live processes should hold each lease. */
 export interface Placement {
-  /** Whether other live processes share the leases with this one. */
+  /** Whether other live processes share the leases with this process. */
   readonly shared: boolean;
   /** Monotonic milliseconds at which a process was last found to be gone; before the first time, negative infinity. */
   readonly peerLeftAt: number;

@@ -78,7 +78,7 @@ describeDatabases('replicas', (fixture) => {
     expect((await db.alone(closeReplica, { incarnation: 'one', beat: 1 })).changes).toBe(1);
   });
 
-  test('closes all others when only one process can use the database', async () => {
+  test('closes all other replicas when only one process can use the database', async () => {
     const db = await fixture.open();
     for (const name of ['one', 'two', 'three']) await join(db, name);
     await closeOtherReplicas(db, 'two');
@@ -93,7 +93,7 @@ describeDatabases('replicas', (fixture) => {
     expect(one.replica.placement.shared).toBe(false);
     expect(preferredBy(one)).toEqual(names);
     const two = await join(db, 'two');
-    // The second replica has read the first one's row when it joined.
+    // The second replica has read the first replica's row when it joined.
     const ofTwo = preferredBy(two);
     expect(ofTwo.length).toBeGreaterThan(0);
     expect(ofTwo.length).toBeLessThan(names.length);
@@ -136,7 +136,7 @@ describeDatabases('replicas', (fixture) => {
     expect([one.replica.hasReadyPeer, one.replica.placement.shared]).toEqual([false, true]);
   });
 
-  test('reports once that an operator drains it, and gives up all leases', async () => {
+  test('reports once that an operator drained it, and gives up all leases', async () => {
     const db = await fixture.open();
     let drained = 0;
     const one = await join(db, 'one', () => drained++);

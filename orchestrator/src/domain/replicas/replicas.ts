@@ -43,7 +43,7 @@ export interface Replica {
   readonly incarnation: string;
   /** Whether this process is being stopped or drained. */
   readonly draining: boolean;
-  /** Where leases should be, according to the last read of the other processes. */
+  /** The preferred placement of leases, according to the last read of the other processes. */
   readonly placement: Placement;
   /**
    * Whether another process could take over agents, according to the last read. Processes of releases that do not
@@ -52,13 +52,13 @@ export interface Replica {
   readonly hasReadyPeer: boolean;
   /** Problems with the other processes to report to operators, according to the last read. */
   readonly troubles: readonly PeerTrouble[];
-  /** Returns the milliseconds since the last heartbeat of a process that this process knows of. */
+  /** Returns the milliseconds since the last heartbeat of a known process. */
   heartbeatAge(incarnation: string): number;
   /** Monotonic milliseconds at which this process last began to send a heartbeat that succeeded. */
   readonly beatAt: number;
   /**
    * Increments this process's heartbeat counter, and measures the server's time.
-   * @throws ReplicaClosed if another process has closed this one
+   * @throws ReplicaClosed if another process has closed this process
    */
   beat(): Promise<void>;
   /** Reads the other processes, and closes those that are no longer alive. */
@@ -72,7 +72,7 @@ export interface Replica {
 /** Another process has taken over the work of this process, which must exit. */
 export class ReplicaClosed extends Error {
   constructor() {
-    super('another process has taken over the work of this one, because this one did not respond for 10 seconds');
+    super('another process has taken over the work of this process, which did not respond for 10 seconds');
     this.name = 'ReplicaClosed';
   }
 }

@@ -37,7 +37,7 @@ test('corrects a small difference gradually, and a difference of more than a min
   expect(ahead()).toBe(3_600_000);
 });
 
-test('ignores an answer that took longer than a second, except for the first one', () => {
+test('ignores an answer that took longer than a second, except for the first answer', () => {
   const { measure, ahead } = open();
   measure(2_000, 1_500);
   expect(ahead()).toBe(2_000);

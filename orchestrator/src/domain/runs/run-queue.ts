@@ -62,7 +62,7 @@ export class RunQueue {
     if (!this.#stopped) await this.#start(runId, work);
   }
 
-  /** Waits for passes in progress, and starts no new ones. */
+  /** Waits for passes in progress, and starts no new passes. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#busy.values());

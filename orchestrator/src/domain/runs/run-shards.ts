@@ -43,12 +43,12 @@ export class RunShards {
     return this.#leases.placement.isPreferred(shardOf(runId));
   }
 
-  /** Lets another process begin a new run, if it should conduct the run. */
+  /** Lets another process begin a new run, if that process should conduct the run. */
   announce(runId: string): void {
     if (!this.isPreferred(runId)) this.#context.bus.publish({ type: 'run_changed', run_id: runId });
   }
 
-  /** Acquires the shards that this process should hold, and releases the others. */
+  /** Acquires the shards that this process should hold, and releases the other shards. */
   async settle(): Promise<void> {
     const { placement } = this.#leases;
     const preferred = names.filter((name) => placement.isPreferred(name));

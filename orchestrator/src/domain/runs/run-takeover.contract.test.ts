@@ -125,7 +125,7 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     const id = run!.run_id;
     await close(two.context, one.context.incarnation);
     const second = conduct(two);
-    // The agent that the first process has chosen is disconnected, so the second process chooses another one.
+    // The agent that the first process has chosen is disconnected, so the second process chooses another agent.
     await connect(two, agents[1]!);
     await connect(two, agents[2]!);
     await second.sweep();
@@ -193,7 +193,7 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await until(await start(first), 'queued');
   });
 
-  test('releases its shards when it stops, so that another process continues at once', async () => {
+  test('releases its shards when it stops, so that another process continues immediately', async () => {
     const { one, two, agents, start, execute, until, moveAgents } = await open(2);
     const first = conduct(one);
     const second = conduct(two);

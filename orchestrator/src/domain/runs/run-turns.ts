@@ -227,8 +227,7 @@ function workOf(
 }
 
 /**
- * Returns a function that loads modules in the revisions fixed by the request. Agents with the same modules share one
- * load and one text of the revisions.
+ * Returns a function that loads modules at the revisions that the request specifies. Loads modules, and serializes their revisions, only once for all agents with the same modules.
  */
 function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
   const loaded = new Map<string, { documents: readonly ModuleDocument[]; revisions: string }>();

@@ -105,7 +105,7 @@ export async function startRun(
 
 /**
  * Returns the named agents.
- * @throws MusterError agent_not_found, naming the first missing one
+ * @throws MusterError agent_not_found, with the name of the first missing agent
  */
 async function requireAgents(context: Context, nodeIds: readonly string[]): Promise<Agent[]> {
   const ids = [...new Set(nodeIds)];

@@ -12,7 +12,7 @@ import { type Context, seconds } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
 /**
- * Stores former secret values, encrypted. Machines that still have these values may include them in reports on open
+ * Stores previous secret values, encrypted. Machines that still have these values may include them in reports on open
  * operations, from which they must be removed.
  */
 

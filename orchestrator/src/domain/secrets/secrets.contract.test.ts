@@ -473,7 +473,7 @@ describeAnyDatabase('secrets', (fixture) => {
     expect(await plain('b')).toBeUndefined();
   });
 
-  test('encrypts values with a new key, and retires the old one', async () => {
+  test('encrypts values with a new key, and retires the old key', async () => {
     const { context, actor, plain, version } = await open(fixture);
     const files: string[][] = [];
     const keys = new SecretKeys([Buffer.alloc(32, 7)], {
@@ -553,7 +553,7 @@ describeAnyDatabase('secrets', (fixture) => {
     expect(await context.db.get(rawSecret, { name: 'x' })).toEqual(row);
     expect(await changeSecret(context, actor, 'x', { description: 'lost' })).toMatchObject({ description: 'lost' });
 
-    // The first key is lost, and another one replaces it.
+    // The first key is lost, and another key replaces it.
     Object.assign(context, { secretKeys: new SecretKeys([Buffer.alloc(32, 8)]) });
     expect(await rotateSecretsKey(context, actor)).toMatchObject({ reencrypted: 0, unreadable: ['x'] });
     const url = 'https://hooks.example/x';

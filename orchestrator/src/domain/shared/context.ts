@@ -11,7 +11,7 @@ export interface Context {
   readonly bus: Bus;
   /** Identifies this process, for its whole lifetime, among all processes that ever use the database. */
   readonly incarnation: string;
-  /** Whether this process shares the database with others. */
+  /** Whether this process shares the database with other processes. */
   readonly isReplica: boolean;
   /** Returns Unix milliseconds. */
   readonly now: () => number;
@@ -34,7 +34,7 @@ export interface Context {
   readonly log: Log;
 }
 
-/** The connected agents, according to the gateway and, with replicas, to the rows of the others. */
+/** The connected agents, according to the gateway and, with replicas, to the rows of the other replicas. */
 export interface Presence {
   isConnected(nodeId: string): boolean;
   /** Number of connected agents. */

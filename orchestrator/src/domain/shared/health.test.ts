@@ -47,7 +47,7 @@ test('reports a database that accepts writes, but no readiness, while draining',
   expect(await health.isWritable()).toBe(true);
 });
 
-test('changes a row as a test only without replicas, whose test writes would conflict', async () => {
+test('changes a row in a test write only without replicas, because the test writes of replicas would conflict', async () => {
   for (const [isReplica, query] of [
     [true, 'operators/any'],
     [false, 'settings/put'],

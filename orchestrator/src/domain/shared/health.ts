@@ -8,7 +8,10 @@ import { type Context, seconds } from './context.ts';
 export interface Health {
   /** Whether the last check found the key of every secret. */
   secretsReadable: boolean;
-  /** Whether the last test write succeeded, the last heartbeat of a replica is recent, and it is not draining. */
+  /**
+   * Whether the last test write succeeded and, for a replica, the last heartbeat is recent and the replica is not
+   * draining.
+   */
   readonly serves: boolean;
   /** Whether this process should get no new agents or requests, although it works. */
   draining: boolean;

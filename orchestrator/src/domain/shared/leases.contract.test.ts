@@ -198,7 +198,7 @@ describeDatabases('leases of several processes', (fixture) => {
     );
   });
 
-  test('acquires and checks all leases that a process wants together', async () => {
+  test('checks all leases that a process requests in one read, and acquires them in one transaction', async () => {
     const { context, clock } = await openDomain(fixture);
     const calls: string[] = [];
     const { db } = context;

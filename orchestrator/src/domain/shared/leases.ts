@@ -34,8 +34,8 @@ const checkMs = 5_000;
 const lost = new WeakSet<Fence>();
 
 /**
- * Returns a context whose transactions all require the lease. They reject with `LeaseLost` after another process has
- * taken it over. Statements that commit by themselves are not fenced.
+ * Returns a context whose transactions all require the lease. The transactions reject with `LeaseLost` after another
+ * process has taken over the lease. Statements that commit by themselves are not fenced.
  */
 export function fencedBy<Part extends Pick<Context, 'db'>>(context: Part, fence: Fence): Part {
   const { db } = context;
@@ -64,7 +64,7 @@ export class Leases {
   /** The last token of each lease. */
   readonly #lastTokens = new Map<string, number>();
   readonly #wanted = new Set<string>();
-  /** All leases that were ever wanted. A lost answer may hide that this process holds one of them. */
+  /** All leases that this process ever requested. A lost answer may hide that this process holds one of them. */
   readonly #known = new Set<string>();
   #checkedAt = Number.NEGATIVE_INFINITY;
   #refreshing: Promise<void> | null = null;
@@ -78,7 +78,7 @@ export class Leases {
     return { hold: () => this.hold(name), release: () => this.release([name]) };
   }
 
-  /** Acquires these leases together with the next one. */
+  /** Acquires these leases together with the next requested lease. */
   want(names: readonly string[]): void {
     for (const name of names) {
       this.#wanted.add(name);
@@ -125,8 +125,8 @@ export class Leases {
   }
 
   /**
-   * Checks the leases, acquires the wanted ones that are free, and releases those that this process holds without
-   * knowing it, because a write failed or its answer was lost.
+   * Checks the leases, acquires the requested leases that are free, and releases leases that this process holds
+   * unintentionally, because a write failed or its answer was lost.
    */
   async #refresh(): Promise<void> {
     const { db, now, incarnation: holder } = this.#context;

@@ -172,7 +172,7 @@ test('shows a reconnected client the screen, then all later output once and in o
   expect(live.attached).toHaveLength(1);
 });
 
-test('lets a newer connection take over immediately, even from a dead one', async () => {
+test('lets a newer connection take over immediately, even from a dead connection', async () => {
   const { shell, join, live, screen } = startTerminal();
   const dead = join('control');
   dead.stuck = true;
@@ -295,7 +295,7 @@ test('applies only the last of several rapid size changes', () => {
   ]);
 });
 
-test('joins split characters, and shows an incomplete one after a short wait', () => {
+test('joins split characters, and shows an incomplete character after a short wait', () => {
   const { shell, join, recording, clock } = startTerminal();
   const ada = join('control');
   shell.says(Uint8Array.of(0x61, 0xe2, 0x82));

@@ -35,7 +35,7 @@ describeAnyDatabase('questions of other replicas about terminals', (fixture) => 
     const shells = new MemoryShells();
     const { terminals } = await openTerminals({ ...domain, context }, { shells, wire });
     const admin: TerminalAsker = { actor, role: 'admin' };
-    /** Answers a question whose asker stops waiting after a second. */
+    /** Answers a question whose sender stops waiting after a second. */
     const ask = async (topic: string, question: object): Promise<Message | undefined> => {
       answers.length = 0;
       const asked = {

@@ -26,7 +26,7 @@ describePostgres('terminals on another replica', (fixture) => {
     await fleet?.end();
   });
 
-  /** Opens two replicas. The agent is connected to the second one. */
+  /** Opens two replicas. The agent is connected to the second replica. */
   const open = async () => {
     const [one, two] = await openPair(fixture, { isReplica: true });
     const { actor } = await newAdmin(two);
@@ -148,7 +148,7 @@ describePostgres('terminals on another replica', (fixture) => {
     expect(one.context.isReplica).toBe(true);
   });
 
-  test('closes a relayed connection without a notice if a frame is lost, and continues with a new one', async () => {
+  test('closes a relayed connection without a notice if a frame is lost, and continues with a new connection', async () => {
     const { first, second, admin, shells } = await open();
     const opened = await first.open(admin, 'web-1', {});
     const client = new MemoryClient();

@@ -232,7 +232,8 @@ export class TerminalReplicas {
   }
 
   /**
-   * Returns who is connected to sessions on other replicas, by session ID. Omits those of replicas that do not answer.
+   * Returns who is connected to sessions on other replicas, by session ID. Omits sessions of replicas that do not
+   * answer.
    * @param sessions open sessions, with the incarnation of the process that holds each
    */
   async attached(

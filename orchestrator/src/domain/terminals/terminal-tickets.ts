@@ -46,8 +46,8 @@ export class TerminalTickets {
   }
 
   /**
-   * Creates a ticket, which is valid once the statements are committed. They fail with `terminal_limit` if the session
-   * has too many unused tickets.
+   * Creates a ticket, which is valid once the statements are committed. The statements fail with `terminal_limit` if
+   * the session has too many unused tickets.
    */
   draw({ token_hash = null, ...ticket }: TerminalTicket): {
     readonly text: string;

@@ -330,7 +330,7 @@ describeAnyDatabase('terminals', (fixture) => {
     await expect(join(unused)).rejects.toThrow('not good');
   });
 
-  test('accepts a ticket whose sign-in session is renewed while the ticket is being redeemed, but not one that ends', async () => {
+  test('accepts a ticket whose sign-in session is renewed while the ticket is being redeemed, but not a ticket whose session ends', async () => {
     const { terminals, operator, domain, join } = await open(fixture);
     const { signIn, context, db } = domain;
     const key = await newKey();
@@ -394,7 +394,7 @@ describeAnyDatabase('terminals', (fixture) => {
     expect(await terminals.connect(ticketOf(given), hers.session_id, client)).toBeNull();
   });
 
-  test('deletes expired tickets, and writes nothing for an invalid one', async () => {
+  test('deletes expired tickets, and writes nothing for an invalid ticket', async () => {
     const { terminals, admin, domain } = await open(fixture);
     const { session_id } = await terminals.open(admin, 'web-1', {});
     domain.clock.advance(20_000);
@@ -456,7 +456,7 @@ describeAnyDatabase('terminals', (fixture) => {
     expect(closed.map((event) => event.metadata.session_id).sort()).toEqual([his.session_id, other.session_id].sort());
   });
 
-  test('closes terminals that are no longer permitted within seconds, even if the hint was lost', async () => {
+  test('within seconds, closes terminals that are no longer permitted, even if the hint was lost', async () => {
     const { terminals, admin, operator, domain, start, join, agent } = await open(fixture);
     const silentContext = { ...domain.context, bus: { ...domain.context.bus, publish: () => {} } };
     const removed = { ...(await operator('gone')), role: 'admin' } as const;
@@ -640,7 +640,7 @@ describeAnyDatabase('terminals', (fixture) => {
     expect([...(await buffer(await terminals.transcript(admin, session_id, 'raw')))]).toEqual([0x68, 0x69, 0xff]);
   });
 
-  test('limits the number of connections, and allows only one to control the terminal', async () => {
+  test('limits the number of connections, and allows only one connection to control the terminal', async () => {
     const { terminals, admin, start, join } = await open(fixture);
     const opened = await start(admin);
     const { session_id } = opened;
@@ -704,7 +704,7 @@ describeAnyDatabase('terminals', (fixture) => {
     await terminals.stop();
   });
 
-  test('records that sessions ended once the database is available again', async () => {
+  test('records ended sessions after the database becomes available again', async () => {
     const { terminals, admin, start, join, domain, events } = await open(fixture);
     const opened = await start(admin);
     const client = await join(opened);

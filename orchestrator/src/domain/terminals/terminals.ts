@@ -69,7 +69,7 @@ export interface Terminals extends TerminalConnections {
    * @returns `recorded`, which resolves once the end of each session is recorded
    */
   interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;
-  /** Refuses new sessions, interrupts the open ones, and records that they ended. */
+  /** Refuses new sessions, interrupts the open sessions, and records that they ended. */
   stop(): Promise<void>;
 }
 

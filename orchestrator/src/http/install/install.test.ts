@@ -193,7 +193,7 @@ describe('many machines at once', () => {
     return { app, ask, clients };
   }
 
-  test('limits simultaneous transfers, tells other clients to retry, and reuses free slots', async () => {
+  test('limits simultaneous transfers, makes other clients retry, and reuses free slots', async () => {
     const { app, ask, clients } = await slowClients(40);
     const statuses = clients.map(({ status }) => status).sort();
     expect(statuses.filter((status) => status === 200)).toHaveLength(24);

@@ -6,7 +6,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 /** Serves the page that shows `/openapi.json`, and its files. The page's policy forbids requests to other hosts. */
 
 const page = '/docs';
-/** Adds the nonce that the policy requires to style elements, because some are created without one. */
+/** Adds the nonce that the policy requires to style elements, because some elements are created without a nonce. */
 const before = `const { content } = document.querySelector('meta[property=csp-nonce]');
 const create = document.createElement.bind(document);
 document.createElement = (name, options) => {

@@ -39,7 +39,7 @@ describe('readJson', () => {
   });
 
   test('reads keys with backslashes correctly despite a bug in the engine', () => {
-    // Reproduces a bug in the JavaScript engine that parses the second key as the first one. No other test may use the
+    // Reproduces a bug in the JavaScript engine that parses the second key as the first key. No other test may use the
     // first key, because the engine caches object shapes.
     const said = ['{"first of these": 0, "\\\\": 1}', '{"first of these": 0, "\\"": 2}'];
     expect(said.map((text) => Object.keys(read(text) as object)[1])).toEqual(['\\', '"']);
@@ -127,7 +127,7 @@ describe('readJson', () => {
     expect(refusal('').errors).toEqual([{ path: '', message: 'expected a JSON value' }]);
   });
 
-  test('parses or refuses any bytes, and reports a limited number of faults', () => {
+  test('parses or refuses any bytes, and reports a limited number of errors', () => {
     fc.assert(
       fc.property(
         fc.oneof(

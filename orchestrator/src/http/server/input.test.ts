@@ -80,7 +80,7 @@ describe('readInput', () => {
     for (const value of [null, [], 'x', 1]) expect(refusal(value).errors?.[0]?.path).toBe('');
   });
 
-  test('never quotes values, and limits the number of faults', () => {
+  test('never quotes values, and limits the number of errors', () => {
     const error = refusal({ username: 5, role: 'hunter2-secret' });
     expect(JSON.stringify([error.message, error.errors])).not.toContain('hunter2');
     const unknown = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`field${at}`, 1]));

@@ -6,7 +6,7 @@ import type { Route } from '@muster/protocol/http';
  * reports are limited by `reportSpace` instead.
  */
 
-/** Routes that are allowed in addition to all GET and DELETE routes. All others are refused. */
+/** Routes that are allowed in addition to all GET and DELETE routes. All other routes are refused. */
 export const allowed: ReadonlySet<string> = new Set([
   'challenge',
   'verify',

@@ -227,7 +227,7 @@ describe('connections', () => {
     });
   });
 
-  test('aborts a TLS handshake that is not completed in time', async () => {
+  test('aborts a TLS handshake that exceeds its time limit', async () => {
     const { port } = await listening({}, { limits: { ...limits, handshakeTimeout: 150 }, tls: await certificate() });
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'close');

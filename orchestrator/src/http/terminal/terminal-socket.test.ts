@@ -296,7 +296,7 @@ describe('opening a terminal socket', () => {
     });
   });
 
-  test('limits invalid tickets from an address, but not valid ones', async () => {
+  test('limits invalid tickets from an address, but not valid tickets', async () => {
     await start({ limits: { rates: { ...rates, signIn: { perMinute: 60, burst: 3 } } } });
     for (let at = 0; at < 5; at++) (await join()).operator.ws.terminate();
     for (let at = 0; at < 3; at++)
@@ -397,7 +397,7 @@ describe('client frames', () => {
     const { operator, joined } = await join();
     joined.client.pause();
     for (let at = 0; at < 64; at++) operator.ws.send(Buffer.alloc(64 * 1024));
-    // Frames that arrived together with the first one are delivered. Further frames stay in network buffers.
+    // Frames that arrived together with the first frame are delivered. Further frames stay in network buffers.
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(joined.frames).toBeLessThan(8);
     joined.client.resume();
@@ -556,7 +556,7 @@ describe('a connection that closes', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('disconnects a client that has lost access within half a second, even if frames are queued', async () => {
+  test('within half a second, disconnects a client that has lost access, even if frames are queued', async () => {
     await start();
     const polite = await join();
     const { operator, joined } = await join();

@@ -98,8 +98,8 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
 }
 
 /**
- * Refuses an invalid handshake with a problem document. `ws` would refuse it without one, and only after the ticket has
- * been consumed.
+ * Refuses an invalid handshake with a problem document. `ws` would refuse it without a problem document, and only after
+ * the ticket has been consumed.
  */
 function requireHandshake({ headers }: IncomingMessage): void {
   const key = headers['sec-websocket-key'];

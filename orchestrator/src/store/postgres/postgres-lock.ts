@@ -10,10 +10,10 @@ import { connect, connectionSettings, lockPrefix, sharedWorkPrefix, workPrefix }
  * Replicas hold the lock together, and each has a second lock for its name. All other processes, such as an
  * orchestrator without replicas and the offline commands, hold it exclusively.
  *
- * The server releases the lock when this connection closes, so another process may take the lock before the former
+ * The server releases the lock when this connection closes, so another process may take the lock before the previous
  * holder detects the loss. Therefore, a new holder terminates the connections of the processes that must not use the
  * database at the same time, and a process uses a new connection only after the server has confirmed the lock. After
- * that, no write by the former holder can be committed. Replicas do not terminate each other's connections: their
+ * that, no write by the previous holder can be committed. Replicas do not terminate each other's connections: their
  * transactions have preconditions that refuse a closed replica.
  */
 
@@ -56,7 +56,7 @@ export interface LockMode {
   readonly schema?: number;
   /**
    * Called on a connection that has acquired the lost lock again, before this process uses the database. Another
-   * replica may have migrated it in the meantime.
+   * replica may have migrated the database in the meantime.
    * @throws SchemaRefused if this process can no longer use the database
    */
   readonly checkSchema?: (client: ClientBase) => Promise<unknown>;
@@ -88,7 +88,7 @@ export interface PostgresLock {
 
 /** Interval, in milliseconds, between queries that check the connection that holds the lock. */
 const heartbeatMs = 5_000;
-/** Milliseconds to wait for a former holder to exit. */
+/** Milliseconds to wait for a previous holder to exit. */
 const handoverMs = 3_000;
 const maxPauseMs = 2_000;
 
@@ -193,7 +193,7 @@ export async function takePostgresLock(
         `select a.application_name as application ${holders} and a.pid <> $1 order by 1`,
         [holder.pid],
       );
-      // A proxy may change application names. Only replicas hold the lock together with this one.
+      // A proxy may change application names. Only replicas hold the lock together with this replica.
       return rows.map((row) => replicaOf(row) ?? { name: JSON.stringify(row.application), schema: unstatedSchema });
     },
     async release() {
@@ -307,8 +307,8 @@ async function giveWay(client: Client, taking: Taking, former: Holder | null, ma
 }
 
 /**
- * Terminates connections of former lock holders that must not use the database with this process, but not of processes
- * that wait for the lock.
+ * Terminates connections of previous lock holders that must not use the database with this process, but not of
+ * processes that wait for the lock.
  */
 async function endOthers(client: Client, wish: Wish): Promise<void> {
   const others = `from pg_stat_activity where datname = current_database()
@@ -320,5 +320,5 @@ async function endOthers(client: Client, wish: Wish): Promise<void> {
     if (ended.rowCount === 0) return;
     await sleep(20);
   }
-  throw new Error('the server did not end the connections of the former lock holder');
+  throw new Error('the server did not end the connections of the previous lock holder');
 }

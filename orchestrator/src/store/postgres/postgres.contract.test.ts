@@ -118,7 +118,7 @@ describe('an orchestrator on PostgreSQL', () => {
     }
   }
 
-  test('refuses a second orchestrator until the first one has stopped', async () => {
+  test('refuses a second orchestrator until the first orchestrator has stopped', async () => {
     const { db } = await openAlone();
     await expect(openAlone()).rejects.toThrow(/in use by another Muster process.*: stop that one first/);
     await put(db, 'first');
@@ -248,7 +248,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await expect(put(db, 'after')).rejects.toMatchObject({ code: 'storage_unavailable' });
     });
 
-    test('closes replicas that have neither a lock nor heartbeats before it migrates, and refuses to migrate while one sends heartbeats', async () => {
+    test('closes replicas that have neither a lock nor heartbeats before it migrates, and refuses to migrate while a replica without a lock sends heartbeats', async () => {
       const { db: first } = await openAlone({ replica: 'a' });
       const register = (name: string) =>
         first.alone(insertReplica, { incarnation: `of ${name}`, name, version: '1', started_at: testTime });
@@ -396,7 +396,7 @@ describe('an orchestrator on PostgreSQL', () => {
     });
   });
 
-  test('terminates the connections of the former lock holder', async () => {
+  test('terminates the connections of the previous lock holder', async () => {
     const { db, events } = await openAlone();
     await Promise.all(Array.from({ length: 8 }, (_, index) => put(db, `n-${index}`)));
     const working = `select 1 from pg_stat_activity where datname = current_database()
@@ -406,7 +406,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await until('it is notified', () => events.taken.length === 1);
       expect((await query(working)).rows.length).toBeGreaterThan(0);
     });
-    // In production, the former process exits. None of its pending writes can commit.
+    // In production, the previous process exits. None of its pending writes can commit.
     const { db: second } = await openAlone();
     await beside(async (query) => {
       expect((await query(working)).rows).toEqual([]);
@@ -470,7 +470,7 @@ describe('an orchestrator on PostgreSQL', () => {
   test('reads and writes after another process has added a column', async () => {
     const { db } = await openAlone();
     const readInTransaction = () => db.write({ name: 'test/read', statements: [statement(allSettings, {})] });
-    // Several connections of the pool have the statement.
+    // Several connections in the pool have prepared the statement.
     await Promise.all(Array.from({ length: 20 }, () => db.all(allSettings, {})));
     await db.alone(allSettings, {});
     await Promise.all(Array.from({ length: 20 }, readInTransaction));

@@ -21,7 +21,7 @@ export interface PostgresOptions {
   readonly url: string;
   /** Returns the current time in Unix seconds, for the migration records. */
   readonly now: () => number;
-  /** Called when an idle connection has been lost. The pool opens a new one. */
+  /** Called when an idle connection has been lost. The pool opens a new connection. */
   readonly onConnectionError?: (error: Error) => void;
   /** Called after a commit with the transaction's duration. */
   readonly onCommit?: (units: number, ms: number) => void;
@@ -63,7 +63,7 @@ export interface PostgresOptions {
  */
 const defaultCacheMs = 1_000;
 
-/** Maximum number of attempts for a transaction that conflicts with others. */
+/** Maximum number of attempts for a transaction that conflicts with other transactions. */
 const maxAttempts = 30;
 
 /** Milliseconds after which a statement outside the write queue fails. A heartbeat that takes longer is useless. */
@@ -143,7 +143,7 @@ class PostgresDatabase implements Database {
   readonly #onCommit: PostgresOptions['onCommit'];
   readonly #intake: WriteQueueLimiter;
   readonly #lock: PostgresLock | null;
-  /** Whether this process is a replica, which shares the lock with others. */
+  /** Whether this process is a replica, which shares the lock with other replicas. */
   readonly #sharesLock: boolean;
   readonly #random: () => number;
   readonly #underWay = new Set<Promise<unknown>>();
@@ -213,7 +213,7 @@ class PostgresDatabase implements Database {
 
   async alone<P, Row>(query: Query<P, Row>, params: NoInfer<P> & object): Promise<StatementResult<Row>> {
     if (this.#closing) throw new MusterError('draining', 'The database is being closed');
-    // A replica that cannot write sends no heartbeats, so that others take over its work.
+    // A replica that cannot write sends no heartbeats, so that other replicas take over its work.
     if (this.#sharesLock) this.#requireLock();
     const values = bind(query, 'postgres', params, cleanList);
     try {
@@ -247,7 +247,7 @@ class PostgresDatabase implements Database {
       throw new MusterError('storage_unavailable', 'The database server cannot be reached; nothing was changed');
   }
 
-  /** Retries the transaction as long as it conflicts with others. */
+  /** Retries the transaction as long as it conflicts with other transactions. */
   async #attempts(unit: Unit, bound: readonly BoundValue[][]): Promise<UnitResult> {
     for (let attempt = 1; ; attempt++) {
       const outcome = await this.#transaction(unit, bound);

@@ -82,7 +82,7 @@ export const driftRecords = defineQuery('drift/records', (db, p: { ids: readonly
     .orderBy('drift_records.drift_id', 'desc'),
 );
 
-/** Sets an agent's latest record. Changes nothing if the agent has a newer one. */
+/** Sets an agent's latest record. Changes nothing if the agent has a newer record. */
 export const putLatestDrift = defineQuery(
   'drift/put latest',
   (db, p: { node_id: string; drift_id: string; status: DriftStatus }) =>

@@ -1,8 +1,10 @@
 import { defineQuery } from '../query.ts';
 
-/** Encrypted former values of secrets. */
+/** Encrypted previous values of secrets. */
 
-/** Stores a secret's current value as a former value. Must precede the statement that changes or removes the secret. */
+/**
+ * Stores a secret's current value as a previous value. Must precede the statement that changes or removes the secret.
+ */
 export const keepFormerSecret = defineQuery('former secrets/keep', (db, p: { name: string; now: number }, d) =>
   db
     .insertInto('former_secrets')
@@ -20,7 +22,7 @@ export const formerSecretsNamed = defineQuery('former secrets/named', (db, p: { 
   db.selectFrom('former_secrets').select(['name', 'version', 'key_id', 'sealed']).where(d.isIn('name', p.names)),
 );
 
-/** Returns a row if any former value was replaced before a time. */
+/** Returns a row if any previous value was replaced before a time. */
 export const formerSecretOlder = defineQuery('former secrets/older', (db, p: { before: number }) =>
   db.selectFrom('former_secrets').select('name').where('replaced_at', '<', p.before).limit(1),
 );
@@ -29,7 +31,7 @@ export const deleteFormerSecrets = defineQuery('former secrets/delete', (db, p: 
   db.deleteFrom('former_secrets').where('replaced_at', '<', p.before),
 );
 
-/** Former values that are encrypted with another key. */
+/** Previous values that are encrypted with another key. */
 export const formerToReencrypt = defineQuery(
   'former secrets/to reencrypt',
   (db, p: { key_id: string; after_name: string; after_version: number; limit: number }) =>
@@ -55,7 +57,7 @@ export const reencryptFormer = defineQuery(
       .where('version', '=', p.version),
 );
 
-/** Returns a row if any former value is encrypted with this key. */
+/** Returns a row if any previous value is encrypted with this key. */
 export const formerUnderKey = defineQuery('former secrets/under key', (db, p: { key_id: string }) =>
   db.selectFrom('former_secrets').select('name').where('key_id', '=', p.key_id).limit(1),
 );

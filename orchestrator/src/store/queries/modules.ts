@@ -40,7 +40,8 @@ export const moduleRevisions = defineQuery(
 );
 
 /**
- * Creates the module, or updates its revision number. Changes nothing if the module has this revision or a newer one.
+ * Creates the module, or updates its revision number. Changes nothing if the module has this revision or a newer
+ * revision.
  */
 export const putModule = defineQuery(
   'modules/put',

@@ -74,7 +74,7 @@ export interface ReportedOperation {
    * that operation is no longer stored.
    */
   payload_digest: string | null;
-  /** For an apply, the revision of each of its modules, as JSON; null for one that an earlier release queued. */
+  /** For an apply, the revision of each of its modules, as JSON; null for an apply that an earlier release queued. */
   revisions: string | null;
   /** Time at which the operation was dispatched, in Unix seconds; null if it has not been dispatched. */
   dispatched_at: number | null;

@@ -357,7 +357,7 @@ export const setRunResult = defineQuery(
   (db, p: { run_id: string; node_id: string; status: OperationStatus; error: string | null }, d) =>
     db
       .updateTable('run_results')
-      // If the new error is null, keeps the existing one.
+      // If the new error is null, keeps the existing error.
       .set((e) => ({ status: p.status, error: e.fn.coalesce(d.typed(p.error, 'text'), 'error') }))
       .where('run_id', '=', p.run_id)
       .where('node_id', '=', p.node_id),

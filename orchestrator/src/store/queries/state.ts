@@ -10,7 +10,7 @@ const pageRows = 2000;
 
 /**
  * Returns the resources with the given state that follow the given module and key, ordered by module and key. Limited
- * to about `bytes` in total, but returns at least one.
+ * to about `bytes` in total, but returns at least one resource.
  */
 export const appliedPage = defineQuery(
   'state/page',

@@ -68,7 +68,7 @@ describe('sample batches', () => {
     await first;
   });
 
-  test('commits accepted samples on close, and refuses new ones', async () => {
+  test('commits accepted samples on close, and refuses new samples', async () => {
     const { commits, batches } = createBatches();
     const adding = batches.add('a', [sampleAt(1)]);
     let closed = false;

@@ -18,7 +18,7 @@ export interface PostgresSamplesOptions {
   /** Seconds after which the server cancels a statement; no limit by default. */
   readonly statementTimeout?: number;
   readonly retentionSecs: number;
-  /** Called when an idle connection has been lost. The pool opens a new one when needed. */
+  /** Called when an idle connection has been lost. The pool opens a new connection when needed. */
   readonly onConnectionError?: (error: Error) => void;
 }
 
@@ -45,7 +45,7 @@ const rowTypes = {
 /** Errors that occur if another process has created or dropped partitions. */
 const misplaced: ReadonlySet<string | undefined> = new Set([
   '23514', // the row's partition was dropped
-  '42P17', // the new partition overlaps another one
+  '42P17', // the new partition overlaps another partition
   '42P07', // the table already exists
   '23505', // two processes created the table at the same time
   '42P01', // the table was dropped
@@ -59,7 +59,7 @@ async function readChunks(pool: Pool): Promise<Chunk[]> {
 }
 
 /**
- * Opens the sample tables in a migrated database. A former holder of the database lock may create and drop partitions
+ * Opens the sample tables in a migrated database. A previous holder of the database lock may create and drop partitions
  * at the same time.
  */
 export async function openPostgresSamples(options: PostgresSamplesOptions): Promise<SampleStore> {

@@ -25,7 +25,7 @@ test('leaves a file that is not a sample file unchanged, and suggests moving it'
   expect(await readFile(file, 'utf8')).toBe('my diary\n'.repeat(1000));
 });
 
-test('suggests moving a sample file that cannot be opened only if the file is damaged', async () => {
+test('suggests moving a sample file only if it cannot be opened because it is damaged', async () => {
   const { file } = await fileOf(() => {});
   const nowhere = join(file, '..', 'gone', 'metrics.db');
   const opening = openSqliteSamples({ file: nowhere, retentionSecs: 3600, onFatal: () => {} });

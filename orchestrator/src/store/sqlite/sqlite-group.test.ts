@@ -129,7 +129,7 @@ describe('UnitGroups', () => {
 
   test('retries a refused write after the write that caused the refusal was rolled back', () => {
     disk = ['SQLITE_IOERR_WRITE', 'SQLITE_IOERR_WRITE', null];
-    // The first write causes the refusal of the second one, and is then rolled back.
+    // The first write causes the refusal of the second write, and is then rolled back.
     const outcome = groups.run(
       from([
         inserting(1, 'a'),

@@ -176,7 +176,7 @@ describe('a full disk', () => {
       writeFileSync(join(small, 'ballast'), Buffer.alloc(1_200_000));
       const codes: string[] = [];
       const stored = ['first'];
-      // A group contains large and small writes. The small ones succeed even though the large ones fail.
+      // A group contains large and small writes. The small writes succeed even though the large writes fail.
       await Promise.all(
         Array.from({ length: 40 }, async (_, n) => {
           const key = `k${String(n).padStart(2, '0')}`;

@@ -32,7 +32,7 @@ const server = { idle_in_transaction_session_timeout: '10s' };
 
 /**
  * Stores the rows of all recordings through one connection, one statement at a time. Lines that arrive during a
- * statement share the next one.
+ * statement share the next statement.
  *
  * A row is committed without waiting for the server's disk, so a crash of the server could lose the last rows. Twice a
  * second, a transaction that does wait makes all earlier commits durable. A connection ends when its server crashes, so
@@ -80,7 +80,7 @@ export class RowWriter {
     return this.#recordings.get(sessionId);
   }
 
-  /** Ends a finished recording. Closes the connection if it was the last one. */
+  /** Ends a finished recording. Closes the connection if it was the last recording. */
   async forget(recording: RowRecording): Promise<void> {
     this.#recordings.delete(recording.sessionId);
     this.#drop(recording);

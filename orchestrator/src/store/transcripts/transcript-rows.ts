@@ -31,7 +31,7 @@ const bytesAtOnce = 1024 * 1024;
 const deletedAtOnce = 256;
 
 /**
- * Reads chunks, starting with the one that contains the offset `from`. If the transcript is packed between two calls,
+ * Reads chunks, starting with the chunk that contains the offset `from`. If the transcript is packed between two calls,
  * the next call continues at the same offset.
  */
 async function chunksAt(on: Queryable, sessionId: string, from: number, to: number): Promise<ChunkRow[]> {
@@ -249,7 +249,7 @@ export const storeTranscript = (
     return true;
   });
 
-/** Replaces adjacent chunks with compressed ones. */
+/** Replaces adjacent chunks with compressed chunks. */
 class PackedBlocks {
   readonly #client: ClientBase;
   readonly #sessionId: string;

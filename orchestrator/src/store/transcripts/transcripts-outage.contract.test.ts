@@ -216,7 +216,7 @@ test('leaves no rows of a transcript that is removed while transcripts are compr
   ]);
 });
 
-test('records other transcripts while one transcript’s row is locked, and records the locked one afterward', async () => {
+test('records other transcripts while one transcript’s row is locked, and records the locked transcript afterward', async () => {
   const { url, sql, transcripts, clock } = await database();
   const [held, free] = [await transcripts.create(id, never), await transcripts.create(other, never)];
   await Promise.all([recorded(held, 'one\n'), recorded(free, 'one\n')]);
@@ -252,7 +252,7 @@ test('fails a recording whose row remains locked against flushes, even if chunks
   expect(failed).toHaveBeenCalledOnce();
 });
 
-test('stores and flushes other transcripts after the connection is lost during a query about a locked one', async () => {
+test('stores and flushes other transcripts after the connection is lost during a query about a locked transcript', async () => {
   const { url, proxy, transcripts, clock, sql } = await database();
   const [held, free] = [await transcripts.create(id, never), await transcripts.create(other, never)];
   await Promise.all([recorded(held, 'one\n'), recorded(free, 'one\n')]);

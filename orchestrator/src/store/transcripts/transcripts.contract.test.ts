@@ -137,7 +137,7 @@ describeDatabases('transcripts', (fixture) => {
     );
   });
 
-  test('syncs all open transcripts twice a second with one timer, and each one when it is finished', async () => {
+  test('syncs all open transcripts twice a second with one timer, and each transcript when it is finished', async () => {
     const clock = new ManualClock();
     const transcripts = await stores.open(await stores.place(), { clock });
     const after = vi.spyOn(clock, 'after');

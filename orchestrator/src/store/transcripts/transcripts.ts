@@ -51,8 +51,8 @@ export interface Transcripts {
   /** Returns bytes `from` to `to`, or fewer at the end. @throws a file system or database error */
   part(sessionId: string, from: number, to: number): Promise<Uint8Array>;
   /**
-   * Completes a transcript that another process left open, which can no longer append to it. Removes an incomplete last
-   * line, which that process wrote but did not show to any viewer.
+   * Completes a transcript that another process left open; that process can no longer append to it. Removes an
+   * incomplete last line, which that process wrote but did not show to any viewer.
    */
   repair(sessionId: string): Promise<void>;
   /** Returns the digest of the content; null if there is no transcript. */

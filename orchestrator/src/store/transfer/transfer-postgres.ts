@@ -67,7 +67,7 @@ class PostgresDatabase implements TransferTarget {
     return table?.there ? await this.#all<AppliedMigration>(appliedMigrationsSql) : [];
   }
 
-  /** Omits samples, the only partitioned table. They expire, and SQLite stores them in a separate file. */
+  /** Omits samples, the only partitioned table. Samples expire, and SQLite stores them in a separate file. */
   async tables(): Promise<readonly TransferTable[]> {
     const found = await this.#all<{
       name: string;
@@ -306,7 +306,7 @@ export async function inspectPostgres(url: string, key: string): Promise<{ rows:
   }
 }
 
-/** Renames the current schema and creates an empty one with its former name. */
+/** Renames the current schema and creates an empty schema with its previous name. */
 async function moveSchemaAside(client: Client, name: string): Promise<void> {
   const { rows } = await client.query<{ schema: string }>('select current_schema() as schema');
   const schema = rows[0]?.schema ?? 'public';

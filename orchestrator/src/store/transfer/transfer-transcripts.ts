@@ -17,7 +17,7 @@ import { TransferRefused } from './transfer-table.ts';
 
 /**
  * Imports transcripts from PostgreSQL, which stores them in tables, into SQLite, which stores them in files. The tables
- * are filled like all others, so that their digests are verified, and are then replaced with files.
+ * are filled like all other tables, so that their digests are verified, and are then replaced with files.
  */
 
 /** Tables that exist only in PostgreSQL. Exports of SQLite do not contain them. */

@@ -151,12 +151,12 @@ test('refuses a lookup with too many values or characters', () => {
   });
 });
 
-test('sorts different mappings in a fixed order, even if one lacks a key', () => {
+test('sorts different mappings in a fixed order, even if one mapping lacks a key', () => {
   const [one, other] = [{ role: '1' }, { role: '1', z: '' }];
   expect(sortedValues([one, other], ['role', 'z'])).toEqual(sortedValues([other, one], ['role', 'z']));
 });
 
-test('lists the values of the agents that have one, in order', () => {
+test('lists the values of the agents that have a value, in order', () => {
   const agents = ['web-10', 'web-2'].map((name) => ({ ...agent, name, tags: name === 'web-2' ? { rack: '4' } : {} }));
   expect(lookupList('agent.name', agents)).toEqual(['web-2', 'web-10']);
   expect(lookupList({ rack: 'tag.rack' }, agents)).toEqual([{ rack: '4' }]);

@@ -103,7 +103,7 @@ describe('one resource in two modules', () => {
     }
   });
 
-  test('reports a conflict if only one declaration has a condition, because the other applies without one', () => {
+  test('reports a conflict if only one declaration has a condition, because the other declaration applies without a condition', () => {
     const modules = [file('one', 'owner: root'), file('two', 'group: root', 'only_if: { exists: /x }, ')];
     expect(faultsOf(resolve(...modules))[1]).toContain('the conditions `only_if` differ');
     expect(conflictsBetween(modules)[0]?.message).toContain('the conditions `only_if` differ');

@@ -258,8 +258,8 @@ const isFile = (resource: UnfilledResource | undefined): boolean =>
   resource !== undefined && (resource.type === 'file-unix' || isPartOfFile(resource));
 
 /**
- * Moves the dependencies of a service before the resources that trigger it immediately. Its other triggers may come
- * later.
+ * Moves the dependencies of a service before the resources that trigger it immediately. Other triggers of the service
+ * may come later.
  * @returns the place at which the budget is exceeded, or null
  */
 function orderImmediate(

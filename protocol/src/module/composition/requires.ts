@@ -39,7 +39,7 @@ export function withRequired(names: readonly string[], requires: Requires): stri
 
 /**
  * Finds modules that require each other.
- * @returns their names, starting and ending with the same one; null if there are none
+ * @returns their names, starting and ending with the same name; null if there are none
  */
 export function requiredCycle(names: readonly string[], requires: Requires): string[] | null {
   const all = withRequired(names, requires);

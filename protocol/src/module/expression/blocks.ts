@@ -72,7 +72,7 @@ export function blocksOf(parts: readonly Part[]): { blocks: Block[]; faults: Exp
       } else if (opened.word === 'for') {
         fault(offset, `"${control.word}" has no matching if: write \${{ end }} of the inner block before it`);
       } else if (opened.branches.at(-1)?.condition === null) {
-        fault(offset, `"${control.word}" follows else: an if has one else, as its last part`);
+        fault(offset, `"${control.word}" follows else: an if can have only one else, and it must come last`);
       } else {
         const condition = control.word === 'elif' ? expressionOf(control.condition, offset) : null;
         current = [];

@@ -213,7 +213,7 @@ describe('hostile expressions', () => {
     const scope = { ...scopeOf({ long, numbers }), meter };
     const found = text(`\${{ ${expression} }}`, scope);
     expect(found.kind === 'fault' ? found.message : found).toMatch(/more work than is allowed \(5 ms\)/);
-    // The step that exceeds the limit is counted before it runs. Operators that ignore errors add a few more.
+    // The step that exceeds the limit is counted before it runs. Operators that ignore errors add a few more steps.
     expect(spent.steps).toBeLessThan(4 * maximumSteps);
   });
 

@@ -58,7 +58,7 @@ describe('expressions in resources', () => {
     });
   });
 
-  test('leaves out an omitted list element, and keeps the position of a secret after it', () => {
+  test('removes a list element whose value is `omit`, and keeps the position of a secret after it', () => {
     const resource =
       '  - { resource: { script: { program: sh, apply: "${{ secrets.a }}", manages: x, check: "true" } } }\n' +
       '  - { resource: { user-unix: { name: a, additional_groups: ["${{ param.motd | omit }}", "b", "${{ agent.name + \'-g\' }}"] } } }';

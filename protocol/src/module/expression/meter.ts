@@ -84,7 +84,7 @@ function elementsOf(value: object): number {
   if (Array.isArray(value)) value.forEach(add);
   else if (value instanceof Map) value.forEach(add);
   else if (value.constructor === Object) Object.values(value).forEach(add);
-  // An empty list may be one that a macro is about to fill.
+  // An empty list may be a list that a macro is about to fill.
   if (elements > 0) sizes.set(value, elements);
   return elements;
 }

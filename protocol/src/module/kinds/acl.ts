@@ -67,7 +67,7 @@ export function normaliseAcl(body: Record<string, unknown>): void {
   if (Array.isArray(body.acl)) body.acl = body.acl.map((entry) => canonicalEntry(String(entry))).sort();
 }
 
-/** Returns a fault for each entry whose account has an earlier entry. */
+/** Returns an error for each entry whose account has an earlier entry. */
 export function aclFaults({ acl }: Readonly<Record<string, unknown>>): CombinationFault[] {
   if (!Array.isArray(acl)) return [];
   const accounts = acl.map((entry) => canonicalEntry(String(entry)).replace(/:[^:]*$/, ''));

@@ -106,7 +106,7 @@ export const containerKind = {
         { atLeast: 1 },
       ),
       user: formatted(
-        'User in the container, such as 1000:1000; default: the one of the image',
+        'User in the container, such as 1000:1000; default: the user of the image',
         byPattern(
           /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/,
           'must be USER or USER:GROUP',

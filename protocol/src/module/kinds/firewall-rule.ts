@@ -43,7 +43,7 @@ export const firewallRuleKind = {
         'accept',
       ),
       direction: choice('Whether the rule is for incoming or outgoing packets', ['in', 'out'], 'in'),
-      protocol: choice('Protocol; default: tcp for a rule with ports, any for one without', [
+      protocol: choice('Protocol; default: tcp for a rule with ports, any for a rule without ports', [
         'tcp',
         'udp',
         'icmp',

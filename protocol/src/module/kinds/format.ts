@@ -62,7 +62,9 @@ export function octalMode(text: string): string | null {
   return given.size === 3 ? mode.toString(8).padStart(4, '0') : null;
 }
 
-/** The permissions of a file. A change that depends on the current ones, such as `g+w`, is not a desired state. */
+/**
+ * The permissions of a file. A change that depends on the current permissions, such as `g+w`, is not a desired state.
+ */
 export const fileMode: Check = (text) =>
   mode(text) === undefined || octalMode(text) !== null
     ? undefined

@@ -4,7 +4,7 @@ export type Platform = 'linux' | 'macos' | 'windows';
 
 export type Fields = Readonly<Record<string, Field>>;
 
-/** A fault in how a body combines its fields. */
+/** An error in how a body combines its fields. */
 export interface CombinationFault {
   /** The field, or an empty path for the whole body. */
   readonly path: readonly string[];
@@ -60,7 +60,7 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   /** At least one field in each group must be set, unless the resource is absent. */
   readonly oneOf: readonly (readonly string[])[];
   /**
-   * Returns the faults in combinations of values that the fields allow separately. A value may still be an expression.
+   * Returns the errors in combinations of values that the fields allow separately. A value may still be an expression.
    */
   readonly faults: (body: Readonly<Record<string, unknown>>) => readonly CombinationFault[];
   /** Fields that are redacted even if they contain no secret. */

@@ -25,7 +25,7 @@ export const limitsKind = {
     example: 'domain: postgres\nlimit_type: soft\nitem: nofile\nvalue: "65536"',
     required: {
       domain: formatted('A user, a group such as @staff, or * for everyone except root', domain),
-      limit_type: choice('The limit to set; a process may raise its soft limit to the hard one', [
+      limit_type: choice('The limit to set; a process may raise its soft limit to the hard limit', [
         'soft',
         'hard',
         'both',

@@ -83,7 +83,7 @@ export const languagePackageKinds = {
         format.allOf(format.unixFile, format.oneLine),
       ),
       user: formatted('User who owns the prefix and runs npm; default: root', format.unixAccount),
-      registry: formatted('URL of the registry; default: the one in the settings of npm', format.packageIndex),
+      registry: formatted('URL of the registry; default: the registry in the settings of npm', format.packageIndex),
       ensure,
     },
     identifiedBy: ({ prefix }) => (prefix == null ? ['name'] : ['name', 'prefix']),

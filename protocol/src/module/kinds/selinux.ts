@@ -59,7 +59,7 @@ export const selinuxKinds = {
     },
     optional: {
       policy: formatted(
-        'Name of the installed policy to load at the next boot; default: the one that the machine has',
+        'Name of the installed policy to load at the next boot; default: the policy that the machine has',
         byPattern(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/, 'must be the name of a policy, such as targeted'),
       ),
     },

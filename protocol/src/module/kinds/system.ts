@@ -103,7 +103,7 @@ export const systemKinds = {
     required: { name: formatted('Name of the locale, such as de_DE.UTF-8', format.localeName) },
     optional: {
       charset: formatted(
-        'Character set; default: the one in the name or, if it has none, in the list of supported locales',
+        'Character set; default: the character set in the name or, if the name has none, in the list of supported locales',
         format.localeCharset,
       ),
       default: boolean('Whether new sessions and services use the locale: LANG in /etc/default/locale'),

@@ -14,11 +14,11 @@ export const merges = ['replace', 'deep', 'append', 'unique'] as const satisfies
 export interface Layer {
   readonly value: Json;
   /**
-   * `requires`: set under `with` by a module that requires this one; `given`: without a name, such as a value from a
+   * `requires`: set under `with` by a module that requires this module; `given`: without a name, such as a value from a
    * file.
    */
   readonly from: 'assignment' | 'requires' | 'given' | 'variant' | 'default';
-  /** Name of the assignment, or of the module that requires this one. */
+  /** Name of the assignment, or of the module that requires this module. */
   readonly name: string | null;
   /** Null for the declaration's own value, which every other layer precedes. */
   readonly precedence: number | null;

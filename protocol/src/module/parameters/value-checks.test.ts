@@ -32,7 +32,7 @@ describe('moduleValueFaults', () => {
   const faultsOf = (require: string, given: Record<string, Json>) =>
     moduleValueFaults(parsed(require), given).map(({ message }) => message);
 
-  test('reports a condition that is false for the given values alone', () => {
+  test('reports a condition that is already false with the given values', () => {
     expect(faultsOf(ordered, { from: 3, to: 2 })).toEqual(['from must be less than to: swap them']);
     expect(faultsOf(ordered, { from: 1, to: 2 })).toEqual([]);
   });
@@ -51,7 +51,7 @@ describe('moduleValueFaults', () => {
     expect(faultsOf(require, given as Record<string, Json>)).toEqual([]);
   });
 
-  test('reports only errors in values if there are any', () => {
+  test('reports only the errors in values if values have errors', () => {
     expect(faultsOf(ordered, { from: 'x', to: 1 })).toEqual([
       'parameter from: must be a whole number, to match its type',
     ]);

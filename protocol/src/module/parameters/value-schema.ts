@@ -34,7 +34,7 @@ interface Work {
 /** A validation of one value. */
 interface Validation {
   readonly faults: ValueFault[];
-  /** Number of faults after which the validation stops. */
+  /** Number of errors after which the validation stops. */
   readonly maximum: number;
   readonly work: Work;
   /** Whether this validation only checks whether a value satisfies a part of the schema. */
@@ -46,7 +46,7 @@ export function valueFaults(schema: ValueSchema, value: Json): ValueFault[] {
   const work: Work = { patterns: 10_000_000, alternatives: 500_000 };
   const faults: ValueFault[] = [];
   check(schema, value, [], { faults, maximum: maximumFaults, work, isTrial: false });
-  // An undecided part may be below `not` or `if`, where it would hide other faults.
+  // An undecided part may be below `not` or `if`, where it would hide other errors.
   if (faults.length === 0 && (work.patterns < 0 || work.alternatives < 0)) faults.push({ path: [], message: tooMuch });
   return faults;
 }
@@ -95,7 +95,7 @@ function comparable(value: Json, validation: Validation): string {
   return text;
 }
 
-/** Validates a value against a part of the schema. Returns at most one fault. */
+/** Validates a value against a part of the schema. Returns at most one error. */
 function tried(schema: Json, value: Json, path: Path, { work }: Validation): ValueFault[] {
   const faults: ValueFault[] = [];
   check(schema, value, path, { faults, maximum: 1, work, isTrial: true });

@@ -21,7 +21,8 @@ const maximumKnown = 1000;
 
 const sources = new WeakMap<ModuleDocument, Source>();
 /**
- * The tree of the source that was last searched for a position. Only one is cached, because a tree needs much memory.
+ * The tree of the source that was last searched for a position. Only one tree is cached, because a tree needs much
+ * memory.
  */
 let latest: { readonly source: Source; readonly root: TreeNode | undefined; readonly positions: Positions } | undefined;
 

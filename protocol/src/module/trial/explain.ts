@@ -44,7 +44,9 @@ export interface ExplainedResource {
   readonly places: readonly Place[];
   readonly fields: Readonly<Record<string, ExplainedValue>>;
   readonly only_if: Json;
-  /** Resources that come before this one: `id`, `module:id`, or the kind and identity of a resource without an ID. */
+  /**
+   * Resources that come before this resource: `id`, `module:id`, or the kind and identity of a resource without an ID.
+   */
   readonly depends_on: readonly string[];
   readonly reload_on: readonly string[];
   readonly restart_on: readonly string[];

@@ -42,7 +42,7 @@ function faultOf(before: string, after: string): string | null {
 }
 
 /**
- * Changes one value in a file, and checks that only its line differs and that the former value can be restored.
+ * Changes one value in a file, and checks that only its line differs and that the previous value can be restored.
  * @param random a number in [0, 1) that selects the value
  */
 export function changeOneValue(name: SyntaxName, path: string, text: string, random: number): Trial {

@@ -29,7 +29,7 @@ export function encodeFrame({ connection, number, kind, content }: Frame): Buffe
   return Buffer.concat([header, content]);
 }
 
-/** @returns null if the bytes are not a frame that this release knows, or exceed the maximum size of a frame */
+/** @returns null if the bytes are not a frame that this release supports, or exceed the maximum size of a frame */
 export function decodeFrame(bytes: Buffer): Frame | null {
   if (bytes.length < headerBytes || bytes.length > headerBytes + maxContent) return null;
   const kind = kinds[bytes.readUInt8(idBytes + numberBytes)];

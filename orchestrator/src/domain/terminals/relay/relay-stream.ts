@@ -91,7 +91,7 @@ export class RelayStream {
   }
 
   /**
-   * Sends a text frame with a terminal size. The next size replaces a waiting one, unless other frames were pushed in
+   * Sends a text frame with a terminal size. The next size replaces a waiting size, unless other frames were pushed in
    * between.
    */
   pushSize(content: Buffer): void {
@@ -102,7 +102,10 @@ export class RelayStream {
     this.#pump();
   }
 
-  /** Sends the last frame without waiting for credit. Drops waiting data and sizes, but not the last size and texts. */
+  /**
+   * Sends the last frame without waiting for credit. Drops queued data frames and all queued size frames except the
+   * last. Sends queued text frames first.
+   */
   pushLast(kind: FrameKind): void {
     const waiting = this.#waiting;
     this.#waiting = [];

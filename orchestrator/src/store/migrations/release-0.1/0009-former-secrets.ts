@@ -1,7 +1,7 @@
 import { createIndex, createTable } from '../../create-table.ts';
 import type { Migration } from '../migration.ts';
 
-/** Adds a table for encrypted former values of secrets. */
+/** Adds a table for encrypted previous values of secrets. */
 export const formerSecrets: Migration = {
   version: 9,
   name: 'former secrets',

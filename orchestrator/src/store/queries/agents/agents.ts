@@ -128,7 +128,7 @@ export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly st
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
 
-/** Columns that tell other processes that an agent's link, status, name, or tags have changed. */
+/** Columns from which other processes detect that an agent's link, status, name, or tags have changed. */
 const noted = (d: Dialect) => (d.kind === 'postgres' ? { link_change: d.transactionId } : {});
 
 /** Columns of a claimed link. Only one process uses an SQLite file, so on SQLite, nothing reads the other columns. */

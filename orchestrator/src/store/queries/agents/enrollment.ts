@@ -96,7 +96,7 @@ export const liveEnrolmentTokensOf = defineQuery(
       .limit(p.limit),
 );
 
-/** The number of live tokens that an operator created, and the ID of the newest one. */
+/** The number of live tokens that an operator created, and the ID of the newest token. */
 export const countLiveEnrolmentTokensOf = defineQuery(
   'enrolment/count live of operator',
   (db, p: { operator_id: string; now: number }) =>
@@ -109,7 +109,7 @@ export const countLiveEnrolmentTokensOf = defineQuery(
       .where('expires_at', '>', p.now),
 );
 
-/** For preconditions: returns a row if the operator has a live token newer than this one. */
+/** For preconditions: returns a row if the operator has a live token newer than this token. */
 export const newerEnrolmentTokenOf = defineQuery(
   'enrolment/newer of operator',
   (db, p: { operator_id: string; now: number; newest: string }) =>

@@ -96,7 +96,7 @@ export const postgresqlKinds = {
     required: { name: name('Name of the extension'), database: name('Database of the extension') },
     optional: {
       schema: name('Schema of its objects'),
-      version: formatted('Version; default: the one that is installed, or the newest', format.postgresqlName),
+      version: formatted('Version; default: the installed version, or the newest', format.postgresqlName),
       force: boolean('Whether an extension whose tables contain data may be dropped'),
       ensure,
     },
