@@ -394,18 +394,20 @@ test('finishes with one transaction and one restart even if it is killed at any 
 
 test('repairs an interrupted transaction before observing the packages again', async () => {
   await agent.stop();
-  const died = new Promise<void>((resolve) => {
-    startAgent(`${home}/data`, {
-      log: { debug() {}, info() {}, warn() {}, error() {} },
-      crashPoint(point) {
-        if (!point.startsWith('batch:')) return;
-        resolve();
-        throw new Error('cut off');
-      },
-    }).then((doomed) => doomed.run(applied).catch(() => null));
+  const { promise: died, resolve: dead } = Promise.withResolvers<void>();
+  const doomed = await startAgent(`${home}/data`, {
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    crashPoint(point) {
+      if (!point.startsWith('batch:')) return;
+      dead();
+      throw new Error('cut off');
+    },
   });
   const applied = operation('apply', [pack('a')]);
+  void doomed.run(applied).catch(() => null);
   await died;
+  // Otherwise, its retry would also repair the transaction.
+  await doomed.stop();
   agent = await startAgent(`${home}/data`);
   expect((await agent.ended(applied.operation_id)).finished.status).toBe('succeeded');
   expect(recovered).toBe(1);

@@ -16,7 +16,7 @@ export const register: Register = (command, act) => {
     .action(act(list));
   command
     .command('drain')
-    .description('Move the agents and the work of a replica to the other replicas')
+    .description('Move the agents and work of a replica to other replicas')
     .argument('<replica>')
     .option('--no-wait', 'Do not wait until its agents and work have moved')
     .addHelpText(

@@ -59,7 +59,7 @@ export const drainReplica = route({
   method: 'POST',
   path: '/replicas/{name}/drain',
   tag: 'Replicas',
-  summary: 'Move the agents and the work of a replica to the other replicas',
+  summary: 'Move the agents and work of a replica to other replicas',
   description:
     'Within a few seconds, the replica is no longer ready, closes its agent links, and releases its leases. It keeps running and responds to requests until it is restarted or stopped. Draining it again has no effect.',
   access: 'admin',
