@@ -1,20 +1,12 @@
-import { HostFailure } from '../../host/failure.ts';
 import type { DpkgDatabase } from '../../host/packages/dpkg.ts';
+import { recordingFailures, releasesHold } from '../package-hold/package-hold.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { mark } from './install.ts';
 import { bodyOf, dpkgDatabase, isDeclaredAbsent, isThere, type PackageItem, seenIn } from './seen.ts';
 
-const changesPackage: ReadonlySet<string> = new Set(['ensure', 'version', 'state']);
-
-/** Reports whether the module manages the hold. If so, the agent may release it for its own change. */
-const isManaged = ({ kind, resource, before }: PackageItem): boolean =>
-  kind === 'apply' ? bodyOf(resource).hold != null : before?.held !== undefined;
-
 /** Reports whether the package must be released before its change, because apt refuses to change a held package. */
 export const mustBeReleased = (item: PackageItem): boolean =>
-  item.seen.held &&
-  isManaged(item) &&
-  item.difference.changes.some(({ field, to }) => changesPackage.has(field) || (field === 'hold' && to === 'false'));
+  item.seen.held && releasesHold(item, item.before?.held !== undefined);
 
 /** Reports whether the package must be on hold after its change. A failed change keeps the previous hold. */
 export function mustBeHeld(item: PackageItem, hasFailed: boolean): boolean {
@@ -43,16 +35,7 @@ export async function hold(
   const lacking = items.filter(
     (item) => mustBeHeld(item, outcomes.get(item)?.failure !== undefined) && canBeHeld(item, database),
   );
-  try {
-    await mark('hold', namesOf(lacking), machine);
-  } catch (error) {
-    if (!(error instanceof HostFailure)) throw error;
-    for (const item of lacking) {
-      const outcome = outcomes.get(item) ?? {};
-      const failure = [outcome.failure, error.message].filter((text) => text !== undefined).join('; ');
-      outcomes.set(item, { ...outcome, failure });
-    }
-  }
+  await recordingFailures(lacking, outcomes, () => mark('hold', namesOf(lacking), machine));
 }
 
 /** Reports whether the package is installed and not on hold yet. */

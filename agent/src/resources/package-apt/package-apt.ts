@@ -5,6 +5,7 @@ import { aptCache } from '../../host/packages/apt.ts';
 import { type AptPolicy, parsePolicy } from '../../host/packages/apt-output.ts';
 import type { DpkgDatabase } from '../../host/packages/dpkg.ts';
 import { checkFile, keptBack, type PackageFile, withFiles } from '../package-file/package-file.ts';
+import { changesPackage } from '../package-hold/package-hold.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, type Json, type Machine, nothing, type Outcome } from '../provider/provider.ts';
 import { diffPackage, notRefreshed, vital } from './diff.ts';
@@ -183,7 +184,9 @@ const onHold = (name: string): HostFailure =>
 
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   await repairInterrupted(machine);
-  const withFile = items.filter((item) => item.kind === 'apply' && item.seen.file !== undefined && isRequested(item));
+  const withFile = items.filter(
+    (item) => item.kind === 'apply' && item.seen.file !== undefined && changesPackage(item),
+  );
   // Fetches all files first, because a plan does not read the file of a missing package.
   return withFiles(withFile, debFile, machine, (files) => changeItems(items, files, machine));
 }
@@ -228,7 +231,7 @@ async function installItems(
 ): Promise<Map<PackageItem, Outcome>> {
   const outcomes = new Map<PackageItem, Outcome>();
   const trouble = items.some((item) => files.has(item)) ? await refreshOldLists(machine) : null;
-  const requested = items.filter(isRequested).map((item) => requestedPackageOf(item, files.get(item)));
+  const requested = items.filter(changesPackage).map((item) => requestedPackageOf(item, files.get(item)));
   const failed = await installGroups(requested, machine);
   for (const item of items) {
     const outcome = failed.get(bodyOf(item.resource).name);
@@ -254,12 +257,6 @@ async function packageRemovalOf({ kind, resource, before }: PackageItem, machine
   if (trace === null) return { name, brought: [], trace: null };
   return { name, brought: trace.packages, trace: before.state === 'absent' ? trace : null };
 }
-
-const installedFields: ReadonlySet<string> = new Set(['ensure', 'version', 'state']);
-
-/** Reports whether the change installs or reinstalls the package. */
-const isRequested = ({ difference }: PackageItem): boolean =>
-  difference.changes.some(({ field }) => installedFields.has(field));
 
 function requestedPackageOf(
   { kind, resource, seen, difference }: PackageItem,

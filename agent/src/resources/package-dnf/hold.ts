@@ -1,5 +1,5 @@
-import { HostFailure } from '../../host/failure.ts';
 import { editLockList, lockLine, type VersionLock, withLocks } from '../../host/packages/version-locks.ts';
+import { recordingFailures, releasesHold } from '../package-hold/package-hold.ts';
 import type { Item, Machine, Outcome } from '../provider/provider.ts';
 import {
   baseNameIn,
@@ -13,17 +13,9 @@ import {
 
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
-const changesPackage: ReadonlySet<string> = new Set(['ensure', 'version']);
-
-/** Reports whether the module manages the lock. If so, the agent may release it for its own change. */
-const isManaged = ({ kind, resource, before }: PackageItem): boolean =>
-  kind === 'apply' ? bodyOf(resource).hold != null : before?.locks !== undefined;
-
 /** Reports whether the package must be released before its change, because dnf offers no other version of it. */
 export const mustBeReleased = (item: PackageItem): boolean =>
-  item.seen.locked &&
-  isManaged(item) &&
-  item.difference.changes.some(({ field, to }) => changesPackage.has(field) || (field === 'hold' && to === 'false'));
+  item.seen.locked && releasesHold(item, item.before?.locks !== undefined);
 
 /**
  * Returns the locks that the package must have after its change, or null if they do not change. A failed change keeps
@@ -73,17 +65,11 @@ export async function hold(
     return locks === null ? [] : [{ item, baseName, locks }];
   });
   if (locked.length === 0) return;
-  try {
+  const held = locked.map(({ item }) => item);
+  await recordingFailures(held, outcomes, async () => {
     await editLockList((text) =>
       locked.reduce((edited, { baseName, locks }) => withLocks(edited, baseName, locks), text),
     );
     machine.stale(rpmDatabase);
-  } catch (error) {
-    if (!(error instanceof HostFailure)) throw error;
-    for (const { item } of locked) {
-      const outcome = outcomes.get(item) ?? {};
-      const failure = [outcome.failure, error.message].filter((text) => text !== undefined).join('; ');
-      outcomes.set(item, { ...outcome, failure });
-    }
-  }
+  });
 }

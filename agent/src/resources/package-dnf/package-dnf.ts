@@ -3,6 +3,7 @@ import { compareRpmVersions, versionText } from '../../host/packages/rpm-version
 import type { VersionLock } from '../../host/packages/version-locks.ts';
 import { lowerBound } from '../../host/packages/version-range.ts';
 import { checkFile, keptBack, type PackageFile, withFiles } from '../package-file/package-file.ts';
+import { changesPackage } from '../package-hold/package-hold.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import type { CopyReference } from '../provider/provider.ts';
 import {
@@ -165,7 +166,9 @@ const sameLocks = (one: readonly VersionLock[], other: readonly VersionLock[]): 
   one.length === other.length && one.every(({ line }, index) => line === other[index]?.line);
 
 function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
-  const withFile = items.filter((item) => item.kind === 'apply' && item.seen.file !== undefined && isRequested(item));
+  const withFile = items.filter(
+    (item) => item.kind === 'apply' && item.seen.file !== undefined && changesPackage(item),
+  );
   // Fetches all files first, because a plan reads no file of a missing package.
   return withFiles(withFile, rpmFile, machine, (files) => changeItems(items, files, machine));
 }
@@ -183,7 +186,7 @@ async function changeItems(items: readonly PackageItem[], files: Files, machine:
   const removals = usable.filter(isRemoval);
   const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
   for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
-  const requested = usable.filter((item) => !isRemoval(item) && isRequested(item));
+  const requested = usable.filter((item) => !isRemoval(item) && changesPackage(item));
   const results =
     requested.length === 0
       ? null
@@ -214,9 +217,6 @@ const packageRemovalOf = ({ kind, resource, before }: PackageItem): PackageRemov
   // The agent did not install a package that is declared absent, so only the package itself is removed.
   brought: kind === 'apply' ? [] : (before?.brought ?? []),
 });
-
-const isRequested = ({ difference: { changes } }: PackageItem): boolean =>
-  changes.some(({ field }) => field === 'ensure' || field === 'version');
 
 function requestedPackageOf(
   { resource, difference }: PackageItem,
