@@ -9,9 +9,6 @@ import {
   deleteSessionsOf,
   insertSession,
   otherSessionOf,
-  sessionByHash,
-  sessionsByHash,
-  sessionsBySignIn,
   sessionsOf,
   unboundSessions,
   useSession,
@@ -22,6 +19,7 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
+import { SessionCache, type StoredSession } from './session-cache.ts';
 
 /** Opens, finds, renews, lists, and ends sign-in sessions. */
 
@@ -93,9 +91,6 @@ export interface SessionRules {
   readonly requireBound: boolean;
 }
 
-/** A stored session with its operator. */
-export type StoredSession = SessionsTable & Pick<Session, 'username' | 'role'>;
-
 /** The data of a session to open. */
 export interface NewSession {
   readonly operator: SignedIn['operator'];
@@ -117,103 +112,23 @@ const firstUseSecs = 60;
 const useSecs = 300;
 /** Maximum length of a stored user agent, in characters. */
 const maxUserAgent = 256;
-/** Maximum number of sessions in memory. Others are read from the database when needed. */
-const cachedSessions = 10_000;
-
-/**
- * Milliseconds for which a replica uses a cached session without reading it again. Reads in the background refresh it
- * every second, because another replica may end it.
- */
-const freshMs = 2_000;
-
-interface Cached {
-  readonly session: StoredSession;
-  /** When the row was last read, in monotonic milliseconds. */
-  readAt: number;
-}
 
 export class Sessions {
   readonly #context: Context;
   readonly #rules: SessionRules;
-  readonly #cache = new Map<string, Cached>();
-  /** The ID that each checked session shares with its successors, by token hash. */
-  readonly #signInIds = new Map<string, string | null>();
-  /** Number of ended sessions. Shows that a session ended while a row was being read; that row is then not cached. */
-  #removals = 0;
+  readonly cache: SessionCache;
 
   constructor(context: Context, rules: SessionRules) {
     this.#context = context;
     this.#rules = rules;
+    this.cache = new SessionCache(context, (session) => this.#isLive(session, this.#now()));
   }
 
   /** Returns a token's live session, by its SHA-256 (hex), or null. Records that it is in use. */
   find(tokenHash: string): Session | null | Promise<Session | null> {
-    const cached = this.#cache.get(tokenHash);
-    if (!cached || !this.#isFresh(cached))
-      return this.read(tokenHash).then((session) => session && this.#used(session));
-    if (this.#isLive(cached.session, this.#now())) return this.#used(cached.session);
-    this.#cache.delete(tokenHash);
-    return null;
-  }
-
-  #isFresh({ readAt }: Cached): boolean {
-    return !this.#context.isReplica || Math.abs(this.#context.steadyNow() - readAt) < freshMs;
-  }
-
-  /**
-   * Reads the sessions in use again, and announces those that another replica has ended or renewed.
-   * @param tokenHashes token hashes of the sign-in sessions that opened terminals
-   */
-  async recheck(tokenHashes: readonly string[]): Promise<void> {
-    const { db, bus, steadyNow } = this.#context;
-    for (const hash of this.#signInIds.keys())
-      if (!this.#cache.has(hash) && !tokenHashes.includes(hash)) this.#signInIds.delete(hash);
-    const hashes = [...new Set([...this.#cache.keys(), ...tokenHashes])];
-    if (hashes.length === 0) return;
-    const readAt = steadyNow();
-    const rows = new Map((await db.all(sessionsByHash, { token_hashes: hashes })).map((row) => [row.token_hash, row]));
-    for (const [hash, { removed_at, ...row }] of rows) {
-      this.#signInIds.set(hash, row.session_id);
-      const cached = this.#cache.get(hash);
-      if (removed_at !== null) bus.publishHere({ type: 'operator_removed', operator_id: row.operator_id });
-      else if (cached) {
-        const last_used_at = Math.max(cached.session.last_used_at ?? 0, row.last_used_at ?? 0) || null;
-        Object.assign(cached.session, row, { last_used_at });
-        cached.readAt = readAt;
-      }
-    }
-    const gone = hashes.filter((hash) => !rows.has(hash));
-    if (gone.length === 0) return;
-    const ids = gone.flatMap((hash) => this.#signInIds.get(hash) ?? []);
-    const successors = ids.length === 0 ? [] : await db.all(sessionsBySignIn, { session_ids: ids });
-    for (const hash of gone) {
-      const id = this.#signInIds.get(hash);
-      const successor = successors.find(({ session_id }) => session_id === id);
-      this.#removals++;
-      this.#cache.delete(hash);
-      bus.publishHere({ type: 'session_ended', token_hash: hash, renewed_as: successor?.token_hash ?? null });
-    }
-  }
-
-  /**
-   * Reads a session from the database. Repeats the read if a session ended during the read, because it may have been
-   * this session.
-   */
-  async read(tokenHash: string): Promise<StoredSession | null> {
-    for (;;) {
-      const removals = this.#removals;
-      const readAt = this.#context.steadyNow();
-      const row = await this.#context.db.get(sessionByHash, { token_hash: tokenHash });
-      if (!row || row.removed_at !== null || !this.#isLive(row, this.#now())) {
-        this.#cache.delete(tokenHash);
-        return null;
-      }
-      if (removals !== this.#removals) continue;
-      const { removed_at: _, ...session } = row;
-      if (this.#cache.size >= cachedSessions) this.#cache.delete(this.#cache.keys().next().value as string);
-      this.#cache.set(session.token_hash, { session, readAt });
-      return session;
-    }
+    const found = this.cache.find(tokenHash);
+    if (found instanceof Promise) return found.then((session) => session && this.#used(session));
+    return found && this.#used(found);
   }
 
   #isLive(session: SessionsTable, now: number): boolean {
@@ -323,7 +238,7 @@ export class Sessions {
    *   token that scripts can read
    */
   async readToken(tokenHash: string): Promise<StoredSession> {
-    const session = await this.read(tokenHash);
+    const session = await this.cache.read(tokenHash);
     if (!session) throw new MusterError('unauthenticated');
     if (session.kind !== 'token') throw new MusterError('session_token_required');
     return session;
@@ -387,7 +302,7 @@ export class Sessions {
   }
 
   async logout(tokenHash: string): Promise<void> {
-    const session = await this.read(tokenHash);
+    const session = await this.cache.read(tokenHash);
     if (!session) return;
     await this.#context.db.write({
       name: 'auth/sign out',
@@ -528,20 +443,9 @@ export class Sessions {
     return count;
   }
 
-  /** Removes a session from the cache, because it has ended, perhaps on another replica. */
-  forget(tokenHash: string): void {
-    this.#removals++;
-    this.#cache.delete(tokenHash);
-  }
-
-  forgetOperator(operatorId: string): void {
-    this.#removals++;
-    for (const [hash, { session }] of this.#cache) if (session.operator_id === operatorId) this.#cache.delete(hash);
-  }
-
   /** Announces that a session has ended. Resolves when its streams and terminals are closed. */
   async #ended(tokenHash: string, renewedAs: string | null): Promise<void> {
-    this.forget(tokenHash);
+    this.cache.forget(tokenHash);
     this.#context.bus.publish({ type: 'session_ended', token_hash: tokenHash, renewed_as: renewedAs });
     await this.#context.bus.delivered();
   }

@@ -109,8 +109,8 @@ export function createSignIn(
   const challenges = new SignInChallenges(context, challengeKey);
   const signatures = new Signatures(context, refusals, rules, challenges);
   const unsubscribe = context.bus.subscribe((hint) => {
-    if (hint.type === 'operator_removed') sessions.forgetOperator(hint.operator_id);
-    else if (hint.type === 'session_ended') sessions.forget(hint.token_hash);
+    if (hint.type === 'operator_removed') sessions.cache.forgetOperator(hint.operator_id);
+    else if (hint.type === 'session_ended') sessions.cache.forget(hint.token_hash);
   });
   return {
     challenge: (publicKey, bound = false, from = nowhere) => signatures.challenge(publicKey, bound, from),
@@ -143,7 +143,7 @@ export function createSignIn(
     webCode: (tokenHash) => issueWebCode(context, sessions, tokenHash),
     redeem: (code, client = nowhere) => redeemWebCode(context, sessions, refusals, code, client),
     endUnbound: () => sessions.endUnbound(),
-    recheck: (tokenHashes) => sessions.recheck(tokenHashes),
+    recheck: (tokenHashes) => sessions.cache.recheck(tokenHashes),
     close: unsubscribe,
   };
 }
