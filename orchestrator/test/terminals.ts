@@ -1,12 +1,14 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { MusterError } from '@muster/protocol';
-import { afterAll } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
+import type { Clock } from '../../lib/src/clock.ts';
 import type { TerminalRules } from '../src/domain/terminals/live-terminal.ts';
 import type { TerminalParts } from '../src/domain/terminals/open-terminal.ts';
 import type { Shell, ShellEvents, ShellOptions, Shells } from '../src/domain/terminals/shells.ts';
 import type { TerminalClient, TerminalNotice } from '../src/domain/terminals/terminal-client.ts';
 import { createTerminals } from '../src/domain/terminals/terminals.ts';
+import type { Recording, Transcripts } from '../src/store/transcripts/transcripts.ts';
 import { openFileTranscripts } from '../src/store/transcripts/transcripts-files.ts';
 import type { Domain } from './domain.ts';
 import { scratchDirectory } from './scratch.ts';
@@ -153,11 +155,24 @@ export const refusingShells: Shells = {
  */
 export function terminalsFixture() {
   const root = scratchDirectory('muster-terminals-');
+  const recordings: Recording[] = [];
   let count = 0;
+  // Closes the files of terminals that are still open, as after a test that leaves sessions to the next process.
+  afterEach(() => Promise.allSettled(recordings.splice(0).map((recording) => recording.finish())));
   afterAll(() => rmSync(root, { recursive: true, force: true }));
+  const openTranscripts = async (directory: string, clock: Clock): Promise<Transcripts> => {
+    const transcripts = await openFileTranscripts(directory, clock);
+    const { create } = transcripts;
+    transcripts.create = async (...session) => {
+      const recording = await create(...session);
+      recordings.push(recording);
+      return recording;
+    };
+    return transcripts;
+  };
   return async ({ context, clock }: Domain, given: Partial<TerminalParts> & { directory?: string } = {}) => {
     const directory = given.directory ?? join(root, String(++count));
-    const transcripts = given.transcripts ?? (await openFileTranscripts(directory, clock));
+    const transcripts = given.transcripts ?? (await openTranscripts(directory, clock));
     const parts: TerminalParts = {
       clock,
       transcripts,
