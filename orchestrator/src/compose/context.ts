@@ -8,7 +8,7 @@ import type { Context, Presence } from '../domain/shared/context.ts';
 import { createIds } from '../domain/shared/ids.ts';
 import { createModuleDocuments } from '../domain/shared/module-documents.ts';
 import { lastDriftId } from '../store/queries/drift.ts';
-import { lastOperationId } from '../store/queries/operations.ts';
+import { lastOperationId } from '../store/queries/operations/operations.ts';
 import type { Store } from './store.ts';
 
 export interface ContextParts {

@@ -10,7 +10,7 @@ import {
   reportsOf,
   resultOf,
 } from '../../test/domain.ts';
-import { operationById } from '../store/queries/operations.ts';
+import { operationById } from '../store/queries/operations/operations.ts';
 import { setStatus } from './agents/agents.ts';
 import { listAudit } from './audit/audit.ts';
 import { latestDrift, submitDriftCheck } from './drift/drift.ts';

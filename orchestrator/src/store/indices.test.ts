@@ -12,7 +12,8 @@ import { deliveriesBefore, oldestDeliveries } from './queries/deliveries.ts';
 import { driftIds, latestDrifts } from './queries/drift.ts';
 import { dueForDrift, pullInDriftDue, scheduledChecks } from './queries/drift-schedule.ts';
 import { notificationBefore, notifications, prunableNotifications, unreadCount } from './queries/notifications.ts';
-import { agentsWithWork, oldestOpen, openOperations, operations } from './queries/operations.ts';
+import { agentsWithWork, oldestOpen } from './queries/operations/dispatch.ts';
+import { openOperations, operations } from './queries/operations/operations.ts';
 import {
   agentsByLatestDrift,
   agentsByStatus,

@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { type Hello, protocolVersion } from '@muster/protocol/wire';
 import { fromJson, toJson } from '../../store/json-text.ts';
 import { agentById, setAttributes } from '../../store/queries/agents/agents.ts';
-import { agentsWithWork } from '../../store/queries/operations.ts';
+import { agentsWithWork } from '../../store/queries/operations/dispatch.ts';
 import { statement } from '../../store/transaction.ts';
 import { type AgentUsage, createAgentUsage } from '../agents/agent-usage.ts';
 import { createDepartures, type Departures } from '../agents/disconnect-writer.ts';

@@ -5,12 +5,8 @@ import { fromJson } from '../../store/json-text.ts';
 import { acknowledgedSeq, advanceSpool, linkClaimed } from '../../store/queries/agents/agents.ts';
 import { assignmentAuditing } from '../../store/queries/assignments.ts';
 import { deleteResourceResults, putOutput, putResourceResults } from '../../store/queries/operation-results.ts';
-import {
-  markRunning,
-  type ReportedOperation,
-  reportedOperation,
-  setPlanDigest,
-} from '../../store/queries/operations.ts';
+import { markRunning } from '../../store/queries/operations/dispatch.ts';
+import { type ReportedOperation, reportedOperation, setPlanDigest } from '../../store/queries/operations/operations.ts';
 import { runBasis } from '../../store/queries/runs.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type AgentUsage, bytesOf, eventsIn, withoutEvents } from '../agents/agent-usage.ts';

@@ -2,7 +2,7 @@ import type { ResourceResult } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 import { fromJson, type JsonText } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
-import type { ReportedOperation } from '../../store/queries/operations.ts';
+import type { ReportedOperation } from '../../store/queries/operations/operations.ts';
 import {
   appliedByKeys,
   deleteApplied,

@@ -1,4 +1,4 @@
-import { reportedOperation } from '../../store/queries/operations.ts';
+import { reportedOperation } from '../../store/queries/operations/operations.ts';
 import type { Payload } from '../modules/desired-set.ts';
 import type { Payloads } from '../operations/payloads.ts';
 import type { Context } from '../shared/context.ts';

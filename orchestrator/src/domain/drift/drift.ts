@@ -11,7 +11,7 @@ import {
   latestDrifts,
   putLatestDrift,
 } from '../../store/queries/drift.ts';
-import { insertOperation, openOperations, operationById } from '../../store/queries/operations.ts';
+import { insertOperation, openOperations, operationById } from '../../store/queries/operations/operations.ts';
 import { agentState } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { requireAgent, requireSelector } from '../agents/agents.ts';

@@ -1,6 +1,6 @@
 import { fromJson, type JsonText } from '../../store/json-text.ts';
 import { revokeAllEnrolmentTokens } from '../../store/queries/agents/enrollment.ts';
-import { oldestOpenOperations } from '../../store/queries/operations.ts';
+import { oldestOpenOperations } from '../../store/queries/operations/operation-end.ts';
 import { openRuns } from '../../store/queries/runs.ts';
 import { deleteSetting, setting } from '../../store/queries/settings.ts';
 import { statement } from '../../store/transaction.ts';

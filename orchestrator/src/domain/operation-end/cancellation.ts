@@ -5,10 +5,9 @@ import {
   endedAmong,
   endOpenRunResults,
   openBeside,
-  openOperations,
-  operationById,
   requestCancel,
-} from '../../store/queries/operations.ts';
+} from '../../store/queries/operations/operation-end.ts';
+import { openOperations, operationById } from '../../store/queries/operations/operations.ts';
 import { type Statement, statement, type UnitResult } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { agentLabel } from '../shared/agent-label.ts';

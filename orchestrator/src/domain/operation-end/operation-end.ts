@@ -1,7 +1,7 @@
 import type { OperationKind, OperationStatus, Summary } from '@muster/protocol';
 import { toJson } from '../../store/json-text.ts';
 import { driftDueAgain } from '../../store/queries/drift-schedule.ts';
-import { deleteOpenOperation, endOperation, endUndispatched } from '../../store/queries/operations.ts';
+import { deleteOpenOperation, endOperation, endUndispatched } from '../../store/queries/operations/operation-end.ts';
 import { setRunResult } from '../../store/queries/runs.ts';
 import { putFailedApply } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';

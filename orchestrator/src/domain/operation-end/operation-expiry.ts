@@ -1,4 +1,4 @@
-import { expiredQueued, lostOperations, stillUnseen } from '../../store/queries/operations.ts';
+import { expiredQueued, lostOperations, stillUnseen } from '../../store/queries/operations/operation-end.ts';
 import { deleteExpiredWebCodes } from '../../store/queries/operators.ts';
 import { deleteExpiredSessions } from '../../store/queries/sessions.ts';
 import { type Statement, statement } from '../../store/transaction.ts';

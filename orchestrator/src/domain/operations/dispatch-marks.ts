@@ -1,4 +1,5 @@
-import { appliedBefore, markOnlyDispatched } from '../../store/queries/operations.ts';
+import { markOnlyDispatched } from '../../store/queries/operations/dispatch.ts';
+import { appliedBefore } from '../../store/queries/operations/payloads.ts';
 import { statement } from '../../store/transaction.ts';
 import { type Context, seconds } from '../shared/context.ts';
 

@@ -2,7 +2,7 @@ import { hasEnded } from '@muster/protocol';
 import type { OutputProgress } from '@muster/protocol/wire';
 import { z } from 'zod';
 import { type Ask, AskFailed } from '../../bus/asks.ts';
-import { reportedOperation } from '../../store/queries/operations.ts';
+import { reportedOperation } from '../../store/queries/operations/operations.ts';
 import type { Context } from '../shared/context.ts';
 import { OutputTail } from './output-tail.ts';
 import { createPayloads } from './payloads.ts';

@@ -1,5 +1,5 @@
 import type { Bus, Hint, QueuedOperation } from '../../bus/bus.ts';
-import type { ReportedOperation } from '../../store/queries/operations.ts';
+import type { ReportedOperation } from '../../store/queries/operations/operations.ts';
 import type { SentSecret } from '../secrets/secret-access.ts';
 import { newTally, type Tally, unknownTally } from './report-limits.ts';
 

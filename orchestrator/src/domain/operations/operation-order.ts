@@ -1,4 +1,4 @@
-import { newestOpen } from '../../store/queries/operations.ts';
+import { newestOpen } from '../../store/queries/operations/operations.ts';
 import type { Context } from '../shared/context.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { endedOfWaiting } from '../../store/queries/operations.ts';
+import { endedOfWaiting } from '../../store/queries/operations/operations.ts';
 import type { Context } from '../shared/context.ts';
 
 /** Lets requests wait until an operation or a run has ended. */

@@ -8,7 +8,7 @@ import {
 import type { Verification } from '@muster/protocol/wire';
 import { fromJson } from '../../store/json-text.ts';
 import { agentById } from '../../store/queries/agents/agents.ts';
-import { payloadByDigest, payloadSeen, putPayload } from '../../store/queries/operations.ts';
+import { payloadByDigest, payloadSeen, putPayload } from '../../store/queries/operations/payloads.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import type { EncodedPayload, Payload } from '../modules/desired-set.ts';
 import { type SentSecret, secretValues } from '../secrets/secret-access.ts';

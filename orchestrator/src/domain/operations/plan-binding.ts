@@ -1,7 +1,8 @@
 import { MusterError, stalePlanReason } from '@muster/protocol';
 import type { OperationEntry } from '@muster/protocol/http';
 import { fromJson } from '../../store/json-text.ts';
-import { payloadByDigest, planById, plansOfRun } from '../../store/queries/operations.ts';
+import { planById, plansOfRun } from '../../store/queries/operations/operations.ts';
+import { payloadByDigest } from '../../store/queries/operations/payloads.ts';
 import type { Payload } from '../modules/desired-set.ts';
 import type { Context } from '../shared/context.ts';
 import { StalePlan } from './stale-plan.ts';

@@ -1,6 +1,6 @@
 import type { Report } from '@muster/protocol/wire';
 import { formerSecretsNamed } from '../../store/queries/former-secrets.ts';
-import { payloadsReportedOn } from '../../store/queries/operations.ts';
+import { payloadsReportedOn } from '../../store/queries/operations/payloads.ts';
 import { sealedSecrets } from '../../store/queries/secrets.ts';
 import { openSent, type SentSecret } from '../secrets/secret-access.ts';
 import { createScrub, type Scrub, scrubReport } from '../secrets/secret-scrub.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { boundedName, nameLengths, type ResourceResult } from '@muster/protocol';
 import { limits } from '@muster/protocol/wire';
-import type { SentOperation } from '../../store/queries/operations.ts';
+import type { SentOperation } from '../../store/queries/operations/operations.ts';
 import type { Payloads } from './payloads.ts';
 
 /**

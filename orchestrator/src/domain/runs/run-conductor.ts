@@ -1,4 +1,4 @@
-import { operationById } from '../../store/queries/operations.ts';
+import { operationById } from '../../store/queries/operations/operations.ts';
 import { openRuns } from '../../store/queries/runs.ts';
 import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import { agentLabel } from '../shared/agent-label.ts';

@@ -6,7 +6,7 @@ import {
   keepFormerSecret,
   reencryptFormer,
 } from '../../store/queries/former-secrets.ts';
-import { oldestSent } from '../../store/queries/operations.ts';
+import { oldestSent } from '../../store/queries/operations/operation-end.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
