@@ -1,7 +1,8 @@
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
-import { decide, StepsState } from './plan/plan.ts';
+import { decide } from './plan/plan.ts';
+import { StepsState } from './plan/steps-state.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 

@@ -1,5 +1,6 @@
 import { appliedResources, differenceFingerprint, driftOf } from './observe.ts';
-import { type Step, StepsState } from './plan/plan.ts';
+import type { Step } from './plan/steps.ts';
+import { StepsState } from './plan/steps-state.ts';
 import type { Progress } from './progress.ts';
 import { resultOf } from './result.ts';
 

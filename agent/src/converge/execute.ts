@@ -2,7 +2,8 @@ import type { OperationRecord } from '../journal/state.ts';
 import { applyOperation } from './apply/apply.ts';
 import { keepUnreported } from './apply/keep-unreported.ts';
 import { measureDrift } from './drift-operation.ts';
-import { stepsOf, triggersLeft } from './plan/plan.ts';
+import { stepsOf } from './plan/steps-of.ts';
+import { triggersLeft } from './plan/steps-state.ts';
 import { planOperationOnMachine } from './plan-operation.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { JournalState, OperationRecord } from '../journal/state.ts';
 import { conditionOf } from './plan/condition.ts';
-import { type Decision, decide, type Step, StepsState } from './plan/plan.ts';
+import type { Decision } from './plan/decision.ts';
+import { decide } from './plan/plan.ts';
+import type { Step } from './plan/steps.ts';
+import { StepsState } from './plan/steps-state.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
 /** Observes individual resources as a drift check does, but without an operation or a report. */

@@ -1,6 +1,9 @@
 import { conditionOf } from './plan/condition.ts';
-import { planStep, type Step, StepsState, stepsOf } from './plan/plan.ts';
+import { planStep } from './plan/plan.ts';
 import { PlanDigest } from './plan/plan-digest.ts';
+import type { Step } from './plan/steps.ts';
+import { stepsOf } from './plan/steps-of.ts';
+import { StepsState } from './plan/steps-state.ts';
 import { maxResultDelayMs, type Progress } from './progress.ts';
 import { resultOf } from './result.ts';
 

@@ -14,18 +14,11 @@ import { type FinishedReport, isDirectory, type JournalEvent, type OperationReco
 import { accountDatabase } from '../resources/provider/account-database.ts';
 import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider/provider.ts';
 import type { Downloads } from './downloads.ts';
+import type { Decision, Observation } from './plan/decision.ts';
 import { providerFor, whyNoProvider } from './plan/find-provider.ts';
-import {
-  ancestors,
-  type Decision,
-  declaredPaths,
-  desiredByKey,
-  keptPaths,
-  managedPaths,
-  type Observation,
-  type Step,
-  StepsState,
-} from './plan/plan.ts';
+import { ancestors, declaredPaths, keptPaths, managedPaths } from './plan/step-paths.ts';
+import { desiredByKey, type Step } from './plan/steps.ts';
+import { StepsState } from './plan/steps-state.ts';
 import type { Publisher } from './report/publisher.ts';
 import { followsSecret, pathsWithSecrets, redactOutput, sensitiveFields } from './report/redact.ts';
 import { fittingReport, fittingResult } from './report/report-size-limit.ts';

@@ -1,5 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
-import type { Decision, Step } from './plan/plan.ts';
+import type { Decision } from './plan/decision.ts';
+import type { Step } from './plan/steps.ts';
 import { redactResult, sensitiveFields } from './report/redact.ts';
 import { withinCaps } from './report/report-size-limit.ts';
 

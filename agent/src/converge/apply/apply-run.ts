@@ -4,17 +4,12 @@ import type { Intent } from '../../journal/state.ts';
 import { removeEmptyDirectory } from '../../resources/directory-unix/directory-unix.ts';
 import type { Json, Provider } from '../../resources/provider/provider.ts';
 import { conditionOf, satisfied } from '../plan/condition.ts';
+import type { Decision, Observation } from '../plan/decision.ts';
 import { providerFor } from '../plan/find-provider.ts';
-import {
-  ancestors,
-  changedPaths,
-  type Decision,
-  decide,
-  type Observation,
-  planStep,
-  type Step,
-  StepsState,
-} from '../plan/plan.ts';
+import { decide, planStep } from '../plan/plan.ts';
+import { ancestors, changedPaths } from '../plan/step-paths.ts';
+import type { Step } from '../plan/steps.ts';
+import { StepsState } from '../plan/steps-state.ts';
 import { maxResultDelayMs, type Progress } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 import { endStep } from './trigger-immediately.ts';

@@ -1,6 +1,8 @@
 import { stalePlanError } from '@muster/protocol';
 import { providerFor } from '../plan/find-provider.ts';
-import { type Step, StepsState, stepsOf, triggersLeft } from '../plan/plan.ts';
+import type { Step } from '../plan/steps.ts';
+import { stepsOf } from '../plan/steps-of.ts';
+import { StepsState, triggersLeft } from '../plan/steps-state.ts';
 import { planDigestNow } from '../plan-operation.ts';
 import type { Progress } from '../progress.ts';
 import { resultOf } from '../result.ts';

@@ -1,6 +1,7 @@
 import type { Json } from '../../resources/provider/provider.ts';
 import { providerFor } from '../plan/find-provider.ts';
-import { type Step, StepsState } from '../plan/plan.ts';
+import type { Step } from '../plan/steps.ts';
+import { StepsState } from '../plan/steps-state.ts';
 import type { Progress } from '../progress.ts';
 
 /**

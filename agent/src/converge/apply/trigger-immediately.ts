@@ -2,8 +2,11 @@ import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import type { Json } from '../../resources/provider/provider.ts';
 import { conditionOf } from '../plan/condition.ts';
+import type { Decision } from '../plan/decision.ts';
 import { providerFor } from '../plan/find-provider.ts';
-import { type Decision, decide, labelOf, type Step, type StepsState } from '../plan/plan.ts';
+import { decide } from '../plan/plan.ts';
+import { labelOf, type Step } from '../plan/steps.ts';
+import type { StepsState } from '../plan/steps-state.ts';
 import { isConfirmed, type Progress, Stopped } from '../progress.ts';
 
 /**

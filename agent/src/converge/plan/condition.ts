@@ -3,7 +3,9 @@ import { HostFailure } from '../../host/failure.ts';
 import { pathExists } from '../../host/files/path-exists.ts';
 import type { Machine } from '../../resources/provider/provider.ts';
 import { runShell } from '../../resources/script/script.ts';
-import type { Condition, Step, StepsState } from './plan.ts';
+import type { Condition } from './decision.ts';
+import type { Step } from './steps.ts';
+import type { StepsState } from './steps-state.ts';
 
 /** Evaluates `only_if` on the machine. */
 

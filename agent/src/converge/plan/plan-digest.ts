@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
-import type { Decision, Step } from './plan.ts';
+import type { Decision } from './decision.ts';
+import type { Step } from './steps.ts';
 
 /**
  * Digest of a plan. Digests are equal if the steps and their differences are equal. Uses an HMAC with a

@@ -4,7 +4,11 @@ import { describe, expect, test } from 'vitest';
 import type { ManagedRecord } from '../../journal/state.ts';
 import { directory, file, script } from '../test/desired.ts';
 import { satisfied } from './condition.ts';
-import { ancestors, desiredByKey, managedPaths, planStep, StepsState, stepsOf, triggersLeft } from './plan.ts';
+import { planStep } from './plan.ts';
+import { ancestors, managedPaths } from './step-paths.ts';
+import { desiredByKey } from './steps.ts';
+import { stepsOf } from './steps-of.ts';
+import { StepsState, triggersLeft } from './steps-state.ts';
 
 const managed = (resources: ResolvedResource[], before: ManagedRecord['before'] = { was: 'absent' }) =>
   new Map(resources.map((resource, ordinal) => [resource.key, { resource, succeeded: resource, before, ordinal }]));
