@@ -1,14 +1,9 @@
 import { z } from 'zod';
 import type { DeclaredBody, Json } from './document.ts';
-import {
-  type DeferredPart,
-  type Evaluated,
-  evaluateInPlace,
-  evaluateSole,
-  evaluateText,
-  isMapping,
-  type Scope,
-} from './expression/evaluate.ts';
+import { evaluateInPlace, evaluateSole, evaluateText } from './expression/evaluate.ts';
+import { isMapping } from './expression/references.ts';
+import type { DeferredPart, Evaluated } from './expression/text-writer.ts';
+import type { Scope } from './expression/variables.ts';
 import type { Field } from './kinds/field.ts';
 import type { Kind } from './kinds/kind.ts';
 import { kinds, type ResourceType } from './kinds.ts';

@@ -1,10 +1,11 @@
 import { compareVersions } from '../version-order.ts';
 import { type AgentFacts, own } from './agent-facts.ts';
 import type { Conditions, ValueSet } from './document.ts';
-import { holds, type Scope } from './expression/evaluate.ts';
+import { holds } from './expression/evaluate.ts';
 import { parsePlain } from './expression/expression.ts';
 import { Meter } from './expression/meter.ts';
 import { ExpressionError } from './expression/values.ts';
+import type { Scope } from './expression/variables.ts';
 
 export type { AgentFacts };
 

@@ -2,9 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type { AgentFacts } from '../conditions.ts';
 import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
-import { type Evaluated, evaluateSole, evaluateText, type Scope } from './evaluate.ts';
+import { evaluateSole, evaluateText } from './evaluate.ts';
 import { expressionFunctions } from './functions/index.ts';
 import { Meter, maximumSteps, maximumStepsOfAgent } from './meter.ts';
+import type { Evaluated } from './text-writer.ts';
+import type { Scope } from './variables.ts';
 
 const agent: AgentFacts = {
   name: 'web-1',

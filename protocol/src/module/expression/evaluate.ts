@@ -1,45 +1,15 @@
-import { type AgentFacts, own } from '../agent-facts.ts';
 import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
 import type { Block } from './blocks.ts';
 import { described } from './compile.ts';
 import { type CelError, isMissing, metered } from './environment.ts';
 import { parseExpressions, soleExpression, written } from './expression.ts';
-import { type Meter, stepsOf } from './meter.ts';
+import { stepsOf } from './meter.ts';
 import type { CelExpression, Expression } from './parts.ts';
-import { ExpressionError, entriesOf, fromCel, Omit, omitted, Secret, SecretNames, textOf, toCel } from './values.ts';
-
-/** The values that expressions can use. Expressions within these values are not evaluated. */
-export interface Scope {
-  readonly agent: AgentFacts;
-  readonly parameters: ReadonlyMap<string, Json>;
-  /** Lookup values, by name. */
-  readonly lookups?: ReadonlyMap<string, Json>;
-  /** The current element of the list; undefined outside `for_each`. */
-  readonly each: Json | undefined;
-  /** Position of the element in the list, from 0; undefined outside `for_each`. */
-  readonly index: number | undefined;
-  /** Loop variables, as CEL values. */
-  readonly loops?: ReadonlyMap<string, unknown>;
-  /** Templates of the module by id, for `include`; a template may be unavailable for the agent. */
-  readonly templates?: ReadonlyMap<string, { readonly content: string } | { readonly fault: string }>;
-  /** Tracks the total evaluation cost of the agent's expressions. */
-  readonly meter: Meter;
-}
-
-/**
- * A part of a string whose secrets are inserted later. Parts are never parsed again, so a value cannot become an
- * expression.
- */
-export type DeferredPart = { readonly text: string } | { readonly secret: string; readonly default: string | null };
-
-/** A value, or the parts of a string with secrets. */
-export type Evaluated =
-  | { readonly kind: 'value'; readonly value: Json }
-  | { readonly kind: 'deferred'; readonly parts: readonly DeferredPart[] }
-  /** The expression yields `omit`: the field, element, or key is omitted. */
-  | { readonly kind: 'omitted' }
-  | { readonly kind: 'fault'; readonly message: string };
+import { isMapping, lookUp, missing, orOmit, otherwise } from './references.ts';
+import { type Evaluated, TextWriter } from './text-writer.ts';
+import { ExpressionError, entriesOf, fromCel, Omit, Secret, textOf } from './values.ts';
+import { type Scope, Variables } from './variables.ts';
 
 const fault = (message: string): Evaluated => ({ kind: 'fault', message });
 
@@ -60,45 +30,6 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
     if (writer.length > maximumText) return fault('the text has more than 32 MiB: insert shorter values');
   }
   return writer.result;
-}
-
-/** Collects text and the secrets in it. */
-class TextWriter {
-  readonly #pieces: DeferredPart[] = [];
-  #literal = '';
-  #length = 0;
-
-  text(text: string): void {
-    this.#literal += text;
-    this.#length += text.length;
-  }
-
-  secret(secret: string, fallback: string | null): void {
-    if (this.#literal !== '') this.#pieces.push({ text: this.#literal });
-    this.#literal = '';
-    this.#pieces.push({ secret, default: fallback });
-  }
-
-  /** Adds a line break, unless the text ends with one. */
-  endLine(): void {
-    if (!this.#literal.endsWith('\n')) this.text('\n');
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Changes whenever a part is written. */
-  get mark(): number {
-    return this.#length + this.#pieces.length;
-  }
-
-  get result(): Evaluated {
-    if (this.#pieces.length === 0) return { kind: 'value', value: this.#literal };
-    if (this.#literal !== '') this.#pieces.push({ text: this.#literal });
-    this.#literal = '';
-    return { kind: 'deferred', parts: this.#pieces };
-  }
 }
 
 /** @returns an error, or `omitted` for a string that consists only of this part; undefined if the part was written */
@@ -325,123 +256,6 @@ function guarded(evaluate: () => Evaluated): Evaluated {
   }
 }
 
-/**
- * The variables of an expression, each converted when it is used. Uses a Map, so that names such as
- * `constructor` are not variables.
- */
-class Variables extends Map<string, unknown> {
-  readonly #scope: Scope;
-
-  constructor(scope: Scope) {
-    super();
-    this.#scope = scope;
-  }
-
-  override get(name: string): unknown {
-    const { loops, agent, parameters, lookups = noLookups, each, index } = this.#scope;
-    if (loops?.has(name)) return loops.get(name);
-    switch (name) {
-      case 'agent':
-        return remembered(agent, namesOf);
-      case 'attr':
-        return remembered(agent.attributes, factsOf);
-      case 'tag':
-        return remembered(agent.tags, factsOf);
-      case 'param':
-        return remembered(parameters, valuesOf);
-      case 'lookup':
-        return remembered(lookups, valuesOf);
-      case 'each':
-        return each === undefined ? undefined : toCel(each);
-      case 'index':
-        return index === undefined ? undefined : BigInt(index);
-      case 'omit':
-        return omitted;
-      case 'secrets':
-        return secretNames;
-      default:
-        return undefined;
-    }
-  }
-}
-
-const namesOf = ({ name, node_id }: AgentFacts): unknown =>
-  new Map(Object.entries({ name, node_id }).filter(([, value]) => value !== null));
-
-const valuesOf = (values: ReadonlyMap<string, Json>): unknown =>
-  new Map([...values].map(([name, value]) => [name, toCel(value)]));
-
-const noLookups: ReadonlyMap<string, Json> = new Map();
-const secretNames = new SecretNames();
-const known = new WeakMap<object, unknown>();
-
-function remembered<T extends object>(value: T, convert: (value: T) => unknown): unknown {
-  const found = known.get(value);
-  if (found !== undefined) return found;
-  const converted = convert(value);
-  known.set(value, converted);
-  return converted;
-}
-
-/**
- * An agent's facts as CEL values. Reads a value only when an expression uses it, so that agents that differ in other
- * values share a resolution.
- */
-class Facts extends Map<string, unknown> {
-  readonly #values: Readonly<Record<string, string>>;
-
-  /** @param values the facts; an entry of this map is a key of `values`, or a map of such keys */
-  constructor(values: Readonly<Record<string, string>>) {
-    super();
-    this.#values = values;
-  }
-
-  override get(name: string): unknown {
-    const found = super.get(name);
-    return typeof found === 'string' ? this.#values[found] : found;
-  }
-
-  override *entries(): MapIterator<[string, unknown]> {
-    for (const name of this.keys()) yield [name, this.get(name)];
-  }
-
-  override *values(): MapIterator<unknown> {
-    for (const name of this.keys()) yield this.get(name);
-  }
-
-  override [Symbol.iterator](): MapIterator<[string, unknown]> {
-    return this.entries();
-  }
-
-  override forEach(call: (value: unknown, name: string, map: Map<string, unknown>) => void): void {
-    for (const [name, value] of this.entries()) call(value, name, this);
-  }
-}
-
-// The library determines a value's type from its constructor.
-Object.defineProperty(Facts.prototype, 'constructor', { value: Map });
-
-/** Makes `rack.row` available as a key, and as the key `row` of the map `rack` if no value has the key `rack`. */
-function factsOf(values: Readonly<Record<string, string>>): Facts {
-  const root = new Facts(values);
-  // `Object.keys` would call a getter for each value.
-  const keys = Reflect.ownKeys(values) as string[];
-  for (const key of keys) root.set(key, key);
-  for (const key of keys) {
-    const segments = key.split('.');
-    const last = segments.pop() as string;
-    let facts: Facts | undefined = root;
-    for (const segment of segments) {
-      const inner: unknown = facts.get(segment) ?? new Facts(values);
-      if (inner instanceof Facts) facts.set(segment, inner);
-      facts = inner instanceof Facts ? inner : undefined;
-      if (facts === undefined) break;
-    }
-    if (facts !== undefined && facts !== root && !facts.has(last)) facts.set(last, key);
-  }
-  return root;
-}
-
 /** Evaluates an expression. @returns the CEL value, or the error */
 export function evaluateCel(part: CelExpression, scope: Scope): { value: unknown } | { fault: string } {
   try {
@@ -481,57 +295,3 @@ function coerced(value: Json, shape: Field['shape']): Json {
 }
 
 const asText = (value: Json): Json => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : value);
-
-export const isMapping = (value: Json | undefined): value is { [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** @returns undefined if the value does not exist and there is no default */
-function lookUp(expression: Expression, scope: Scope): Json | undefined {
-  const value = valueOfReference(expression, scope);
-  return value ?? expression.fallback ?? undefined;
-}
-
-function valueOfReference({ root, key }: Expression, { agent, parameters, each }: Scope): Json | undefined {
-  switch (root) {
-    case 'agent':
-      return key === 'name' ? agent.name : agent.node_id;
-    case 'attr':
-      return own(agent.attributes, key);
-    case 'tag':
-      return own(agent.tags, key);
-    case 'param':
-      return parameters.get(key);
-    case 'each': {
-      let value = each;
-      for (const segment of key === '' ? [] : key.split('.')) {
-        value = isMapping(value) && Object.hasOwn(value, segment) ? value[segment] : undefined;
-      }
-      return value;
-    }
-    case 'secrets':
-      return undefined;
-  }
-}
-
-const otherwise = 'or give the expression | default("…")';
-const orOmit = ', or | omit to leave the field out';
-
-/** Returns the message for an expression that reads a parameter without a value. */
-export const unsetParameter = (name: string): string =>
-  `the parameter "${name}" has neither value nor default: set it in the assignment, ${otherwise}`;
-
-function missing(expression: Pick<Expression, 'root' | 'key'>): string {
-  const name = written(expression);
-  switch (expression.root) {
-    case 'agent':
-      return `${name} has no value yet: approve the agent under a name, ${otherwise}`;
-    case 'attr':
-      return `the agent reports no attribute "${expression.key}": fix the name, ${otherwise}`;
-    case 'tag':
-      return `the agent has no tag "${expression.key}": set it, ${otherwise}`;
-    case 'param':
-      return unsetParameter(expression.key);
-    default:
-      return `${name} has no value: fix the list, ${otherwise}${orOmit}`;
-  }
-}

@@ -5,9 +5,11 @@ import { parseModule } from '../parse.ts';
 import { resolveDesiredSet } from '../resolve.ts';
 import { compile } from './compile.ts';
 import { environment } from './environment.ts';
-import { type Evaluated, evaluateInPlace, evaluateSole, evaluateText, type Scope } from './evaluate.ts';
+import { evaluateInPlace, evaluateSole, evaluateText } from './evaluate.ts';
 import { Meter } from './meter.ts';
 import { passingFunctions } from './secret-flow.ts';
+import type { Evaluated } from './text-writer.ts';
+import type { Scope } from './variables.ts';
 
 const agent: AgentFacts = {
   name: 'web-1',

@@ -1,8 +1,9 @@
 import type { Json, ModuleDocument, ValueCheck } from '../document.ts';
-import { holds, type Scope } from '../expression/evaluate.ts';
+import { holds } from '../expression/evaluate.ts';
 import { parsePlain } from '../expression/expression.ts';
 import { Meter } from '../expression/meter.ts';
 import { reasonOrValue } from '../expression/values.ts';
+import type { Scope } from '../expression/variables.ts';
 import { givenFaults } from '../parameters.ts';
 
 /** Conditions that the values of a module's parameters must satisfy: `require` in the module. */

@@ -1,9 +1,11 @@
 import type { LookupValues } from '../composition/lookups.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { Json, ModuleDocument } from '../document.ts';
-import { type Evaluated, evaluateSole, evaluateText, type Scope } from '../expression/evaluate.ts';
+import { evaluateSole, evaluateText } from '../expression/evaluate.ts';
 import { parseExpressions, soleExpression } from '../expression/expression.ts';
 import { Meter } from '../expression/meter.ts';
+import type { Evaluated } from '../expression/text-writer.ts';
+import type { Scope } from '../expression/variables.ts';
 import { givenLayers, layeredParameters } from '../parameters.ts';
 import { namesIn } from './explain.ts';
 

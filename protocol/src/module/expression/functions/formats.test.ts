@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../document.ts';
-import { type Evaluated, evaluateText, type Scope } from '../evaluate.ts';
+import { evaluateText } from '../evaluate.ts';
 import { Meter } from '../meter.ts';
+import type { Evaluated } from '../text-writer.ts';
+import type { Scope } from '../variables.ts';
 
 const scopeOf = (value: Json): Scope => ({
   agent: { name: 'web-1', node_id: 'a', attributes: {}, tags: {} },

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type Evaluated, evaluateText, type Scope } from '../evaluate.ts';
+import { evaluateText } from '../evaluate.ts';
 import { Meter } from '../meter.ts';
+import type { Evaluated } from '../text-writer.ts';
+import type { Scope } from '../variables.ts';
 
 const scope = (): Scope => ({
   agent: { name: 'web-1', node_id: 'a', attributes: { version: '12.5' }, tags: {} },
