@@ -1,23 +1,10 @@
-import { randomBytes, constants as tlsConstants } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { randomBytes } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
-import {
-  type AgentMessage,
-  type Hello,
-  type HelloProof,
-  type RefusalCode,
-  supportedProtocolVersions,
-} from '@muster/protocol/wire';
-import { type ServerOptions, WebSocketServer } from 'ws';
+import { type AgentMessage, type Hello, type HelloProof, supportedProtocolVersions } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { AttendedClock } from '../admission/attended-clock.ts';
-import { HandshakeQueue } from '../admission/handshake-queue.ts';
-import { ProxiedConnections } from '../admission/proxied-connections.ts';
 import type { Bus, Hint } from '../bus/bus.ts';
-import { networkOf, remoteIp } from '../client-network.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { Refusal } from '../domain/agent-link/refusal.ts';
 import type { Presence } from '../domain/shared/context.ts';
@@ -28,13 +15,13 @@ import { Deadlines } from './deadlines.ts';
 import { Dispatcher, sendCancel } from './dispatch.ts';
 import { Inbound } from './inbound.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './limits.ts';
-import { Link, type LinkOwner, LinkSocket, workFlags } from './link.ts';
+import { Link, type LinkOwner, type LinkSocket, workFlags } from './link.ts';
 import { LocalLinks } from './local-links.ts';
+import { AgentPort } from './port/agent-port.ts';
+import { RefusedAgents } from './port/refused-agents.ts';
 import { LinkRegistry } from './presence.ts';
 import { asKnown, Reception } from './reception.ts';
-import { RefusedHellos } from './refused-hellos.ts';
 import { TerminalShells } from './terminal-shells.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 export interface GatewayOptions {
   identity: Identity;
@@ -95,24 +82,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   return new AgentGateway(options);
 }
 
-/** Refusals that are not the agent's fault, or that the audit log records as a different event. */
-const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
-
-/** Refusals of peers that proved no key or violated the protocol. They count fully toward the network's limit. */
-const unprovenRefusals: ReadonlySet<RefusalCode> = new Set([
-  'protocol_violation',
-  'signature_invalid',
-  'rate_exceeded',
-]);
-/** Refusals that a correct agent may receive. They do not count toward the limit of the agent's network. */
-const freeRefusals: ReadonlySet<RefusalCode> = new Set([
-  'draining',
-  'unavailable',
-  'cloned',
-  'hello_timeout',
-  'version_unsupported',
-]);
-
 class AgentGateway implements Gateway, LinkOwner {
   readonly clock: Clock;
   readonly limits: GatewayLimits;
@@ -121,25 +90,17 @@ class AgentGateway implements Gateway, LinkOwner {
   private readonly log: Log;
   private readonly random: () => number;
   private readonly registry: LinkRegistry;
-  private readonly tls: HttpsServer;
-  private readonly sockets: WebSocketServer;
-  private readonly handshakes: HandshakeQueue;
-  /** Reads the headers of TCP balancers; null if none are configured. */
-  private readonly proxied: ProxiedConnections | null;
+  private readonly port: AgentPort;
   /** Clock for the deadlines before the welcome. It does not advance while the process is blocked. */
   private readonly attended: AttendedClock;
   private readonly dispatcher: Dispatcher;
   private readonly inbound: Inbound;
   readonly shells: TerminalShells;
-  /** Sockets that finished the TLS handshake but sent no WebSocket upgrade request yet. */
-  private readonly upgrades: Deadlines<TLSSocket>;
   /** Links that have not sent a hello. */
   private readonly greetings: Deadlines<Link>;
   private readonly reception: Reception;
   readonly local: LocalLinks;
-  private readonly refusals: TokenBucket;
-  private readonly refusedHellos: RefusedHellos;
-  private unlogged = 0;
+  private readonly refusals: RefusedAgents;
   private readonly unsubscribe: () => void;
   private cancelTick: () => void = () => {};
   private sweptAt: number;
@@ -167,7 +128,6 @@ class AgentGateway implements Gateway, LinkOwner {
       log: this.log,
     });
     this.attended = new AttendedClock(this.clock, 2 * this.limits.tickMs);
-    this.upgrades = new Deadlines(this.limits.helloTimeoutMs);
     this.greetings = new Deadlines(this.limits.helloTimeoutMs);
     this.reception = new Reception({
       orchestratorKey: this.identity.publicKey,
@@ -188,35 +148,18 @@ class AgentGateway implements Gateway, LinkOwner {
       commitMs: this.limits.drainMs,
     });
     this.sweptAt = this.clock.monotonic();
-    this.refusals = new TokenBucket(this.limits.refusalBurst, this.sweptAt);
-    const socketOptions: ServerOptions<typeof LinkSocket> & { closeTimeout: number } = {
-      noServer: true,
-      WebSocket: LinkSocket,
-      perMessageDeflate: false,
-      maxPayload: this.limits.agentFrameBytes,
-      maxFragments: 64,
-      maxBufferedChunks: 1024,
-      // `Link` sends the pongs, because it must count pings.
-      autoPong: false,
-      clientTracking: false,
-      closeTimeout: this.limits.closeTimeoutMs,
-    };
-    this.sockets = new WebSocketServer(socketOptions);
-    this.tls = this.createTlsServer();
-    this.refusedHellos = new RefusedHellos({
-      perSecond: this.limits.refusedHellosPerSecond,
-      burst: this.limits.refusedHelloBurst,
+    const { links, clock, limits, log } = this;
+    this.refusals = new RefusedAgents({ links, clock, limits, log });
+    this.port = new AgentPort({
+      identity: this.identity,
+      clock,
+      attended: this.attended,
+      limits,
+      log,
+      proxyNetworks: options.proxyNetworks ?? [],
+      mayBegin: (network) => this.refusals.mayBegin(network),
+      onConnection: (ws, socket) => this.onConnection(ws, socket),
     });
-    this.handshakes = new HandshakeQueue(this.tls, {
-      clock: this.attended,
-      log: this.log,
-      limits: this.limits,
-      until: 'released',
-      mayBegin: (network) => this.refusedHellos.mayBegin(network, this.clock.monotonic()),
-    });
-    const { proxyNetworks: networks = [] } = options;
-    this.proxied =
-      networks.length === 0 ? null : new ProxiedConnections(this.tls, { networks, clock: this.clock, log: this.log });
     this.unsubscribe = options.bus.subscribe((hint) => this.onHint(hint));
     this.scheduleTick();
   }
@@ -230,30 +173,16 @@ class AgentGateway implements Gateway, LinkOwner {
   }
 
   get dropped(): number {
-    return this.handshakes.dropped;
+    return this.port.dropped;
   }
 
   listen(host: string, port: number): Promise<number> {
-    const { tls: server } = this;
-    return new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ host, port, backlog: 1024 }, () => {
-        server.removeListener('error', reject);
-        server.on('error', (error) => this.log.error({ err: error }, 'server error on the agent port'));
-        resolve((server.address() as AddressInfo).port);
-      });
-    });
-  }
-
-  private stopListening(): void {
-    if (this.tls.listening) this.tls.close();
-    this.proxied?.close();
-    this.handshakes.close();
+    return this.port.listen(host, port);
   }
 
   stopAccepting(): void {
     this.registry.draining = true;
-    this.stopListening();
+    this.port.stopListening();
   }
 
   async drain(): Promise<void> {
@@ -277,12 +206,11 @@ class AgentGateway implements Gateway, LinkOwner {
     this.registry.draining = true;
     this.unsubscribe();
     this.cancelTick();
-    this.stopListening();
-    for (const socket of this.upgrades.drain()) socket.destroy();
+    this.port.stopListening();
     const links = new Set([...this.registry.all(), ...this.reception.all(), ...this.greetings.drain()]);
     const commits = [...links].flatMap((link) => link.committing ?? []);
     for (const link of links) link.destroy('closed');
-    this.sockets.close();
+    this.port.close();
     await this.waitForCommits(commits);
   }
 
@@ -297,60 +225,19 @@ class AgentGateway implements Gateway, LinkOwner {
     cancelTimer();
   }
 
-  // Connection setup
-
-  private createTlsServer(): HttpsServer {
-    const server = createTlsServer(
-      {
-        key: this.identity.privateKeyPem,
-        cert: this.identity.certificatePem,
-        minVersion: 'TLSv1.3',
-        maxVersion: 'TLSv1.3',
-        secureOptions: tlsConstants.SSL_OP_NO_TICKET,
-        maxHeaderSize: 4096,
-        // The handshake queue resumes each socket when its handshake may start.
-        pauseOnConnect: true,
-        noDelay: true,
-        keepAlive: true,
-        keepAliveInitialDelay: 60_000,
-      },
-      (_request, response) => {
-        response.writeHead(426, { connection: 'close', 'content-length': 0 }).end();
-      },
-    );
-    server.maxConnections = this.limits.connections;
-    server.on('secureConnection', (socket) => this.upgrades.add(socket, this.attended.monotonic()));
-    server.on('upgrade', (request: IncomingMessage, socket, head) =>
-      this.onUpgrade(request, socket as TLSSocket, head),
-    );
-    server.on('clientError', (error, socket) => {
-      this.log.debug(
-        { remote_ip: remoteIp(socket as TLSSocket), error: error.message },
-        'connection closed: not a WebSocket upgrade request',
-      );
-      socket.destroy();
-    });
-    return server;
-  }
-
-  private onUpgrade(request: IncomingMessage, socket: TLSSocket, head: Buffer): void {
-    this.upgrades.delete(socket);
-    socket.on('error', destroy);
-    this.sockets.handleUpgrade(request, socket, head, (ws) => {
-      socket.removeListener('error', destroy);
-      const link = new Link(ws as LinkSocket, socket, this);
-      if (this.registry.draining) {
-        link.refuse({ code: 'draining', message: 'the orchestrator is stopping', retry_after_secs: 2 });
-        return;
-      }
-      link.nonce = randomBytes(32);
-      this.greetings.add(link, this.attended.monotonic());
-      link.send({
-        type: 'challenge',
-        nonce: link.nonce.toString('hex'),
-        public_key: this.identity.publicKey.toString('hex'),
-        versions: [...supportedProtocolVersions],
-      });
+  private onConnection(ws: LinkSocket, socket: TLSSocket): void {
+    const link = new Link(ws, socket, this);
+    if (this.registry.draining) {
+      link.refuse({ code: 'draining', message: 'the orchestrator is stopping', retry_after_secs: 2 });
+      return;
+    }
+    link.nonce = randomBytes(32);
+    this.greetings.add(link, this.attended.monotonic());
+    link.send({
+      type: 'challenge',
+      nonce: link.nonce.toString('hex'),
+      public_key: this.identity.publicKey.toString('hex'),
+      versions: [...supportedProtocolVersions],
     });
   }
 
@@ -358,7 +245,7 @@ class AgentGateway implements Gateway, LinkOwner {
 
   onHello(link: Link, proof: HelloProof, hello: unknown): void {
     this.greetings.delete(link);
-    this.handshakes.keepSlot(link.socket);
+    this.port.keepSlot(link.socket);
     this.reception
       .admit(link, proof, hello)
       .catch((error: unknown) => {
@@ -369,7 +256,7 @@ class AgentGateway implements Gateway, LinkOwner {
           retry_after_secs: 5,
         });
       })
-      .finally(() => this.handshakes.release(link.socket));
+      .finally(() => this.port.release(link.socket));
   }
 
   onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void {
@@ -381,33 +268,11 @@ class AgentGateway implements Gateway, LinkOwner {
   }
 
   onRefused(link: Link, refusal: Refusal): void {
-    const { code, message } = refusal;
-    if (link.state !== 'open' || code === 'protocol_violation') this.chargeFor(link, code);
-    if (!this.refusals.take(this.clock.monotonic(), this.limits.refusalsPerSecond, this.limits.refusalBurst)) {
-      this.unlogged++;
-      return;
-    }
-    const unlogged = this.unlogged;
-    this.unlogged = 0;
-    // The agent's node ID; null until the agent has proved possession of its key.
-    const nodeId = link.nodeId;
-    this.log.warn(
-      { node_id: nodeId, remote_ip: link.remoteIp, code, reason: message, ...(unlogged > 0 && { unlogged }) },
-      'refused an agent',
-    );
-    if (unauditedRefusals.has(code)) return;
-    this.links
-      .refused(refusal, { node_id: nodeId, remote_ip: link.remoteIp })
-      .catch((error: unknown) => this.log.warn({ err: error }, 'failed to record refusal in the audit log'));
-  }
-
-  private chargeFor(link: Link, code: RefusalCode): void {
-    const cost = unprovenRefusals.has(code) ? 1 : freeRefusals.has(code) ? 0 : this.limits.provenRefusalCost;
-    if (cost > 0) this.refusedHellos.charge(networkOf(link.remoteIp), cost, this.clock.monotonic());
+    this.refusals.add(link, refusal);
   }
 
   onClosing(link: Link): void {
-    this.handshakes.release(link.socket);
+    this.port.release(link.socket);
     this.shells.forget(link);
     if (link.returns) this.reception.reserveSlot(link);
   }
@@ -475,13 +340,8 @@ class AgentGateway implements Gateway, LinkOwner {
 
   private tick(): void {
     const now = this.clock.monotonic();
-    this.handshakes.tick();
-    const attended = this.attended.monotonic();
-    for (const socket of this.upgrades.expired(attended)) {
-      this.log.debug({ remote_ip: remoteIp(socket) }, 'connection closed: no upgrade request in time');
-      socket.destroy();
-    }
-    for (const link of this.greetings.expired(attended))
+    this.port.tick();
+    for (const link of this.greetings.expired(this.attended.monotonic()))
       link.refuse({
         code: 'hello_timeout',
         message: `no hello within ${this.limits.helloTimeoutMs / 1000} s`,
@@ -538,8 +398,4 @@ class AgentGateway implements Gateway, LinkOwner {
       this.sweeping = false;
     }
   }
-}
-
-function destroy(this: TLSSocket): void {
-  this.destroy();
 }

@@ -1,4 +1,4 @@
-import { siteNetworkOf } from '../client-network.ts';
+import { siteNetworkOf } from '../../client-network.ts';
 
 export interface RefusedHelloLimits {
   readonly perSecond: number;
