@@ -1,6 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
+import { type Circumstances, type Difference, nothing, withChanges } from '../provider/provider.ts';
 import { type Body, type Declared, releaseOf, releasesName } from './place.ts';
 import type { SeenArchive } from './seen.ts';
 
@@ -34,14 +34,8 @@ export function diffArchive(
     ...content,
     ...owners.changes,
   ];
-  if (changes.length === 0) return nothing();
-  expectNothingLost(body, seen, purpose);
-  return {
-    action: isNew ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(owners.awaits.length === 0 ? {} : { awaits: owners.awaits }),
-  };
+  if (changes.length > 0) expectNothingLost(body, seen, purpose);
+  return withChanges(isNew ? 'create' : 'update', changes, owners);
 }
 
 /** @throws HostFailure if the tree contains entries that others created, because a new tree would lack them */

@@ -1,15 +1,15 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { contentOf } from '../../host/files/inspect.ts';
 import { contentText } from '../file-unix/seen.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
 import {
-  awaitsFile,
-  awaitsProgram,
+  awaiting,
   bitsLost,
   changedLines,
   isAbsent,
   linesOf,
-  notAFile,
+  nothingLeft,
+  otherObject,
 } from '../text-edit/text-file.ts';
 import { type BlockBefore, edited, sameLines } from './edit.ts';
 import { brokenBlock, declaredLines, type SeenBlock } from './seen.ts';
@@ -26,10 +26,8 @@ export function diffBlock(
   const { purpose } = circumstances;
   const absent = isAbsent(resource);
   const { found } = seen;
-  if (seen.type !== 'file' && seen.type !== 'absent') {
-    if (purpose !== 'drift') throw notAFile(resource, seen);
-    return absent ? presenceDrift() : typeDrift({ type: seen.type }, 'file');
-  }
+  const other = otherObject(resource, seen, circumstances);
+  if (other !== null) return other;
   if (found.is === 'broken') {
     if (purpose !== 'drift') throw brokenBlock(resource, found.how);
     return {
@@ -46,28 +44,22 @@ export function diffBlock(
   const diff = (): string | null => changedLines(resource, seen, edited(resource, linesOf(seen), block));
   if (absent) {
     if (block === null) return nothing();
-    const awaits = awaitsProgram(resource, seen, circumstances);
-    const removal: Difference = { action: 'remove', changes: change(block.lines, null), diff: diff() };
-    return awaits.length === 0 ? removal : { ...removal, awaits };
+    const changes = change(block.lines, null);
+    return { action: 'remove', changes, diff: diff(), ...awaiting(resource, seen, circumstances) };
   }
   const declared = declaredLines(resource);
   if (block !== null && (declared === null || sameLines(block.lines, declared))) return nothing();
-  const { awaits = [] } = awaitsFile(resource, seen, circumstances);
-  awaits.push(...awaitsProgram(resource, seen, circumstances));
   return {
     action: block === null ? 'create' : 'update',
     changes: change(block?.lines ?? null, declared ?? []),
     diff: diff(),
-    ...(awaits.length === 0 ? {} : { awaits }),
+    ...awaiting(resource, seen, circumstances),
   };
 }
 
 export function diffBlockRemoval(resource: ResolvedResource, before: BlockBefore, seen: SeenBlock): Difference {
-  if (seen.type === 'absent') return nothing('already removed, with its file');
-  if (seen.type !== 'file') {
-    if (before.was === 'present') throw notAFile(resource, seen);
-    return nothing('already removed; the path is no longer a file');
-  }
+  const gone = nothingLeft(resource, seen, before.was === 'present');
+  if (gone !== null) return gone;
   if (seen.found.is === 'broken') throw brokenBlock(resource, seen.found.how);
   const { restored } = seen;
   if (restored === null) return nothing(before.was === 'absent' ? 'already removed' : 'already in its original state');

@@ -168,8 +168,8 @@ export const certificateAcme = defineProvider<'certificate-acme', SeenCertificat
       throw new HostFailure(`${wildcard} can be proved only by DNS: declare \`dns_script\` instead of \`webroot\``);
   },
 
-  async observe(resource, _circumstances, machine) {
-    return seenIn(resource, await lookAtFiles(resource, withAnyContent(resource), machine), machine);
+  observe(resource, _circumstances, machine) {
+    return seenIn(resource, lookAtFiles(resource, withAnyContent(resource), machine), machine);
   },
 
   diff: (resource, seen, { purpose }) => difference(resource, seen, purpose),

@@ -100,10 +100,10 @@ export const certificateFile = defineProvider<'certificate-file', SeenCertificat
     checkChain(readChain(certificate), readPrivateKey(key), domains ?? []);
   },
 
-  async observe(resource, _circumstances, machine) {
+  observe(resource, _circumstances, machine) {
     const directory = posix.dirname(resource.body.key_path);
     return {
-      files: await lookAtFiles(resource, filesOf(resource), machine),
+      files: lookAtFiles(resource, filesOf(resource), machine),
       hasKeyDirectory: directory === '/' || inspect(machine.walk, directory, false).type !== 'absent',
       now: machine.clock.now(),
     };

@@ -2,10 +2,9 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { maxContentInMemory } from '../../host/files/inspect.ts';
-import { placeFile, rememberFile } from '../file-unix/apply.ts';
-import { diffFile } from '../file-unix/diff.ts';
-import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from '../file-unix/removal.ts';
-import { type FileBefore, fileInBrief, isWritten, look, type SeenFile } from '../file-unix/seen.ts';
+import { placeFile } from '../file-unix/apply.ts';
+import { filePart } from '../file-unix/file-part.ts';
+import { type FileBefore, fileInBrief, isWritten, type SeenFile } from '../file-unix/seen.ts';
 import { textOf } from '../file-unix/written-file.ts';
 import {
   type Circumstances,
@@ -51,15 +50,10 @@ function declared(of: ResolvedResource, { path, text, mode, keepsContent }: Plac
   return { ...of, type: 'file-unix', identity: path, body };
 }
 
-export const lookAtFiles = async (
-  of: ResolvedResource,
-  files: readonly PlacedFile[],
-  machine: Machine,
-): Promise<SeenFiles> => {
-  const seen: SeenFiles = [];
-  for (const file of files) seen.push(await look(declared(of, file), machine, true, []));
-  return seen;
-};
+const partOf = (of: ResolvedResource, file: PlacedFile) => filePart(declared(of, file));
+
+export const lookAtFiles = (of: ResolvedResource, files: readonly PlacedFile[], machine: Machine): SeenFiles =>
+  files.map((file) => partOf(of, file).look(machine));
 
 export const filesInBrief = (seen: SeenFiles): Json => JSON.parse(JSON.stringify(seen.map(fileInBrief)));
 
@@ -71,7 +65,7 @@ export function diffFiles(
   circumstances: Pick<Circumstances, 'purpose'>,
 ): Difference[] {
   if (circumstances.purpose !== 'drift') refuseLinks(files, seen);
-  return files.map((file, i) => diffFile(declared(of, file), seen[i] as SeenFile, circumstances));
+  return files.map((file, i) => partOf(of, file).diff(seen[i] as SeenFile, circumstances));
 }
 
 /**
@@ -158,15 +152,10 @@ export async function rememberFiles(
   before: FilesBefore | null,
   machine: Machine,
 ): Promise<FilesBefore> {
-  const parts = diffFiles(of, files, seen, { purpose: 'apply' });
+  refuseLinks(files, seen);
   const records: FilesBefore = [];
-  for (const [i, file] of files.entries()) {
-    const was = before?.[i] ?? null;
-    const part = parts[i] as Difference;
-    records.push(
-      part.action === 'none' ? was : await rememberFile(declared(of, file), seen[i] as SeenFile, part, was, machine),
-    );
-  }
+  for (const [i, file] of files.entries())
+    records.push(await partOf(of, file).remember(seen[i] as SeenFile, before?.[i] ?? null, machine));
   return records;
 }
 
@@ -206,11 +195,7 @@ export async function lookAtFilesForRemoval(
   machine: Machine,
 ): Promise<SeenFiles> {
   const seen: SeenFiles = [];
-  for (const [i, file] of files.entries()) {
-    const was = before[i] ?? null;
-    const as = declared(of, file);
-    seen.push(await (was === null ? look(as, machine, true, []) : observeFileForRemoval(as, was, machine)));
-  }
+  for (const [i, file] of files.entries()) seen.push(await partOf(of, file).lookForRemoval(before[i] ?? null, machine));
   return seen;
 }
 
@@ -220,11 +205,7 @@ const diffRemovals = (
   before: FilesBefore,
   seen: SeenFiles,
   copies: Pick<ContentCopies, 'read'>,
-): Difference[] =>
-  files.map((file, i) => {
-    const was = before[i] ?? null;
-    return was === null ? nothing() : diffFileRemoval(declared(of, file), was, seen[i] as SeenFile, copies);
-  });
+): Difference[] => files.map((file, i) => partOf(of, file).diffRemoval(before[i] ?? null, seen[i] as SeenFile, copies));
 
 export function diffFilesRemoval(
   of: ResolvedResource,
@@ -265,11 +246,6 @@ export async function restoreFiles(
   seen: SeenFiles,
   machine: Machine,
 ): Promise<void> {
-  const parts = diffRemovals(of, files, before, seen, machine.copies);
-  for (const [i, file] of files.entries()) {
-    const was = before[i] ?? null;
-    const part = parts[i] as Difference;
-    if (was !== null && part.action !== 'none')
-      await removeOrRestoreFile(declared(of, file), was, seen[i] as SeenFile, part, machine);
-  }
+  for (const [i, file] of files.entries())
+    await partOf(of, file).restore(before[i] ?? null, seen[i] as SeenFile, machine);
 }

@@ -4,17 +4,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { maxContentInMemory } from '../../host/files/inspect.ts';
 import { exists } from '../../host/read-system.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
-import {
-  diffWritten,
-  diffWrittenRemoval,
-  lookAtWritten,
-  lookAtWrittenForRemoval,
-  rememberWritten,
-  restoreWritten,
-  textOf,
-  type WrittenFile,
-  write,
-} from '../file-unix/written-file.ts';
+import { textOf, writtenPart } from '../file-unix/written-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Difference, type Json, nothing } from '../provider/provider.ts';
 import { escapeCommand, longestCommand, parseCrontab, renderJob, scheduleFault } from './crontab.ts';
@@ -42,13 +32,13 @@ function jobPath({ user, name }: Pick<Body, 'user' | 'name'>): string {
   return `/etc/cron.d/muster-${escaped}-${name}`;
 }
 
-function declaredFile(resource: Declared): WrittenFile {
+function fileOf(resource: Declared) {
   const body = resource.body;
-  return {
+  return writtenPart(resource, {
     path: jobPath(body),
     text: body.ensure === 'absent' ? null : renderJob(body),
     mode: resource.sensitive_fields.length > 0 ? '0600' : '0644',
-  };
+  });
 }
 
 function seenJob(resource: Declared, file: SeenFile): Omit<SeenJob, 'userIsMissing'> {
@@ -106,7 +96,7 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
   },
 
   observe(resource, _circumstances, machine) {
-    const file = lookAtWritten(resource, declaredFile(resource), machine);
+    const file = fileOf(resource).look(machine);
     const { user, ensure } = resource.body;
     const userIsMissing = ensure !== 'absent' && !/^\d+$/.test(user) && machine.accounts.uid(user) === null;
     return { ...seenJob(resource, file), userIsMissing };
@@ -114,7 +104,7 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
 
   diff(resource, seen, circumstances) {
     const body = resource.body;
-    const file = diffWritten(resource, declaredFile(resource), seen.file, circumstances);
+    const file = fileOf(resource).diff(seen.file, circumstances);
     if (file.action === 'none') return file;
     const { user } = body;
     return {
@@ -131,31 +121,20 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
   inBrief: (seen): Json => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
   weight: (seen) => fileWeight(seen.file),
 
-  remember(resource, seen, _difference, before, machine) {
-    const declared = declaredFile(resource);
-    const file = diffWritten(resource, declared, seen.file, { purpose: 'apply' });
-    return rememberWritten(resource, declared, seen.file, file, before, machine);
-  },
+  remember: (resource, seen, _difference, before, machine) => fileOf(resource).record(seen.file, before, machine),
 
   async apply(resource, seen, _difference, machine) {
-    const declared = declaredFile(resource);
-    await write(
-      resource,
-      declared,
-      seen.file,
-      diffWritten(resource, declared, seen.file, { purpose: 'apply' }),
-      machine,
-    );
+    await fileOf(resource).write(seen.file, machine);
     return {};
   },
 
   async observeForRemoval(resource, before, machine) {
-    const file = await lookAtWrittenForRemoval(resource, declaredFile(resource), before, machine);
+    const file = await fileOf(resource).lookForRemoval(before, machine);
     return { ...seenJob(resource, file), userIsMissing: false, cronIsMissing: false };
   },
 
   diffRemoval(resource, before, seen, _circumstances, copies) {
-    const file = diffWrittenRemoval(resource, declaredFile(resource), before, seen.file, copies);
+    const file = fileOf(resource).diffRemoval(before, seen.file, copies);
     if (file.action === 'none') return nothing(file.message);
     const bytes =
       before.was === 'file' && before.content !== null ? copies.read(before.content, maxContentInMemory) : null;
@@ -164,9 +143,7 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
   },
 
   async remove(resource, before, seen, _difference, machine) {
-    const declared = declaredFile(resource);
-    const file = diffWrittenRemoval(resource, declared, before, seen.file, machine.copies);
-    await restoreWritten(resource, declared, before, seen.file, file, machine);
+    await fileOf(resource).restore(before, seen.file, machine);
     return {};
   },
 });

@@ -1,7 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
 import { HostFailure } from '../../host/failure.ts';
-import { type Difference, nothing, presenceDrift } from '../provider/provider.ts';
+import { type Difference, nothing, presenceDrift, restoring } from '../provider/provider.ts';
 
 /** Decides whether to drop a database, for all kinds of servers. */
 
@@ -36,6 +36,5 @@ export function diffRemovalOfDatabase(
         ? 'it was dropped with its data, which cannot be restored'
         : 'already removed, but not by the agent, so the agent does not create it again',
     );
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes: [...changes], diff: null, message: 'restores the original state' };
+  return restoring([...changes]);
 }

@@ -9,7 +9,7 @@ import { type ModuleState, moduleFile, parseModuleState } from '../../host/packa
 import { readText } from '../../host/read-system.ts';
 import { freshOffers, knownOffers } from '../package-dnf/seen.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing } from '../provider/provider.ts';
+import { type Circumstances, type Difference, type Machine, nothing, withChanges } from '../provider/provider.ts';
 
 export interface SeenDnfModule {
   /** Content of the file in which dnf records the state; null if there is none. */
@@ -132,12 +132,7 @@ export function diffModule(
   const { name } = resource.body;
   const wanted = declaredState(resource);
   const changes = changesBetween(parseModuleState(text, name), wanted);
-  if (changes.length === 0) return nothing();
   const message = `dnf cannot change the module ${name}: ${refusal}`;
-  return {
-    action: wanted.state === 'default' ? 'remove' : 'update',
-    changes,
-    diff: null,
-    ...(refusal === undefined || purpose === 'drift' ? {} : { awaits: [{ kind: 'packages' as const, message }] }),
-  };
+  const awaits = [refusal === undefined || purpose === 'drift' ? null : { kind: 'packages' as const, message }];
+  return withChanges(wanted.state === 'default' ? 'remove' : 'update', changes, { awaits });
 }

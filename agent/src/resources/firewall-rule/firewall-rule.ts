@@ -15,6 +15,7 @@ import {
   nothing,
   type Outcome,
   presenceDrift,
+  withChanges,
 } from '../provider/provider.ts';
 import { type Firewall, type FirewallName, isSame, type State } from './firewall.ts';
 import { firewalld, firewalldRecord } from './firewalld.ts';
@@ -184,14 +185,9 @@ export function diffRule({ body }: Declared, seen: SeenRule, { purpose }: Pick<C
   const moves: FieldChange[] =
     earlier === undefined ? [] : [{ field: 'firewall', from: earlier.firewall, to: seen.firewall }];
   const changes = [...moves, ...ruleChanges(isHere ? seen : (earlier ?? seen), wanted, wanted)];
-  if (changes.length === 0) return nothing();
   const message = 'nft is not installed on this machine; declare the package nftables before the rule';
-  return {
-    action: isHere || earlier !== undefined ? 'update' : 'create',
-    changes,
-    diff: null,
-    ...(seen.isAvailable ? {} : { awaits: [{ kind: 'programs' as const, message }] }),
-  };
+  const awaits = [seen.isAvailable ? null : { kind: 'programs' as const, message }];
+  return withChanges(isHere || earlier !== undefined ? 'update' : 'create', changes, { awaits });
 }
 
 /** Returns the differences between the observed rules and other rules, by field. */

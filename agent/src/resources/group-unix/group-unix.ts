@@ -6,7 +6,7 @@ import { runAccountTool } from '../../host/accounts/account-tools.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { accountDatabase } from '../provider/account-database.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
+import { type Difference, type Machine, nothing, presenceDrift, restoring, withChanges } from '../provider/provider.ts';
 import { checkAccountName } from '../user-unix/user-unix.ts';
 import {
   applyMembers,
@@ -156,16 +156,10 @@ export function diffGroup(
   changes.push(...memberChanges(resource.body, seen.gid === null ? null : seen.members));
   // Compares the field only for a new group, because an existing one does not show how it was created.
   if (system != null && seen.gid === null) changes.push({ field: 'system', from: null, to: String(system) });
-  if (changes.length === 0) return nothing();
   const awaits = seen.unknown.map((user) => ({ kind: 'accounts' as const, message: `there is no user ${user}` }));
   const renumbered = seen.gid !== null && changes.some(({ field }) => field === 'gid');
-  return {
-    action: seen.gid === null ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(awaits.length === 0 ? {} : { awaits }),
-    ...(renumbered ? { message: 'existing files keep the old number' } : {}),
-  };
+  const message = renumbered ? 'existing files keep the old number' : undefined;
+  return withChanges(seen.gid === null ? 'create' : 'update', changes, { awaits, message });
 }
 
 export function diffGroupRemoval(resource: Declared, before: GroupBefore, seen: SeenGroup): Difference {
@@ -189,8 +183,7 @@ export function diffGroupRemoval(resource: Declared, before: GroupBefore, seen: 
     changes.push({ field: 'members', from: seen.members.join(), to: members.join() });
   // The report states only that the password is restored, without its value.
   if (seen.gid !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  return restoring(changes);
 }
 
 /** Reports whether the user is a member because of the group's declaration. */

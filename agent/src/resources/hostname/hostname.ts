@@ -3,19 +3,17 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { runningHostname, setRunningHostname } from '../../host/host-name.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
-import {
-  diffWritten,
-  diffWrittenRemoval,
-  lookAtWritten,
-  lookAtWrittenForRemoval,
-  rememberWritten,
-  restoreWritten,
-  textOf,
-  type WrittenFile,
-  write,
-} from '../file-unix/written-file.ts';
+import { textOf, writtenPart } from '../file-unix/written-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  changedFields,
+  type Difference,
+  nothing,
+  presenceDrift,
+  restoring,
+  withChanges,
+} from '../provider/provider.ts';
 
 export interface SeenHostname {
   /** The kernel's host name. */
@@ -31,9 +29,10 @@ export type HostnameBefore = { running: string | null; file: FileBefore | null }
 
 type Declared = ResolvedResource<'hostname'>;
 
-const fileOf = (resource: Declared): WrittenFile => {
+const fileOf = (resource: Declared) => {
   const { name, ensure } = resource.body;
-  return { path: '/etc/hostname', text: ensure === 'absent' ? null : `${name}\n`, mode: '0644' };
+  const text = ensure === 'absent' ? null : `${name}\n`;
+  return writtenPart(resource, { path: '/etc/hostname', text, mode: '0644' });
 };
 
 /** Returns the first line that is neither empty nor a comment, as systemd reads the file. */
@@ -55,7 +54,7 @@ export const hostname = defineProvider<'hostname', SeenHostname, HostnameBefore>
   },
 
   observe(resource, _circumstances, machine) {
-    const file = lookAtWritten(resource, fileOf(resource), machine);
+    const file = fileOf(resource).look(machine);
     return { running: runningHostname(), file, persisted: nameIn(textOf(file)) };
   },
 
@@ -65,29 +64,23 @@ export const hostname = defineProvider<'hostname', SeenHostname, HostnameBefore>
 
   async remember(resource, seen, difference, before, machine) {
     const record = before ?? { running: null, file: null };
-    const changing = new Set(difference.changes.map(({ field }) => field));
-    const file = fileOf(resource);
-    const change = diffWritten(resource, file, seen.file, { purpose: 'apply' });
+    const changing = changedFields(difference);
+    const isFileChanging = changing.has('persisted') || changing.has('ensure');
     return {
       running: record.running ?? (changing.has('name') ? seen.running : null),
-      file:
-        changing.has('persisted') || changing.has('ensure')
-          ? await rememberWritten(resource, file, seen.file, change, record.file, machine)
-          : record.file,
+      file: isFileChanging ? await fileOf(resource).remember(seen.file, record.file, machine) : record.file,
     };
   },
 
   async apply(resource, seen, difference, machine) {
-    const changing = new Set(difference.changes.map(({ field }) => field));
-    const file = fileOf(resource);
-    if (changing.has('persisted') || changing.has('ensure'))
-      await write(resource, file, seen.file, diffWritten(resource, file, seen.file, { purpose: 'apply' }), machine);
+    const changing = changedFields(difference);
+    if (changing.has('persisted') || changing.has('ensure')) await fileOf(resource).write(seen.file, machine);
     if (changing.has('name')) await setRunningHostname(resource.body.name, machine);
     return {};
   },
 
   async observeForRemoval(resource, before, machine) {
-    const file = await lookAtWrittenForRemoval(resource, fileOf(resource), before.file, machine);
+    const file = await fileOf(resource).lookForRemoval(before.file, machine);
     return { running: runningHostname(), file, persisted: nameIn(textOf(file)) };
   },
 
@@ -95,21 +88,14 @@ export const hostname = defineProvider<'hostname', SeenHostname, HostnameBefore>
     const changes: FieldChange[] = [];
     if (before.running !== null && before.running !== seen.running)
       changes.push({ field: 'name', from: seen.running, to: before.running });
-    if (before.file !== null) {
-      const back = diffWrittenRemoval(resource, fileOf(resource), before.file, seen.file, copies);
-      if (back.action !== 'none') changes.push({ field: 'persisted', from: seen.persisted, to: null });
-    }
-    if (changes.length === 0) return nothing('already in its original state');
-    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+    if (fileOf(resource).diffRemoval(before.file, seen.file, copies).action !== 'none')
+      changes.push({ field: 'persisted', from: seen.persisted, to: null });
+    return restoring(changes);
   },
 
   async remove(resource, before, seen, difference, machine) {
-    const changing = new Set(difference.changes.map(({ field }) => field));
-    const file = fileOf(resource);
-    if (before.file !== null && changing.has('persisted')) {
-      const back = diffWrittenRemoval(resource, file, before.file, seen.file, machine.copies);
-      await restoreWritten(resource, file, before.file, seen.file, back, machine);
-    }
+    const changing = changedFields(difference);
+    if (changing.has('persisted')) await fileOf(resource).restore(before.file, seen.file, machine);
     if (before.running !== null && changing.has('name')) await setRunningHostname(before.running, machine);
     return {};
   },
@@ -121,7 +107,7 @@ export function diffHostname(
   { purpose }: Pick<Circumstances, 'purpose'>,
 ): Difference {
   const { name, ensure } = resource.body;
-  const file = diffWritten(resource, fileOf(resource), seen.file, { purpose });
+  const file = fileOf(resource).diff(seen.file, { purpose });
   if (ensure === 'absent') {
     if (file.action === 'none') return nothing();
     return { ...presenceDrift(), message: 'the machine keeps its name until the next boot' };
@@ -130,6 +116,5 @@ export function diffHostname(
   if (seen.running !== name) changes.push({ field: 'name', from: seen.running, to: name });
   // The file counts as declared if it contains the declared name, regardless of other text in the file.
   if (seen.persisted !== name) changes.push({ field: 'persisted', from: seen.persisted, to: name });
-  if (changes.length === 0) return nothing();
-  return { action: 'update', changes, diff: null };
+  return withChanges('update', changes);
 }

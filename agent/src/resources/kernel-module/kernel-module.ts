@@ -3,19 +3,17 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { type KernelModules, missingModprobe, modprobe, moduleNameOf, readModules } from '../../host/kernel-modules.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
-import {
-  diffWritten,
-  diffWrittenRemoval,
-  lookAtWritten,
-  lookAtWrittenForRemoval,
-  rememberWritten,
-  restoreWritten,
-  textOf,
-  type WrittenFile,
-  write,
-} from '../file-unix/written-file.ts';
+import { textOf, type WrittenFile, writtenPart } from '../file-unix/written-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Database, type Difference, type Machine, nothing } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  changedFields,
+  type Database,
+  type Difference,
+  type Machine,
+  restoring,
+  withChanges,
+} from '../provider/provider.ts';
 
 export interface SeenKernelModule {
   loaded: 'yes' | 'no' | 'built-in';
@@ -42,7 +40,7 @@ const isAbsent = ({ body }: Declared): boolean => body.ensure === 'absent';
 const nameOf = ({ body }: Declared): string => moduleNameOf(body.name);
 const heading = '# Written by Muster, which reverts changes.\n';
 
-function fileOf(resource: Declared, part: Part): WrittenFile {
+function writtenFile(resource: Declared, part: Part): WrittenFile {
   const name = nameOf(resource);
   const { options, blacklist } = resource.body;
   if (part === 'atBoot')
@@ -62,14 +60,16 @@ function fileOf(resource: Declared, part: Part): WrittenFile {
   };
 }
 
+const fileOf = (resource: Declared, part: Part) => writtenPart(resource, writtenFile(resource, part));
+
 /** A kernel module: whether it is loaded now, and files for the next boot. */
 export const kernelModule = defineProvider<'kernel-module', SeenKernelModule, KernelModuleBefore>({
   type: 'kernel-module',
   fields: { name: 'text', options: 'text?', blacklist: 'boolean?', ensure: 'text?' },
   // If kmod is not installed, this directory may be missing, so the agent may create and remove it. systemd provides
   // the other directory.
-  path: (resource) => fileOf(resource, 'settings').path,
-  watched: (resource) => parts.map((part) => fileOf(resource, part).path),
+  path: (resource) => writtenFile(resource, 'settings').path,
+  watched: (resource) => parts.map((part) => writtenFile(resource, part).path),
   // The module may provide a kernel parameter that another resource sets.
   brings: () => ['programs'],
 
@@ -86,22 +86,15 @@ export const kernelModule = defineProvider<'kernel-module', SeenKernelModule, Ke
   },
 
   observe: (resource, _circumstances, machine) =>
-    seenWith(resource, machine, (part) => lookAtWritten(resource, fileOf(resource, part), machine)),
+    seenWith(resource, machine, (part) => fileOf(resource, part).look(machine)),
   diff: diffKernelModule,
   inBrief: (seen) =>
     JSON.parse(JSON.stringify({ ...seen, atBoot: fileInBrief(seen.atBoot), settings: fileInBrief(seen.settings) })),
   weight: ({ atBoot, settings }) => fileWeight(atBoot) + fileWeight(settings),
 
   async remember(resource, seen, difference, before, machine) {
-    const changing = fieldsOf(difference);
-    const remembered = async (part: Part): Promise<FileBefore | null> => {
-      const file = fileOf(resource, part);
-      const change = diffWritten(resource, file, seen[part], { purpose: 'apply' });
-      const record = before?.[part] ?? null;
-      return change.action === 'none'
-        ? record
-        : await rememberWritten(resource, file, seen[part], change, record, machine);
-    };
+    const changing = changedFields(difference);
+    const remembered = (part: Part) => fileOf(resource, part).remember(seen[part], before?.[part] ?? null, machine);
     return {
       wasLoaded: before?.wasLoaded ?? (changing.has('loaded') ? seen.loaded === 'yes' : null),
       atBoot: await remembered('atBoot'),
@@ -110,19 +103,13 @@ export const kernelModule = defineProvider<'kernel-module', SeenKernelModule, Ke
   },
 
   async apply(resource, seen, difference, machine) {
-    for (const part of parts) {
-      const file = fileOf(resource, part);
-      const change = diffWritten(resource, file, seen[part], { purpose: 'apply' });
-      if (change.action !== 'none') await write(resource, file, seen[part], change, machine);
-    }
-    if (fieldsOf(difference).has('loaded')) await setLoaded(nameOf(resource), !isAbsent(resource), seen, machine);
+    for (const part of parts) await fileOf(resource, part).write(seen[part], machine);
+    if (changedFields(difference).has('loaded')) await setLoaded(nameOf(resource), !isAbsent(resource), seen, machine);
     return {};
   },
 
   observeForRemoval: (resource, before, machine) =>
-    seenWith(resource, machine, (part) =>
-      lookAtWrittenForRemoval(resource, fileOf(resource, part), before[part], machine),
-    ),
+    seenWith(resource, machine, (part) => fileOf(resource, part).lookForRemoval(before[part], machine)),
 
   diffRemoval(resource, before, seen, _circumstances, copies) {
     const changes: FieldChange[] = [];
@@ -130,33 +117,22 @@ export const kernelModule = defineProvider<'kernel-module', SeenKernelModule, Ke
     const keepsLoaded = before.wasLoaded === false && seen.loaded === 'yes' && seen.usedBy !== '';
     if (before.wasLoaded !== null && seen.loaded !== wasLoaded && !keepsLoaded)
       changes.push({ field: 'loaded', from: seen.loaded, to: wasLoaded });
-    for (const part of parts) {
-      const record = before[part];
-      if (record === null) continue;
-      const back = diffWrittenRemoval(resource, fileOf(resource, part), record, seen[part], copies);
-      if (back.action !== 'none') changes.push({ field: restoredFields[part], from: 'changed', to: null });
-    }
+    for (const part of parts)
+      if (fileOf(resource, part).diffRemoval(before[part], seen[part], copies).action !== 'none')
+        changes.push({ field: restoredFields[part], from: 'changed', to: null });
     const stays = `the module stays loaded until the next boot, because ${seen.usedBy} use it`;
-    if (changes.length === 0) return nothing(keepsLoaded ? stays : 'already in its original state');
-    return { action: 'remove', changes, diff: null, message: keepsLoaded ? stays : 'restores the original state' };
+    return restoring(changes, keepsLoaded ? stays : null);
   },
 
   async remove(resource, before, seen, difference, machine) {
-    for (const part of parts) {
-      const record = before[part];
-      if (record === null) continue;
-      const file = fileOf(resource, part);
-      const back = diffWrittenRemoval(resource, file, record, seen[part], machine.copies);
-      if (back.action !== 'none') await restoreWritten(resource, file, record, seen[part], back, machine);
-    }
-    if (fieldsOf(difference).has('loaded')) await setLoaded(nameOf(resource), before.wasLoaded === true, seen, machine);
+    for (const part of parts) await fileOf(resource, part).restore(before[part], seen[part], machine);
+    if (changedFields(difference).has('loaded'))
+      await setLoaded(nameOf(resource), before.wasLoaded === true, seen, machine);
     return {};
   },
 });
 
 const restoredFields: Readonly<Record<Part, string>> = { atBoot: 'persisted', settings: 'settings' };
-
-const fieldsOf = ({ changes }: Difference): Set<string> => new Set(changes.map(({ field }) => field));
 
 async function seenWith(
   resource: Declared,
@@ -209,14 +185,14 @@ export function diffKernelModule(
   const changes: FieldChange[] = [];
   if ((seen.loaded === 'no') !== absent && !(absent && seen.loaded === 'built-in'))
     changes.push({ field: 'loaded', from: seen.loaded, to: absent ? 'no' : 'yes' });
-  const atBoot = diffWritten(resource, fileOf(resource, 'atBoot'), seen.atBoot, circumstances);
+  const atBoot = fileOf(resource, 'atBoot').diff(seen.atBoot, circumstances);
   if (atBoot.action !== 'none')
     changes.push({
       field: 'persisted',
       from: textOf(seen.atBoot) === null ? null : 'changed',
       to: absent ? null : 'yes',
     });
-  const settings = diffWritten(resource, fileOf(resource, 'settings'), seen.settings, circumstances);
+  const settings = fileOf(resource, 'settings').diff(seen.settings, circumstances);
   if (settings.action !== 'none') {
     const there = settingsIn(seen.settings);
     const declared = { options: options ?? null, blacklist: absent && blacklist === true ? 'yes' : null };
@@ -227,21 +203,15 @@ export function diffKernelModule(
         : differing.map((field) => ({ field, from: there[field], to: declared[field] }))),
     );
   }
-  const isChanging = new Set(changes.map(({ field }) => field));
+  const isChanging = changedFields({ changes });
   const message =
     absent && seen.loaded === 'built-in'
       ? 'the module is part of the kernel, so it cannot be unloaded'
       : isChanging.has('options') && seen.loaded === 'yes'
         ? 'the loaded module keeps its options until it is loaded again'
         : undefined;
-  if (changes.length === 0) return nothing(message);
-  return {
-    action: absent ? 'remove' : atBoot.action === 'create' ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(message === undefined ? {} : { message }),
-    ...(isChanging.has('loaded') && seen.missing !== null
-      ? { awaits: [{ kind: 'programs', message: seen.missing }] }
-      : {}),
-  };
+  const missing =
+    isChanging.has('loaded') && seen.missing !== null ? { kind: 'programs' as const, message: seen.missing } : null;
+  const action = absent ? 'remove' : atBoot.action === 'create' ? 'create' : 'update';
+  return withChanges(action, changes, { awaits: [missing], message });
 }

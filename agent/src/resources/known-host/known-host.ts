@@ -3,10 +3,10 @@ import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { inspect } from '../../host/files/inspect.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Difference, type Machine, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import { type Difference, type Machine, nothing, presenceDrift, withChanges } from '../provider/provider.ts';
 import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { editLines, type LinesBefore, type PlacedLine, placedLine, restoredPlaced } from '../text-edit/placed-lines.ts';
-import { bitsLost, linesOf, lookAtText, notAFile, type SeenText } from '../text-edit/text-file.ts';
+import { bitsLost, linesOf, lookAtText, nothingLeft, otherObject, type SeenText } from '../text-edit/text-file.ts';
 
 const directory = '/etc/ssh';
 const file = `${directory}/ssh_known_hosts`;
@@ -143,10 +143,8 @@ export const knownHost = defineProvider<'known-host', SeenKnownHost, KnownHostBe
   diff(resource, seen, { purpose, willBeThere }): Difference {
     const { body } = resource;
     const isAbsent = body.ensure === 'absent';
-    if (seen.type !== 'file' && seen.type !== 'absent') {
-      if (purpose !== 'drift') throw notAFile(inFile(resource), { ...seen, content: null });
-      return isAbsent ? presenceDrift() : typeDrift({ type: seen.type }, 'file');
-    }
+    const other = otherObject(inFile(resource), seen, { purpose });
+    if (other !== null) return other;
     const own = parsed(seen.lines);
     const current = kept(body, own);
     const changes = changesBetween(
@@ -157,15 +155,10 @@ export const knownHost = defineProvider<'known-host', SeenKnownHost, KnownHostBe
       seen.contradiction === null || isAbsent
         ? undefined
         : `ssh also accepts another ${body.key_type} key for ${body.name}, from the line of ${seen.contradiction} in ${file}; remove the name there`;
-    if (changes.length === 0) return nothing(message);
+    if (changes.length > 0) changes.push(...bitsLost(seen));
     const isMissing = !seen.hasDirectory && purpose !== 'drift' && !willBeThere(directory);
-    return {
-      action: isAbsent ? 'remove' : current === null ? 'create' : 'update',
-      changes: [...changes, ...bitsLost(seen)],
-      diff: null,
-      ...(message === undefined ? {} : { message }),
-      ...(isMissing ? { awaits: [{ kind: 'programs' as const, message: missingDirectory }] } : {}),
-    };
+    const awaits = [isMissing ? { kind: 'programs' as const, message: missingDirectory } : null];
+    return withChanges(isAbsent ? 'remove' : current === null ? 'create' : 'update', changes, { awaits, message });
   },
 
   remember: async (_resource, { lines, isOurs }, _difference, before) =>
@@ -179,10 +172,8 @@ export const knownHost = defineProvider<'known-host', SeenKnownHost, KnownHostBe
   observeForRemoval: (resource, _before, machine) => look(resource, machine),
 
   diffRemoval(resource, before, seen) {
-    if (seen.type !== 'file' && seen.type !== 'absent') {
-      if (before.was === 'present') throw notAFile(inFile(resource), { ...seen, content: null });
-      return nothing('already removed; the path is no longer a file');
-    }
+    const gone = seen.type === 'absent' ? null : nothingLeft(inFile(resource), seen, before.was === 'present');
+    if (gone !== null) return gone;
     if (before.was === 'absent' && before.made && seen.isEmpty)
       return { ...presenceDrift(), message: `removes ${file}, which is empty` };
     const changes = changesBetween(parsed(seen.lines), before.was === 'absent' ? [] : parsed(before.lines));

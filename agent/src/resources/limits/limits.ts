@@ -1,16 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
-import {
-  diffWritten,
-  diffWrittenRemoval,
-  lookAtWritten,
-  lookAtWrittenForRemoval,
-  rememberWritten,
-  restoreWritten,
-  textOf,
-  type WrittenFile,
-  write,
-} from '../file-unix/written-file.ts';
+import { textOf, writtenPart } from '../file-unix/written-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 
@@ -29,52 +19,49 @@ type Declared = ResolvedResource<'limits'>;
 const beginning = ({ body }: Declared): string =>
   `${body.domain} ${body.limit_type === 'both' ? '-' : body.limit_type} ${body.item} `;
 
-function fileOf(resource: Declared): WrittenFile {
-  const { domain, limit_type, item, value, ensure } = resource.body;
+function pathOf({ body: { domain, limit_type, item } }: Declared): string {
   const name = [domain.replaceAll('*', '%2A'), limit_type, item].join('-');
-  return {
-    path: `/etc/security/limits.d/90-muster-${name}.conf`,
-    text: ensure === 'absent' ? null : `# Written by Muster, which reverts changes.\n${beginning(resource)}${value}\n`,
-    mode: '0644',
-  };
+  return `/etc/security/limits.d/90-muster-${name}.conf`;
+}
+
+function fileOf(resource: Declared) {
+  const { value, ensure } = resource.body;
+  const text = `# Written by Muster, which reverts changes.\n${beginning(resource)}${value}\n`;
+  return writtenPart(resource, { path: pathOf(resource), text: ensure === 'absent' ? null : text, mode: '0644' });
 }
 
 /** A pam_limits limit, in its own file. It applies to sessions that begin later. */
 export const limits = defineProvider<'limits', SeenLimit, LimitBefore>({
   type: 'limits',
   fields: { domain: 'text', limit_type: 'text', item: 'text', value: 'text', ensure: 'text?' },
-  path: (resource) => fileOf(resource).path,
-  observe: (resource, _circumstances, machine) => seenIn(resource, lookAtWritten(resource, fileOf(resource), machine)),
+  path: pathOf,
+  observe: (resource, _circumstances, machine) => seenIn(resource, fileOf(resource).look(machine)),
   diff: diffLimit,
   inBrief: (seen) => JSON.parse(JSON.stringify({ ...seen, file: fileInBrief(seen.file) })),
   weight: ({ file }) => fileWeight(file),
 
   async remember(resource, { file }, _difference, before, machine) {
-    const written = fileOf(resource);
-    const difference = diffWritten(resource, written, file, { purpose: 'apply' });
-    return { file: await rememberWritten(resource, written, file, difference, before?.file ?? null, machine) };
+    return { file: await fileOf(resource).record(file, before?.file ?? null, machine) };
   },
 
   async apply(resource, { file }, _difference, machine) {
-    const written = fileOf(resource);
-    await write(resource, written, file, diffWritten(resource, written, file, { purpose: 'apply' }), machine);
+    await fileOf(resource).write(file, machine);
     return {};
   },
 
   async observeForRemoval(resource, { file }, machine) {
-    return seenIn(resource, await lookAtWrittenForRemoval(resource, fileOf(resource), file, machine));
+    return seenIn(resource, await fileOf(resource).lookForRemoval(file, machine));
   },
 
   diffRemoval(resource, { file }, seen, _circumstances, copies) {
-    const back = diffWrittenRemoval(resource, fileOf(resource), file, seen.file, copies);
-    if (back.action === 'none') return nothing('already in its original state');
+    if (fileOf(resource).diffRemoval(file, seen.file, copies).action === 'none')
+      return nothing('already in its original state');
     const changes = [{ field: 'value', from: seen.value, to: null }];
     return { action: 'remove', changes, diff: null, message: 'restores the original state' };
   },
 
   async remove(resource, { file }, seen, _difference, machine) {
-    const back = diffWrittenRemoval(resource, fileOf(resource), file, seen.file, machine.copies);
-    await restoreWritten(resource, fileOf(resource), file, seen.file, back, machine);
+    await fileOf(resource).restore(file, seen.file, machine);
     return {};
   },
 });
@@ -91,7 +78,7 @@ export function diffLimit(
   { file, value }: SeenLimit,
   circumstances: Pick<Circumstances, 'purpose'>,
 ): Difference {
-  const { action, changes } = diffWritten(resource, fileOf(resource), file, circumstances);
+  const { action, changes } = fileOf(resource).diff(file, circumstances);
   if (action === 'none') return nothing();
   if (resource.body.ensure === 'absent') return presenceDrift();
   const wanted = resource.body.value;

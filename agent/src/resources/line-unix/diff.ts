@@ -1,15 +1,15 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import { type Circumstances, type Difference, nothing, typeDrift } from '../provider/provider.ts';
 import { insertionIndex } from '../text-edit/insertion.ts';
 import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
 import {
-  awaitsFile,
-  awaitsProgram,
+  awaiting,
   bitsLost,
   changedLines,
   isAbsent,
   linesOf,
-  notAFile,
+  nothingLeft,
+  otherObject,
   shown,
 } from '../text-edit/text-file.ts';
 import type { LineBefore } from './before.ts';
@@ -22,18 +22,15 @@ export function diffLine(
   seen: SeenLine,
   circumstances: Pick<Circumstances, 'purpose' | 'willBeThere'>,
 ): Difference {
-  const absent = isAbsent(resource);
-  if (seen.type !== 'file' && seen.type !== 'absent') {
-    if (circumstances.purpose !== 'drift') throw notAFile(resource, seen);
-    return absent ? presenceDrift() : typeDrift({ type: seen.type }, 'file');
-  }
+  const other = otherObject(resource, seen, circumstances);
+  if (other !== null) return other;
   const changes = (from: string | null, to: string | null): Difference['changes'] => [
     { field: 'line', from: from === null ? null : shown(from), to: to === null ? null : shown(to) },
     ...bitsLost(seen),
   ];
   const after = (hits: readonly number[]): string | null =>
     seen.content === null ? null : changedLines(resource, seen, edited(resource, linesOf(seen), hits));
-  if (absent) {
+  if (isAbsent(resource)) {
     if (seen.hits.length === 0) return nothing();
     const from = seen.hits.map(({ text }) => readable(text)).join('\n');
     return { action: 'remove', changes: changes(from, null), diff: after(seen.hits.map(({ index }) => index)) };
@@ -45,9 +42,7 @@ export function diffLine(
     );
   if (seen.type === 'absent' && isTemplate(resource) && circumstances.purpose === 'drift')
     return typeDrift({ type: 'absent' }, 'file');
-  const { awaits = [] } = awaitsFile(resource, seen, circumstances);
-  awaits.push(...awaitsProgram(resource, seen, circumstances));
-  const prerequisites = awaits.length === 0 ? {} : { awaits };
+  const prerequisites = awaiting(resource, seen, circumstances);
   if (seen.type === 'absent' && isTemplate(resource))
     return { action: 'update', changes: changes(null, 'unknown until the file exists'), diff: null, ...prerequisites };
   if (replacesEvery(resource) && !isMissing) {
@@ -104,11 +99,9 @@ export function edited(resource: ResolvedResource, lines: readonly TextLine[], h
 }
 
 export function diffLineRemoval(resource: ResolvedResource, before: LineBefore, seen: SeenLine): Difference {
-  if (seen.type === 'absent') return nothing('already removed, with its file');
-  if (seen.type !== 'file') {
-    if (before.lost.some(({ text }) => text !== null)) throw notAFile(resource, seen);
-    return nothing('already removed; the path is no longer a file');
-  }
+  const isRestored = before.lost.some(({ text }) => text !== null);
+  const gone = nothingLeft(resource, seen, isRestored);
+  if (gone !== null) return gone;
   const { restored } = seen;
   if (restored === null) return nothing('already in its original state');
   const text = (line: string | null): string | null => (line === null ? null : shown(readable(line)));

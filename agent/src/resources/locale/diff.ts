@@ -1,6 +1,13 @@
 import type { FieldChange } from '@muster/protocol';
 import { canonicalLocale, isBuiltIn } from '../../host/locales.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  presenceDrift,
+  restoring,
+  typeDrift,
+  withChanges,
+} from '../provider/provider.ts';
 import type { LinesBefore } from '../text-edit/placed-lines.ts';
 import { bitsLost, notAFile, type SeenText, shown } from '../text-edit/text-file.ts';
 import { activeEntries, langIn, localeGen } from './lines.ts';
@@ -18,8 +25,7 @@ export function wantedLang({ body }: Declared, { lang }: Pick<SeenLocale, 'lang'
 
 /** @throws HostFailure if the path is not a file */
 function expectFile(resource: Declared, path: string, seen: Omit<SeenText, 'content'>): void {
-  if (seen.type !== 'file' && seen.type !== 'absent')
-    throw notAFile(inFile(resource, path), { ...seen, content: null });
+  if (seen.type !== 'file' && seen.type !== 'absent') throw notAFile(inFile(resource, path), seen);
 }
 
 function entryChange(resource: Declared, { entries, charset, list }: SeenLocale): FieldChange[] {
@@ -61,15 +67,9 @@ export function diffLocale(
     absent && wanted === undefined && lang !== null && canonicalLocale(lang) === canonicalLocale(name)
       ? `LANG in ${settingsPath()} is still ${name}; declare another default, or \`default: false\``
       : undefined;
-  if (changes.length === 0) return nothing(message);
   const needs = !absent && !isBuiltIn(name) && changes.some(({ field }) => field === 'entry' || field === 'available');
-  return {
-    action: absent ? 'remove' : seen.available ? 'update' : 'create',
-    changes,
-    diff: null,
-    ...(message === undefined ? {} : { message }),
-    ...(needs && seen.missing !== null ? { awaits: [{ kind: 'programs' as const, message: seen.missing }] } : {}),
-  };
+  const awaits = [needs && seen.missing !== null ? { kind: 'programs' as const, message: seen.missing } : null];
+  return withChanges(absent ? 'remove' : seen.available ? 'update' : 'create', changes, { awaits, message });
 }
 
 const textsOf = (lines: readonly { text: string }[]): string => lines.map(({ text }) => text).join('\n');
@@ -97,6 +97,5 @@ export function diffLocaleRemoval(resource: Declared, before: LocaleBefore, seen
       changes.push({ field: 'default', from: from && shown(from), to: to && shown(to) }, ...bitsLost(seen.settings));
     }
   }
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  return restoring(changes);
 }

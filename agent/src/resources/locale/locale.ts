@@ -1,7 +1,7 @@
 import { HostFailure } from '../../host/failure.ts';
 import { archive, charsetOf, generateLocale, isBuiltIn, readSupported, removeLocale } from '../../host/locales.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import type { Difference, Machine } from '../provider/provider.ts';
+import { changedFields, type Machine } from '../provider/provider.ts';
 import { editLines, type LinesBefore, type PlacedLine, restoredPlaced } from '../text-edit/placed-lines.ts';
 import { diffLocale, diffLocaleRemoval, wantedLang } from './diff.ts';
 import { declaredEntry, declaredLang, entriesOf, langLines, localeGen } from './lines.ts';
@@ -37,7 +37,7 @@ export const locale = defineProvider<'locale', SeenLocale, LocaleBefore>({
   diff: diffLocale,
 
   async remember(resource, { entries, list, available, lang, settings }, difference, before) {
-    const managesLang = resource.body.default != null || fieldsOf(difference).has('default');
+    const managesLang = resource.body.default != null || changedFields(difference).has('default');
     return {
       entries: before?.entries ?? linesBefore(entries, list.type === 'absent'),
       available: before?.available ?? available,
@@ -47,7 +47,7 @@ export const locale = defineProvider<'locale', SeenLocale, LocaleBefore>({
 
   // LANG is set last and restored first, so that it never names a locale that does not exist.
   async apply(resource, seen, difference, machine) {
-    const changing = fieldsOf(difference);
+    const changing = changedFields(difference);
     const { name } = resource.body;
     const charset = isAbsent(resource) ? null : seen.charset;
     const setLang = async () => {
@@ -66,7 +66,7 @@ export const locale = defineProvider<'locale', SeenLocale, LocaleBefore>({
   diffRemoval: diffLocaleRemoval,
 
   async remove(resource, before, seen, difference, machine) {
-    const changing = fieldsOf(difference);
+    const changing = changedFields(difference);
     const { name } = resource.body;
     const { lang } = before;
     if (changing.has('default') && lang !== null)
@@ -81,8 +81,6 @@ export const locale = defineProvider<'locale', SeenLocale, LocaleBefore>({
 });
 
 const missingDirectory = 'the directory of the file does not exist; install the package `locales`';
-
-const fieldsOf = ({ changes }: Difference): Set<string> => new Set(changes.map(({ field }) => field));
 
 const linesBefore = (lines: PlacedLine[], made: boolean): LinesBefore =>
   lines.length === 0 ? { was: 'absent', made } : { was: 'present', lines };

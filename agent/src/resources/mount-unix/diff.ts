@@ -1,5 +1,12 @@
 import type { FieldChange } from '@muster/protocol';
-import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  presenceDrift,
+  restoring,
+  typeDrift,
+  withChanges,
+} from '../provider/provider.ts';
 import { bitsLost, notAFile, shown } from '../text-edit/text-file.ts';
 import { type Declared, declaredEntry, isMounted, pathOf } from './declared.ts';
 import { type Entry, fstab, parseEntry } from './fstab.ts';
@@ -47,24 +54,18 @@ export function diffMount(
   const entry = declaredEntry(resource, seen.lines);
   const lines = lineChanges(parsed(seen.lines), entry === null ? [] : [entry]);
   const changes = [...lines, ...(lines.length > 0 ? bitsLost(seen) : []), ...liveChanges(resource, seen)];
-  if (changes.length === 0) return nothing();
   const path = pathOf(resource);
   const isMissing = isMounted(resource) && !seen.hasDirectory && purpose !== 'drift' && !willBeThere(path);
   const message = `there is no directory ${path}; declare it with directory-unix before this resource`;
-  return {
-    action: isAbsent ? 'remove' : seen.lines.length === 0 ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(isMissing ? { awaits: [{ kind: 'programs' as const, message }] } : {}),
-  };
+  const action = isAbsent ? 'remove' : seen.lines.length === 0 ? 'create' : 'update';
+  return withChanges(action, changes, { awaits: [isMissing ? { kind: 'programs', message } : null] });
 }
 
 export function diffMountRemoval(resource: Declared, before: MountBefore, seen: SeenMount): Difference {
   if (seen.type !== 'file' && seen.type !== 'absent') throw notAFstab(resource, seen);
   const lines = lineChanges(parsed(seen.lines), before.lines.was === 'absent' ? [] : parsed(before.lines.lines));
   const changes = [...lines, ...(lines.length > 0 ? bitsLost(seen) : []), ...liveRestored(before, seen)];
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  return restoring(changes);
 }
 
 function liveRestored({ live: earlier }: MountBefore, { live }: SeenMount): FieldChange[] {
@@ -82,4 +83,4 @@ function liveRestored({ live: earlier }: MountBefore, { live }: SeenMount): Fiel
 }
 
 const notAFstab = (resource: Declared, seen: SeenMount) =>
-  notAFile({ ...resource, body: { ...resource.body, path: fstab } }, { ...seen, content: null });
+  notAFile({ ...resource, body: { ...resource.body, path: fstab } }, seen);

@@ -1,7 +1,7 @@
 import { HostFailure } from '../../host/failure.ts';
 import { fstabChanged, type Mount, mount, mountAgain, readMounts, remount, unmount } from '../../host/mounts.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import type { Database, Machine } from '../provider/provider.ts';
+import { changedFields, type Database, type Machine } from '../provider/provider.ts';
 import type { TextLine } from '../text-edit/lines.ts';
 import { editLines, type LinesBefore, restoredPlaced } from '../text-edit/placed-lines.ts';
 import { declaredEntry, isMounted, pathOf } from './declared.ts';
@@ -38,7 +38,7 @@ export const mountUnix = defineProvider<'mount-unix', SeenMount, MountBefore>({
   diff: diffMount,
 
   async remember(resource, seen, { changes }, before) {
-    const changing = new Set(changes.map(({ field }) => field));
+    const changing = changedFields({ changes });
     const isLive = ['mounted', 'live_device', 'live_options'].some((field) => changing.has(field));
     const isUnmounted = changing.has('live_device') || (changing.has('mounted') && seen.live !== null);
     if (before?.live == null && isUnmounted && seen.lines.length === 0 && /\[/.test(seen.live?.source ?? ''))
@@ -56,7 +56,7 @@ export const mountUnix = defineProvider<'mount-unix', SeenMount, MountBefore>({
 
   async apply(resource, seen, { changes }, machine) {
     const path = pathOf(resource);
-    const changing = new Set(changes.map(({ field }) => field));
+    const changing = changedFields({ changes });
     await edit(machine, (lines) => declaredEntries(entriesAt(path, lines), declaredEntry(resource, lines), lines));
     machine.stale(mounts);
     const { live } = seen;
@@ -86,7 +86,7 @@ export const mountUnix = defineProvider<'mount-unix', SeenMount, MountBefore>({
 
   async remove(resource, before, seen, { changes }, machine) {
     const path = pathOf(resource);
-    const changing = new Set(changes.map(({ field }) => field));
+    const changing = changedFields({ changes });
     machine.stale(mounts);
     if (seen.live !== null && (changing.has('mounted') || changing.has('live_device'))) await unmount(path, machine);
     const { lines: record, live: earlier } = before;

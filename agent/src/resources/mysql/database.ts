@@ -1,12 +1,20 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { executeStatements, identifier } from '../../host/databases/mariadb.ts';
+import { identifier } from '../../host/databases/mariadb.ts';
 import { expectAnswer, type NoServer } from '../../host/databases/no-server.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { diffRemovalOfDatabase, refusal } from '../database/drop.ts';
+import { fieldChanges } from '../database/field-changes.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
-import { type DatabaseRecord, readServer, serverChanged } from './server.ts';
+import {
+  type Circumstances,
+  type Difference,
+  type Machine,
+  nothing,
+  presenceDrift,
+  withChanges,
+} from '../provider/provider.ts';
+import { change, type DatabaseRecord, readServer } from './server.ts';
 
 export interface SeenDatabase {
   missing: NoServer | null;
@@ -60,23 +68,10 @@ async function look({ body }: Declared, machine: Machine): Promise<SeenDatabase>
   return { missing: null, database: read.value.databases.get(body.name) ?? null };
 }
 
-async function change(statements: readonly string[], machine: Machine): Promise<Record<string, never>> {
-  try {
-    await executeStatements(statements, machine);
-  } finally {
-    serverChanged(machine);
-  }
-  return {};
-}
-
 type Wanted = { character_set?: string | null | undefined; collation?: string | null | undefined };
 
-function changesTo(wanted: Wanted, database: DatabaseRecord | null): FieldChange[] {
-  return (['character_set', 'collation'] as const).flatMap((field) => {
-    const to = wanted[field];
-    return to == null || to === database?.[field] ? [] : [{ field, from: database?.[field] ?? null, to }];
-  });
-}
+const changesTo = (wanted: Wanted, database: DatabaseRecord | null): FieldChange[] =>
+  fieldChanges(['character_set', 'collation'], wanted, database);
 
 export function diffDatabase(
   { body }: Pick<Declared, 'body'>,
@@ -91,13 +86,7 @@ export function diffDatabase(
   }
   const changes: FieldChange[] = database === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
   changes.push(...changesTo(body, database));
-  if (changes.length === 0) return nothing();
-  return {
-    action: database === null ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(missing === null ? {} : { awaits: [missing] }),
-  };
+  return withChanges(database === null ? 'create' : 'update', changes, { awaits: [missing] });
 }
 
 export function diffDatabaseRemoval(

@@ -1,11 +1,11 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { executeStatements, identifier } from '../../host/databases/mariadb.ts';
+import { identifier } from '../../host/databases/mariadb.ts';
 import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
-import { accountName, accountSql, readServer, serverChanged } from './server.ts';
+import { accountName, accountSql, change, readServer } from './server.ts';
 
 /** A user's privileges at one level. MariaDB has one grant option for all of them. */
 export type Privileges = { names: string[]; grantable: boolean };
@@ -47,10 +47,10 @@ export const mysqlGrant = defineProvider<'mysql-grant', SeenGrant, Privileges>({
     return before ?? has;
   },
 
-  apply: ({ body }, { has }, _difference, machine) => change(body, has, wantedOf(body, has), machine),
+  apply: ({ body }, { has }, _difference, machine) => change(grantStatements(body, has, wantedOf(body, has)), machine),
   observeForRemoval: (resource, _before, machine) => look(resource, machine),
   diffRemoval: (_resource, before, seen) => diffGrantRemoval(before, seen),
-  remove: ({ body }, before, { has }, _difference, machine) => change(body, has, before, machine),
+  remove: ({ body }, before, { has }, _difference, machine) => change(grantStatements(body, has, before), machine),
 });
 
 /** In a grant on a database, `_` and `%` are wildcards. */
@@ -81,15 +81,6 @@ async function look({ body }: Declared, machine: Machine): Promise<SeenGrant> {
       grantable: found.some(({ grantable }) => grantable),
     },
   };
-}
-
-async function change(body: Body, from: Privileges, to: Privileges, machine: Machine): Promise<Record<string, never>> {
-  try {
-    await executeStatements(grantStatements(body, from, to), machine);
-  } finally {
-    serverChanged(machine);
-  }
-  return {};
 }
 
 function wantedOf({ ensure, privileges, grant_option }: Body, has: Privileges): Privileges {

@@ -1,4 +1,4 @@
-import { literal, readRows } from '../../host/databases/mariadb.ts';
+import { executeStatements, literal, readRows } from '../../host/databases/mariadb.ts';
 import type { NoServer } from '../../host/databases/no-server.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 
@@ -104,5 +104,15 @@ const hashOf = ([method, ...others]: readonly Method[]): string | null =>
 
 export const readServer = (machine: Machine) => machine.database(server);
 
-/** Discards the cached users, databases, and privileges. */
-export const serverChanged = (machine: Machine): void => machine.stale(server);
+/**
+ * Executes statements, and discards the cached users, databases, and privileges.
+ * @throws HostFailure if the server cannot be reached or refuses a statement
+ */
+export async function change(statements: readonly string[], machine: Machine): Promise<Record<string, never>> {
+  try {
+    await executeStatements(statements, machine);
+  } finally {
+    machine.stale(server);
+  }
+  return {};
+}

@@ -1,12 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
-import { executeStatements, literal, nativeHash, readRows } from '../../host/databases/mariadb.ts';
+import { literal, nativeHash, readRows } from '../../host/databases/mariadb.ts';
 import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
 import { HostFailure } from '../../host/failure.ts';
+import { fieldChanges } from '../database/field-changes.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
-import { accountName, accountSql, isAgentAccount, readServer, serverChanged, type UserRecord } from './server.ts';
+import {
+  type Circumstances,
+  changedFields,
+  type Difference,
+  type Machine,
+  nothing,
+  presenceDrift,
+  withChanges,
+} from '../provider/provider.ts';
+import { accountName, accountSql, change, isAgentAccount, readServer, type UserRecord } from './server.ts';
 
 export interface SeenUser {
   missing: NoServer | null;
@@ -54,7 +63,7 @@ export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
   async remember({ body }, { user }, { changes }, before, machine) {
     if (before?.was === 'absent') return before;
     if (user === null) return before ?? { was: 'absent' };
-    const names = new Set(changes.map(({ field }) => field));
+    const names = changedFields({ changes });
     return {
       was: 'user',
       touched: {
@@ -107,15 +116,6 @@ async function creationOf({ name, host }: Body, machine: Machine): Promise<strin
   return read.value;
 }
 
-async function change(statements: readonly string[], machine: Machine): Promise<Record<string, never>> {
-  try {
-    await executeStatements(statements, machine);
-  } finally {
-    serverChanged(machine);
-  }
-  return {};
-}
-
 const wantedOf = ({ password, locked, max_user_connections }: Body): Partial<UserRecord> => ({
   ...(password == null ? {} : { hash: nativeHash(password) }),
   ...(locked == null ? {} : { locked }),
@@ -127,12 +127,7 @@ function changesTo(wanted: Partial<UserRecord>, user: UserRecord | null): FieldC
   const changes: FieldChange[] = [];
   if (wanted.hash !== undefined && wanted.hash !== (user?.hash ?? null))
     changes.push({ field: 'password', from: null, to: null });
-  for (const field of ['locked', 'max_user_connections'] as const) {
-    const to = wanted[field];
-    if (to !== undefined && to !== user?.[field])
-      changes.push({ field, from: user === null ? null : String(user[field]), to: String(to) });
-  }
-  return changes;
+  return [...changes, ...fieldChanges(['locked', 'max_user_connections'], wanted, user)];
 }
 
 export function diffUser(
@@ -144,17 +139,11 @@ export function diffUser(
   if (body.ensure === 'absent') return user === null ? nothing() : presenceDrift();
   const changes: FieldChange[] = user === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
   changes.push(...changesTo(wantedOf(body), user));
-  if (changes.length === 0) return nothing();
   if (user === null && isAgentAccount(body.name, body.host) && missing === null && purpose !== 'drift')
     throw new HostFailure('root@localhost does not exist; created without privileges, it would lock out the agent');
   if (user === null && body.password == null && purpose !== 'drift')
     throw new HostFailure(`the user ${body.name} does not exist, and without \`password\` anyone could sign in as it`);
-  return {
-    action: user === null ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(missing === null ? {} : { awaits: [missing] }),
-  };
+  return withChanges(user === null ? 'create' : 'update', changes, { awaits: [missing] });
 }
 
 export function diffUserRemoval(before: UserBefore, { missing, user, statements }: SeenUser): Difference {

@@ -3,27 +3,8 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { maxContentInMemory } from '../../host/files/inspect.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
-import {
-  diffWritten,
-  diffWrittenRemoval,
-  lookAtWritten,
-  lookAtWrittenForRemoval,
-  rememberWritten,
-  restoreWritten,
-  textOf,
-  type WrittenFile,
-  write,
-} from '../file-unix/written-file.ts';
-import {
-  type Circumstances,
-  type ContentCopies,
-  type Database,
-  type Difference,
-  type Json,
-  type Machine,
-  nothing,
-  type Provider,
-} from '../provider/provider.ts';
+import { textOf, writtenPart } from '../file-unix/written-file.ts';
+import { type Database, type Difference, type Json, nothing, type Provider } from '../provider/provider.ts';
 
 /** A package source: a file for the package manager, and a file with the source's signing key. */
 
@@ -105,68 +86,36 @@ function filesOf<T extends SourceType>(format: SourceFormat<T>) {
   type Declared = ResolvedResource<T>;
   const isAbsent = ({ ensure }: { ensure?: string }): boolean => ensure === 'absent';
 
-  const sourceFile = (resource: Declared): WrittenFile => ({
-    path: format.sourcePath(resource.body.name),
-    text: isAbsent(resource.body) ? null : format.render(resource.body),
-    // A URI may contain a password.
-    mode: resource.sensitive_fields.length > 0 ? '0600' : '0644',
-  });
+  const sourceText = ({ body }: Declared): string | null => (isAbsent(body) ? null : format.render(body));
 
-  const keyFile = ({ body }: Declared): WrittenFile => {
-    const key = isAbsent(body) ? null : format.key(body);
-    return { path: format.keyPath(body.name), text: key === null ? null : renderKey(key), mode: '0644' };
+  const sourceFile = (resource: Declared) =>
+    writtenPart(resource, {
+      path: format.sourcePath(resource.body.name),
+      text: sourceText(resource),
+      // A URI may contain a password.
+      mode: resource.sensitive_fields.length > 0 ? '0600' : '0644',
+    });
+
+  const declaredKey = ({ body }: Declared): string | null => (isAbsent(body) ? null : format.key(body));
+
+  const keyFile = (resource: Declared) => {
+    const key = declaredKey(resource);
+    const text = key === null ? null : renderKey(key);
+    return writtenPart(resource, { path: format.keyPath(resource.body.name), text, mode: '0644' });
   };
 
   /** Reports whether the agent manages the key file, because a key is or was declared. */
-  const hasKey = ({ body }: Declared, succeeded: ResolvedResource | null): boolean =>
-    (!isAbsent(body) && format.key(body) !== null) ||
+  const hasKey = (resource: Declared, succeeded: ResolvedResource | null): boolean =>
+    declaredKey(resource) !== null ||
     (succeeded?.type === format.type && format.key((succeeded as Declared).body) !== null);
 
-  const diffParts = (
-    resource: Declared,
-    seen: SeenRepository,
-    circumstances: Pick<Circumstances, 'purpose'>,
-  ): Parts => ({
-    source: diffWritten(resource, sourceFile(resource), seen.source, circumstances),
-    key: seen.key === null ? nothing() : diffWritten(resource, keyFile(resource), seen.key, circumstances),
-  });
-
-  const diffPartsRemoval = (
-    resource: Declared,
-    before: RepositoryBefore,
-    seen: SeenRepository,
-    copies: Pick<ContentCopies, 'read'>,
-  ): Parts => ({
-    source:
-      before.source === null
-        ? nothing()
-        : diffWrittenRemoval(resource, sourceFile(resource), before.source, seen.source, copies),
-    key:
-      before.key === null || seen.key === null
-        ? nothing()
-        : diffWrittenRemoval(resource, keyFile(resource), before.key, seen.key, copies),
-  });
-
-  return { isAbsent, sourceFile, keyFile, hasKey, diffParts, diffPartsRemoval };
+  return { isAbsent, sourceText, sourceFile, declaredKey, keyFile, hasKey };
 }
-
-/** Returns a function that records one of the files before its first change. */
-const rememberPart =
-  (resource: ResolvedResource, machine: Machine) =>
-  async (
-    file: WrittenFile,
-    found: SeenFile | null,
-    difference: Difference,
-    known: FileBefore | null,
-  ): Promise<FileBefore | null> =>
-    found === null || difference.action === 'none'
-      ? known
-      : rememberWritten(resource, file, found, difference, known, machine);
 
 /** Returns the members of the provider that writes sources in this format. */
 export function sourceProvider<T extends SourceType>(format: SourceFormat<T>) {
   type Declared = ResolvedResource<T>;
-  const { isAbsent, sourceFile, keyFile, hasKey, diffParts, diffPartsRemoval } = filesOf(format);
+  const { isAbsent, sourceText, sourceFile, declaredKey, keyFile, hasKey } = filesOf(format);
 
   return {
     brings: () => ['packages'],
@@ -185,14 +134,17 @@ export function sourceProvider<T extends SourceType>(format: SourceFormat<T>) {
 
     observe(resource, { succeeded }, machine) {
       return {
-        source: lookAtWritten(resource, sourceFile(resource), machine),
-        key: hasKey(resource, succeeded) ? lookAtWritten(resource, keyFile(resource), machine) : null,
+        source: sourceFile(resource).look(machine),
+        key: hasKey(resource, succeeded) ? keyFile(resource).look(machine) : null,
       };
     },
 
     diff(resource, seen, circumstances) {
-      const parts = diffParts(resource, seen, circumstances);
-      return sourceDifference(format, parts, textOf(seen.source), sourceFile(resource).text);
+      const parts = {
+        source: sourceFile(resource).diff(seen.source, circumstances),
+        key: seen.key === null ? nothing() : keyFile(resource).diff(seen.key, circumstances),
+      };
+      return sourceDifference(format, parts, textOf(seen.source), sourceText(resource));
     },
 
     inBrief: (seen): Json =>
@@ -202,25 +154,20 @@ export function sourceProvider<T extends SourceType>(format: SourceFormat<T>) {
     weight: (seen) => fileWeight(seen.source) + (seen.key === null ? 0 : fileWeight(seen.key)),
 
     async remember(resource, seen, _difference, before, machine) {
-      const { source, key } = diffParts(resource, seen, { purpose: 'apply' });
-      const of = rememberPart(resource, machine);
+      const known = before?.key ?? null;
       return {
-        source: await of(sourceFile(resource), seen.source, source, before?.source ?? null),
-        key: await of(keyFile(resource), seen.key, key, before?.key ?? null),
+        source: await sourceFile(resource).remember(seen.source, before?.source ?? null, machine),
+        key: seen.key === null ? known : await keyFile(resource).remember(seen.key, known, machine),
       };
     },
 
     async apply(resource, seen, _difference, machine) {
-      const { source, key } = diffParts(resource, seen, { purpose: 'apply' });
-      const writeSource = async () => {
-        if (source.action !== 'none') await write(resource, sourceFile(resource), seen.source, source, machine);
-      };
+      const writeSource = () => sourceFile(resource).write(seen.source, machine);
       const writeKey = async () => {
-        if (seen.key !== null && key.action !== 'none')
-          await write(resource, keyFile(resource), seen.key, key, machine);
+        if (seen.key !== null) await keyFile(resource).write(seen.key, machine);
       };
       // Orders the steps so that a source never refers to a missing key.
-      const steps = keyFile(resource).text === null ? [writeSource, writeKey] : [writeKey, writeSource];
+      const steps = declaredKey(resource) === null ? [writeSource, writeKey] : [writeKey, writeSource];
       for (const step of steps) await step();
       machine.stale(...format.offers);
       return {};
@@ -228,14 +175,16 @@ export function sourceProvider<T extends SourceType>(format: SourceFormat<T>) {
 
     async observeForRemoval(resource, before, machine) {
       return {
-        source: await lookAtWrittenForRemoval(resource, sourceFile(resource), before.source, machine),
-        key:
-          before.key === null ? null : await lookAtWrittenForRemoval(resource, keyFile(resource), before.key, machine),
+        source: await sourceFile(resource).lookForRemoval(before.source, machine),
+        key: before.key === null ? null : await keyFile(resource).lookForRemoval(before.key, machine),
       };
     },
 
     diffRemoval(resource, before, seen, _circumstances, copies) {
-      const parts = diffPartsRemoval(resource, before, seen, copies);
+      const parts = {
+        source: sourceFile(resource).diffRemoval(before.source, seen.source, copies),
+        key: seen.key === null ? nothing() : keyFile(resource).diffRemoval(before.key, seen.key, copies),
+      };
       const { source } = before;
       const bytes =
         source?.was === 'file' && source.content !== null ? copies.read(source.content, maxContentInMemory) : null;
@@ -249,11 +198,8 @@ export function sourceProvider<T extends SourceType>(format: SourceFormat<T>) {
     },
 
     async remove(resource, before, seen, _difference, machine) {
-      const { source, key } = diffPartsRemoval(resource, before, seen, machine.copies);
-      if (before.source !== null && source.action !== 'none')
-        await restoreWritten(resource, sourceFile(resource), before.source, seen.source, source, machine);
-      if (before.key !== null && seen.key !== null && key.action !== 'none')
-        await restoreWritten(resource, keyFile(resource), before.key, seen.key, key, machine);
+      await sourceFile(resource).restore(before.source, seen.source, machine);
+      if (seen.key !== null) await keyFile(resource).restore(before.key, seen.key, machine);
       machine.stale(...format.offers);
       return {};
     },

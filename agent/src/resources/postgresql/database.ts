@@ -4,8 +4,17 @@ import { expectAnswer, type NoServer } from '../../host/databases/no-server.ts';
 import { executeStatements, identifier, literal, maintenanceDatabase } from '../../host/databases/postgresql.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { diffRemovalOfDatabase, refusal } from '../database/drop.ts';
+import { fieldChanges } from '../database/field-changes.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  changedFields,
+  type Difference,
+  type Machine,
+  nothing,
+  presenceDrift,
+  withChanges,
+} from '../provider/provider.ts';
 import { clusterChanged, type DatabaseRecord, readCluster } from './cluster.ts';
 import { objectsChanged } from './objects.ts';
 
@@ -22,7 +31,7 @@ export type DatabaseBefore =
   | { was: 'database'; owner?: string; connection_limit?: number; dropped?: true };
 
 type Declared = ResolvedResource<'postgresql-database'>;
-type Wanted = { owner?: string | undefined; connection_limit?: number | undefined };
+type Wanted = { owner?: string | null | undefined; connection_limit?: number | null | undefined };
 
 /** A database in the cluster. It is never dropped unless `force` is declared, because its data cannot be restored. */
 export const postgresqlDatabase = defineProvider<'postgresql-database', SeenDatabase, DatabaseBefore>({
@@ -50,7 +59,7 @@ export const postgresqlDatabase = defineProvider<'postgresql-database', SeenData
   async remember(_resource, { database }, { changes }, before) {
     if (before?.was === 'absent') return before;
     if (database === null) return before ?? { was: 'absent' };
-    const changed = new Set(changes.map(({ field }) => field));
+    const changed = changedFields({ changes });
     return {
       ...(changed.has('owner') ? { owner: database.owner } : {}),
       ...(changed.has('connection_limit') ? { connection_limit: database.connection_limit } : {}),
@@ -114,45 +123,17 @@ export function diffDatabase(
     throw new HostFailure(
       `the database ${body.name} has the ${fixed.map(({ field, from, to }) => `${field} ${from}, not ${to}`).join(', and the ')}: PostgreSQL cannot change it; copy the data into a new database`,
     );
-  changes.push(...changesTo(wantedOf(body), database), ...fixed);
-  if (changes.length === 0) return nothing();
-  const awaits: NonNullable<Difference['awaits']> =
-    missing !== null
-      ? [missing]
-      : hasOwner
-        ? []
-        : [{ kind: 'databases', message: `PostgreSQL has no role ${body.owner}` }];
-  return {
-    action: database === null ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(awaits.length === 0 ? {} : { awaits }),
-  };
+  changes.push(...changesTo(body, database), ...fixed);
+  const noOwner = hasOwner ? null : { kind: 'databases' as const, message: `PostgreSQL has no role ${body.owner}` };
+  return withChanges(database === null ? 'create' : 'update', changes, { awaits: [missing ?? noOwner] });
 }
 
-const wantedOf = ({ owner, connection_limit }: Declared['body']): Wanted => ({
-  ...(owner == null ? {} : { owner }),
-  ...(connection_limit == null ? {} : { connection_limit }),
-});
-
-function changesTo({ owner, connection_limit }: Wanted, database: DatabaseRecord | null): FieldChange[] {
-  const changes: FieldChange[] = [];
-  if (owner !== undefined && owner !== database?.owner)
-    changes.push({ field: 'owner', from: database?.owner ?? null, to: owner });
-  if (connection_limit !== undefined && connection_limit !== database?.connection_limit)
-    changes.push({
-      field: 'connection_limit',
-      from: database === null ? null : String(database.connection_limit),
-      to: String(connection_limit),
-    });
-  return changes;
-}
+const changesTo = (wanted: Wanted, database: DatabaseRecord | null): FieldChange[] =>
+  fieldChanges(['owner', 'connection_limit'], wanted, database);
 
 /** Returns the differences that only a new database could resolve. */
 function fixedChanges({ encoding, locale }: Declared['body'], database: DatabaseRecord | null): FieldChange[] {
-  const changes: FieldChange[] = [];
-  if (encoding != null && encoding !== database?.encoding)
-    changes.push({ field: 'encoding', from: database?.encoding ?? null, to: encoding });
+  const changes = fieldChanges(['encoding'], { encoding }, database);
   if (locale == null) return changes;
   const { collate = null, ctype = null } = database ?? {};
   if (!isSameLocale(collate, locale) || !isSameLocale(ctype, locale))

@@ -1,11 +1,19 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
-import { executeStatements, identifier } from '../../host/databases/postgresql.ts';
+import { identifier } from '../../host/databases/postgresql.ts';
 import { HostFailure } from '../../host/failure.ts';
+import { fieldChanges } from '../database/field-changes.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
-import { type ExtensionRecord, objectsChanged, readObjects } from './objects.ts';
+import {
+  type Circumstances,
+  type Difference,
+  type Machine,
+  nothing,
+  presenceDrift,
+  withChanges,
+} from '../provider/provider.ts';
+import { changeObjects, type ExtensionRecord, readObjects } from './objects.ts';
 
 export interface SeenExtension {
   missing: NoServer | null;
@@ -41,7 +49,7 @@ export const postgresqlExtension = defineProvider<'postgresql-extension', SeenEx
       body.ensure === 'absent'
         ? [`DROP EXTENSION ${identifier(name)}`]
         : extensionStatements(name, extension, { version: version ?? undefined, schema: schema ?? undefined });
-    return change(body, statements, machine);
+    return changeObjects(body.database, statements, machine);
   },
 
   observeForRemoval: (resource, _before, machine) => look(resource, machine),
@@ -53,7 +61,7 @@ export const postgresqlExtension = defineProvider<'postgresql-extension', SeenEx
       before.was === 'absent'
         ? [`DROP EXTENSION ${identifier(name)}`]
         : extensionStatements(name, extension, reachable(before, extension));
-    return change(body, statements, machine);
+    return changeObjects(body.database, statements, machine);
   },
 });
 
@@ -69,19 +77,6 @@ async function look({ body }: Declared, machine: Machine): Promise<SeenExtension
   };
 }
 
-async function change(
-  { database }: Body,
-  statements: readonly string[],
-  machine: Machine,
-): Promise<Record<string, never>> {
-  try {
-    await executeStatements(database, statements, machine);
-  } finally {
-    await objectsChanged(database, machine);
-  }
-  return {};
-}
-
 export function diffExtension(
   { body }: Pick<Declared, 'body'>,
   { missing, extension }: SeenExtension,
@@ -93,22 +88,13 @@ export function diffExtension(
     if (purpose !== 'drift') expectNoData(body, extension);
     return presenceDrift();
   }
-  const { version, schema } = body;
+  const { version } = body;
   const changes: FieldChange[] = extension === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
-  if (version != null && version !== extension?.version) {
-    if (extension !== null && purpose !== 'drift' && !extension.targets.includes(version))
-      throw new HostFailure(`the extension ${body.name} cannot be updated from ${extension.version} to ${version}`);
-    changes.push({ field: 'version', from: extension?.version ?? null, to: version });
-  }
-  if (schema != null && schema !== extension?.schema)
-    changes.push({ field: 'schema', from: extension?.schema ?? null, to: schema });
-  if (changes.length === 0) return nothing();
-  return {
-    action: extension === null ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(missing === null ? {} : { awaits: [missing] }),
-  };
+  const isUpdated = extension !== null && version != null && version !== extension.version;
+  if (isUpdated && purpose !== 'drift' && !extension.targets.includes(version))
+    throw new HostFailure(`the extension ${body.name} cannot be updated from ${extension.version} to ${version}`);
+  changes.push(...fieldChanges(['version', 'schema'], body, extension));
+  return withChanges(extension === null ? 'create' : 'update', changes, { awaits: [missing] });
 }
 
 function expectNoData({ name, force }: Body, { has_tables }: ExtensionRecord): void {
@@ -137,11 +123,9 @@ export function diffExtensionRemoval(body: Body, before: ExtensionBefore, seen: 
   }
   if (missing !== null) return nothing(goneMessage);
   const changes: FieldChange[] = extension === null ? [{ field: 'ensure', from: 'absent', to: 'present' }] : [];
-  const { version, schema } = reachable(before, extension);
-  if (version !== undefined && version !== extension?.version)
-    changes.push({ field: 'version', from: extension?.version ?? null, to: version });
-  if (schema !== extension?.schema) changes.push({ field: 'schema', from: extension?.schema ?? null, to: schema });
-  const isStuck = extension !== null && version === undefined && extension.version !== before.version;
+  const wanted = reachable(before, extension);
+  changes.push(...fieldChanges(['version', 'schema'], wanted, extension));
+  const isStuck = extension !== null && wanted.version === undefined && extension.version !== before.version;
   const stays = isStuck ? `; it cannot go back to the version ${before.version}` : '';
   if (changes.length === 0) return nothing(isStuck ? `left unchanged${stays}` : 'already in its original state');
   return { action: 'remove', changes, diff: null, message: `restores the original state${stays}` };

@@ -1,12 +1,12 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
-import { executeStatements, identifier } from '../../host/databases/postgresql.ts';
+import { identifier } from '../../host/databases/postgresql.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
 import { readCluster } from './cluster.ts';
-import { everyone, type GrantedObject, type ObjectType, objectsChanged, readObjects } from './objects.ts';
+import { changeObjects, everyone, type GrantedObject, type ObjectType, readObjects } from './objects.ts';
 
 /** Privileges of one role on one object, each mapped to whether the role may grant it to others. */
 export type Privileges = Record<string, boolean>;
@@ -193,14 +193,9 @@ export function diffGrantRemoval(_body: Body, before: GrantBefore, { missing, ob
   };
 }
 
-async function change(body: Body, changes: readonly Change[], machine: Machine): Promise<Record<string, never>> {
+function change(body: Body, changes: readonly Change[], machine: Machine): Promise<Record<string, never>> {
   const statements = changes.flatMap(({ key, from, to }) => grantStatements(key, body.role, from, to));
-  try {
-    await executeStatements(body.database, statements, machine);
-  } finally {
-    await objectsChanged(body.database, machine);
-  }
-  return {};
+  return changeObjects(body.database, statements, machine);
 }
 
 /** Returns the statements that change a role's privileges on an object to other privileges. */

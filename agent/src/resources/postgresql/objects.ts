@@ -1,6 +1,6 @@
 import type { ResourceBodies } from '@muster/protocol/module';
 import type { NoServer } from '../../host/databases/no-server.ts';
-import { arrayOf, readJson, readJsonOfEach } from '../../host/databases/postgresql.ts';
+import { arrayOf, executeStatements, readJson, readJsonOfEach } from '../../host/databases/postgresql.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 import { readCluster } from './cluster.ts';
 
@@ -139,4 +139,21 @@ export const readObjects = (database: string, machine: Machine): Promise<Read> =
 export async function objectsChanged(database: string, machine: Machine): Promise<void> {
   (await machine.database(changedDatabases)).add(database);
   machine.stale(objectsOf(database));
+}
+
+/**
+ * Executes statements in one transaction, and discards the cached objects of the database.
+ * @throws HostFailure if the server cannot be reached or refuses a statement
+ */
+export async function changeObjects(
+  database: string,
+  statements: readonly string[],
+  machine: Machine,
+): Promise<Record<string, never>> {
+  try {
+    await executeStatements(database, statements, machine);
+  } finally {
+    await objectsChanged(database, machine);
+  }
+  return {};
 }

@@ -11,8 +11,17 @@ import {
 } from '../../host/databases/postgresql.ts';
 import { isVerifierOf, saltLength, scramVerifier } from '../../host/databases/scram.ts';
 import { HostFailure } from '../../host/failure.ts';
+import { fieldChanges } from '../database/field-changes.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  type Machine,
+  nothing,
+  presenceDrift,
+  restoring,
+  withChanges,
+} from '../provider/provider.ts';
 import { clusterChanged, type RoleRecord, readCluster, roleFlagNames, roleFlags } from './cluster.ts';
 
 export interface SeenRole {
@@ -129,34 +138,21 @@ export function diffRole(
   changes.push(...changesTo(wantedOf(body), role));
   if (body.password != null && !isVerifierOf(body.password, role?.verifier ?? null))
     changes.push({ field: 'password', from: null, to: null });
-  if (changes.length === 0) return nothing();
-  const awaits: NonNullable<Difference['awaits']> = missing === null ? [] : [missing];
-  for (const name of unknown) awaits.push({ kind: 'databases', message: `PostgreSQL has no role ${name}` });
-  return {
-    action: role === null ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(awaits.length === 0 ? {} : { awaits }),
-  };
+  const noRoles = unknown.map((name) => ({ kind: 'databases' as const, message: `PostgreSQL has no role ${name}` }));
+  return withChanges(role === null ? 'create' : 'update', changes, { awaits: [missing, ...noRoles] });
 }
 
 /** Returns the changes to the declared attributes except the password. */
 function changesTo(wanted: Wanted, role: RoleRecord | null): FieldChange[] {
-  const changes: FieldChange[] = [];
-  for (const field of [...roleFlagNames, 'connection_limit'] as const) {
-    const to = wanted[field];
-    if (to !== undefined && to !== role?.[field])
-      changes.push({ field, from: role === null ? null : String(role[field]), to: String(to) });
-  }
+  const changes = fieldChanges([...roleFlagNames, 'connection_limit'], wanted, role);
   if (wanted.member_of !== undefined && (role === null || listed(role.member_of) !== listed(wanted.member_of)))
     changes.push({
       field: 'member_of',
       from: role === null ? null : listed(role.member_of),
       to: listed(wanted.member_of),
     });
-  const { valid_until, members } = wanted;
-  if (valid_until != null && valid_until !== role?.valid_until)
-    changes.push({ field: 'valid_until', from: role?.valid_until ?? null, to: valid_until });
+  const { members } = wanted;
+  changes.push(...fieldChanges(['valid_until'], wanted, role));
   if (members?.some((member) => role?.members.includes(member) !== true) === true)
     changes.push({ field: 'members', from: role === null ? null : listed(role.members), to: listed(members) });
   return changes;
@@ -199,8 +195,7 @@ export function diffRoleRemoval(before: RoleBefore, { missing, role }: SeenRole)
   changes.push(...changesTo(original, role));
   if (original.verifier !== undefined && original.verifier !== (role?.verifier ?? null))
     changes.push({ field: 'password', from: null, to: null });
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  return restoring(changes);
 }
 
 /** Returns the statements that create a role with these attributes, or set them on an existing role. */

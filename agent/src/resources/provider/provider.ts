@@ -351,6 +351,37 @@ export const nothing = (message?: string): Difference => ({
   ...(message === undefined ? {} : { message }),
 });
 
+type Prerequisite = NonNullable<Difference['awaits']>[number];
+
+/**
+ * Returns the difference with these changes; no difference, with the message, if there are none.
+ * @param more.awaits the missing prerequisites; a null represents one that is not missing
+ */
+export function withChanges(
+  action: ResourceAction,
+  changes: FieldChange[],
+  more: { awaits?: readonly (Prerequisite | null)[]; message?: string | null | undefined } = {},
+): Difference {
+  const message = more.message ?? undefined;
+  if (changes.length === 0) return nothing(message);
+  const awaits = more.awaits?.filter((one) => one !== null) ?? [];
+  return {
+    ...{ action, changes, diff: null },
+    ...(awaits.length === 0 ? {} : { awaits }),
+    ...(message === undefined ? {} : { message }),
+  };
+}
+
+/** Returns the difference of a removal that restores the original state with these changes. */
+export const restoring = (changes: FieldChange[], message?: string | null): Difference =>
+  changes.length === 0
+    ? nothing(message ?? 'already in its original state')
+    : { action: 'remove', changes, diff: null, message: message ?? 'restores the original state' };
+
+/** Returns the names of the fields that change. */
+export const changedFields = ({ changes }: Pick<Difference, 'changes'>): Set<string> =>
+  new Set(changes.map(({ field }) => field));
+
 /** Returns the drift of an object that exists but is declared absent. An apply might refuse to remove it. */
 export const presenceDrift = (): Difference => ({
   action: 'remove',

@@ -10,7 +10,15 @@ import {
   setRunningMode,
 } from '../../host/selinux.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing, typeDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  changedFields,
+  type Difference,
+  type Machine,
+  restoring,
+  typeDrift,
+  withChanges,
+} from '../provider/provider.ts';
 import { insertLines, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { editLines, type LinesBefore, type PlacedLine, placedLine, restoredPlaced } from '../text-edit/placed-lines.ts';
 import { linesOf, lookAtText, type SeenText } from '../text-edit/text-file.ts';
@@ -56,7 +64,7 @@ export const selinuxMode = defineProvider<'selinux-mode', SeenMode, ModeBefore>(
   diff: ({ body }, seen, circumstances) => diffMode(body, seen, circumstances),
 
   async remember(_resource, { lines, running }, { changes }, before) {
-    const changing = new Set(changes.map(({ field }) => field));
+    const changing = changedFields({ changes });
     const was = (setting: Setting): LinesBefore | null =>
       before?.[setting] ??
       (!changing.has(setting)
@@ -72,7 +80,7 @@ export const selinuxMode = defineProvider<'selinux-mode', SeenMode, ModeBefore>(
   },
 
   async apply({ body }, _seen, { changes }, machine) {
-    const changing = new Set(changes.map(({ field }) => field));
+    const changing = changedFields({ changes });
     await edit(machine, (lines) =>
       settingNames.reduce(
         (now, setting) => {
@@ -93,7 +101,7 @@ export const selinuxMode = defineProvider<'selinux-mode', SeenMode, ModeBefore>(
   diffRemoval: (_resource, before, seen) => diffModeRemoval(before, seen),
 
   async remove(_resource, before, _seen, { changes }, machine) {
-    const changing = new Set(changes.map(({ field }) => field));
+    const changing = changedFields({ changes });
     await edit(machine, (lines) =>
       settingNames.reduce(
         (now, setting) => {
@@ -188,15 +196,9 @@ export function diffMode(body: Body, seen: SeenMode, { purpose }: Pick<Circumsta
   const setsRunning = running !== 'disabled' && body.mode !== 'disabled' && running !== body.mode;
   if (setsRunning) changes.push({ field: 'running', from: running, to: body.mode });
   const message = untilBoot(body.mode, running, changes);
-  if (changes.length === 0) return nothing(message);
   const missing = unmet(body, seen) ?? (setsRunning ? seen.missing : null);
-  return {
-    action: 'update',
-    changes,
-    diff: null,
-    ...(message === undefined ? {} : { message }),
-    ...(missing === null ? {} : { awaits: [{ kind: 'programs', message: missing }] }),
-  };
+  const awaits = [missing === null ? null : { kind: 'programs' as const, message: missing }];
+  return withChanges('update', changes, { awaits, message });
 }
 
 /** Returns why the mode cannot be declared: in mode enforcing, a kernel that finds no policy does not boot. */
@@ -233,8 +235,7 @@ export function diffModeRemoval(before: ModeBefore, seen: SeenMode): Difference 
   }
   if (before.running !== null && running !== 'disabled' && running !== before.running)
     changes.push({ field: 'running', from: running, to: before.running });
-  if (changes.length === 0) return nothing(kept ?? 'already in its original state');
-  return { action: 'remove', changes, diff: null, message: kept ?? 'restores the original state' };
+  return restoring(changes, kept);
 }
 
 /** Returns why the settings for the next boot cannot be restored, or null if they can. */

@@ -1,14 +1,6 @@
-import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
 import { splitLines } from '../text-edit/lines.ts';
-import {
-  awaitsFile,
-  awaitsProgram,
-  bitsLost,
-  changedLines,
-  isAbsent,
-  notAFile,
-  shown,
-} from '../text-edit/text-file.ts';
+import { awaiting, bitsLost, changedLines, isAbsent, nothingLeft, otherObject, shown } from '../text-edit/text-file.ts';
 import type { ValueBefore } from './before.ts';
 import type { SeenValue, Structured } from './seen.ts';
 import { declaredValue, shownValue } from './value.ts';
@@ -27,35 +19,25 @@ export function diffValue(
   seen: SeenValue,
   circumstances: Pick<Circumstances, 'purpose' | 'willBeThere'>,
 ): Difference {
-  const isDrift = circumstances.purpose === 'drift';
-  if (seen.type !== 'file' && seen.type !== 'absent') {
-    if (!isDrift) throw notAFile(resource, seen);
-    return isAbsent(resource) ? presenceDrift() : typeDrift({ type: seen.type }, 'file');
-  }
+  const other = otherObject(resource, seen, circumstances);
+  if (other !== null) return other;
   if (seen.isAsDeclared) return nothing();
   const from = shownOrNull(seen.found, seen);
   const diff = diffOf(resource, seen);
   if (isAbsent(resource))
     return { action: 'remove', changes: [{ field: 'value', from, to: null }, ...bitsLost(seen)], diff };
-  const awaits = [
-    ...(awaitsFile(resource, seen, circumstances).awaits ?? []),
-    ...awaitsProgram(resource, seen, circumstances),
-  ];
   const to = shown(shownValue(declaredValue(resource.body.value)));
   return {
     action: seen.found === null ? 'create' : 'update',
     changes: [{ field: 'value', from, to }, ...bitsLost(seen)],
     diff,
-    ...(awaits.length === 0 ? {} : { awaits }),
+    ...awaiting(resource, seen, circumstances),
   };
 }
 
 export function diffValueRemoval(resource: Structured, before: ValueBefore, seen: SeenValue): Difference {
-  if (seen.type === 'absent') return nothing('already removed, with its file');
-  if (seen.type !== 'file') {
-    if (before.was === 'present') throw notAFile(resource, seen);
-    return nothing('already removed; the path is no longer a file');
-  }
+  const gone = nothingLeft(resource, seen, before.was === 'present');
+  if (gone !== null) return gone;
   const { restored } = seen;
   if (restored === null) return nothing(before.was === 'absent' ? 'already removed' : 'already in its original state');
   const change = { field: 'value', from: shownOrNull(restored.from, seen), to: shownOrNull(restored.to, seen) };

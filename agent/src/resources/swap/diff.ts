@@ -1,7 +1,14 @@
 import type { FieldChange } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import { fstab, parseEntry } from '../mount-unix/fstab.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  presenceDrift,
+  restoring,
+  typeDrift,
+  withChanges,
+} from '../provider/provider.ts';
 import type { PlacedLine } from '../text-edit/placed-lines.ts';
 import { bitsLost, notAFile, shown } from '../text-edit/text-file.ts';
 import { type Declared, declaredEntry, isAbsent, priorityIn, type SeenSwap, type SwapBefore, sizeOf } from './seen.ts';
@@ -100,13 +107,8 @@ export function diffSwap(resource: Declared, seen: SeenSwap, { purpose }: Pick<C
     ...(lines.length > 0 ? bitsLost(seen.fstab) : []),
     ...liveChanges(seen.live, !absent, priorityIn(options ?? '')),
   ];
-  if (changes.length === 0) return nothing();
-  return {
-    action: absent ? 'remove' : seen.file === null ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(seen.missing === null ? {} : { awaits: [{ kind: 'programs' as const, message: seen.missing }] }),
-  };
+  const missing = seen.missing === null ? null : { kind: 'programs' as const, message: seen.missing };
+  return withChanges(absent ? 'remove' : seen.file === null ? 'create' : 'update', changes, { awaits: [missing] });
 }
 
 export function diffSwapRemoval(resource: Declared, before: SwapBefore, seen: SeenSwap): Difference {
@@ -123,11 +125,10 @@ export function diffSwapRemoval(resource: Declared, before: SwapBefore, seen: Se
     // The kernel chooses a negative priority, which cannot be declared.
     ...liveChanges(seen.live, live !== null, live !== null && live >= 0 ? live : null),
   ];
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  return restoring(changes);
 }
 
-function expectAnFstab(resource: Declared, { fstab: { type, ...seen } }: SeenSwap): void {
-  if (type === 'file' || type === 'absent') return;
-  throw notAFile({ ...resource, body: { ...resource.body, path: fstab } }, { type, ...seen, content: null });
+function expectAnFstab(resource: Declared, { fstab: seen }: SeenSwap): void {
+  if (seen.type === 'file' || seen.type === 'absent') return;
+  throw notAFile({ ...resource, body: { ...resource.body, path: fstab } }, seen);
 }

@@ -8,7 +8,7 @@ import { besideName } from '../../host/trees/tree-names.ts';
 import { folderOf, trustedPath } from '../archive/place.ts';
 import { declaredEntries, fstab, parseEntry, swapEntries } from '../mount-unix/fstab.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import type { Difference, Machine } from '../provider/provider.ts';
+import { changedFields, type Machine } from '../provider/provider.ts';
 import type { TextLine } from '../text-edit/lines.ts';
 import { editLines, restoredPlaced } from '../text-edit/placed-lines.ts';
 import { diffSwap, diffSwapRemoval, ownership } from './diff.ts';
@@ -40,7 +40,7 @@ export const swap = defineProvider<'swap', SeenSwap, SwapBefore>({
     const { path } = resource.body;
     const entryOf = (lines: readonly TextLine[]) => declaredEntry(resource, lines);
     await change({
-      ...{ path, seen, machine, changing: fieldsOf(difference) },
+      ...{ path, seen, machine, changing: changedFields(difference) },
       file: isAbsent(resource) ? null : { ...ownership, size: sizeOf(resource) },
       edit: (lines) => declaredEntries(swapEntries(path, lines), entryOf(lines), lines),
       use: isAbsent(resource) ? null : (entryOf(seen.lines)?.options ?? ''),
@@ -57,7 +57,7 @@ export const swap = defineProvider<'swap', SeenSwap, SwapBefore>({
     const options = earlier.split(',').filter((option) => option !== '' && !option.startsWith('pri='));
     const priority = live !== null && live >= 0 ? [`pri=${live}`] : [];
     await change({
-      ...{ path, seen, machine, file, changing: fieldsOf(difference) },
+      ...{ path, seen, machine, file, changing: changedFields(difference) },
       edit: (lines) => restoredPlaced(swapEntries(path, lines), record, lines),
       removesEmpty: record.was === 'absent' && record.made,
       use: live === null ? null : [...options, ...priority].join(',') || 'sw',
@@ -65,8 +65,6 @@ export const swap = defineProvider<'swap', SeenSwap, SwapBefore>({
     return {};
   },
 });
-
-const fieldsOf = ({ changes }: Difference): Set<string> => new Set(changes.map(({ field }) => field));
 
 const withoutHoles = ({ hasHoles: _, ...file }: NonNullable<SeenSwap['file']>): SwapFile => file;
 

@@ -10,19 +10,17 @@ import {
   writeParameter,
 } from '../../host/kernel-parameter.ts';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
-import {
-  diffWritten,
-  diffWrittenRemoval,
-  lookAtWritten,
-  lookAtWrittenForRemoval,
-  rememberWritten,
-  restoreWritten,
-  textOf,
-  type WrittenFile,
-  write,
-} from '../file-unix/written-file.ts';
+import { textOf, writtenPart } from '../file-unix/written-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  changedFields,
+  type Difference,
+  nothing,
+  presenceDrift,
+  restoring,
+  withChanges,
+} from '../provider/provider.ts';
 import { laterFile, sysctlFiles, valueIn } from './files.ts';
 
 export interface SeenParameter {
@@ -46,17 +44,19 @@ const pathOf = (resource: Declared): string => parameterPath(resource.body.key);
 const fileNameOf = (resource: Declared): string =>
   `90-muster-${parameterName(pathOf(resource)).replaceAll('/', '%2F')}.conf`;
 
-function fileOf(resource: Declared): WrittenFile {
+const filePathOf = (resource: Declared): string => `/etc/sysctl.d/${fileNameOf(resource)}`;
+
+function fileOf(resource: Declared) {
   const { value, ensure } = resource.body;
   const secret = resource.sensitive_fields.includes('value');
-  return {
-    path: `/etc/sysctl.d/${fileNameOf(resource)}`,
+  return writtenPart(resource, {
+    path: filePathOf(resource),
     text:
       ensure === 'absent'
         ? null
         : `# Written by Muster. What is changed here by hand is changed back.\n${parameterName(pathOf(resource))} = ${normalizedValue(value)}\n`,
     mode: secret ? '0600' : '0644',
-  };
+  });
 }
 
 /** A kernel parameter: the running value, and a file for this parameter in /etc/sysctl.d for the next boot. */
@@ -65,7 +65,7 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
   fields: { key: 'text', value: 'text', ensure: 'text?' },
   path(resource) {
     try {
-      return fileOf(resource).path;
+      return filePathOf(resource);
     } catch (error) {
       // An invalid name has no file; `check` refuses it.
       if (error instanceof HostFailure) return null;
@@ -83,7 +83,7 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
 
   async observe(resource, _circumstances, machine) {
     const path = pathOf(resource);
-    const file = lookAtWritten(resource, fileOf(resource), machine);
+    const file = fileOf(resource).look(machine);
     const { value, ensure } = resource.body;
     // A parameter that is only removed from the file need not exist or be readable.
     const running = ensure === 'absent' ? null : readParameter(path);
@@ -103,35 +103,23 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
 
   async remember(resource, seen, difference, before, machine) {
     const record = before ?? { value: null, file: null };
-    const changing = new Set(difference.changes.map(({ field }) => field));
-    const file = fileOf(resource);
+    const changing = changedFields(difference);
     const fileChanges = changing.has('persisted') || changing.has('ensure');
     return {
       value: record.value ?? (changing.has('value') ? seen.value : null),
-      file: fileChanges
-        ? await rememberWritten(
-            resource,
-            file,
-            seen.file,
-            diffWritten(resource, file, seen.file, { purpose: 'apply' }),
-            record.file,
-            machine,
-          )
-        : record.file,
+      file: fileChanges ? await fileOf(resource).remember(seen.file, record.file, machine) : record.file,
     };
   },
 
   async apply(resource, seen, difference, machine) {
-    const changing = new Set(difference.changes.map(({ field }) => field));
-    const file = fileOf(resource);
+    const changing = changedFields(difference);
     if (changing.has('value')) writeParameter(pathOf(resource), normalizedValue(resource.body.value));
-    if (changing.has('persisted') || changing.has('ensure'))
-      await write(resource, file, seen.file, diffWritten(resource, file, seen.file, { purpose: 'apply' }), machine);
+    if (changing.has('persisted') || changing.has('ensure')) await fileOf(resource).write(seen.file, machine);
     return {};
   },
 
   async observeForRemoval(resource, before, machine) {
-    const file = await lookAtWrittenForRemoval(resource, fileOf(resource), before.file, machine);
+    const file = await fileOf(resource).lookForRemoval(before.file, machine);
     const text = textOf(file);
     return {
       value: before.value === null ? null : readParameter(pathOf(resource)),
@@ -146,22 +134,15 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
     const secret = resource.sensitive_fields.includes('value');
     if (before.value !== null && seen.value !== null && seen.value !== before.value)
       changes.push({ field: 'value', from: seen.value, to: before.value });
-    if (before.file !== null) {
-      const back = diffWrittenRemoval(resource, fileOf(resource), before.file, seen.file, copies);
-      if (back.action !== 'none') changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: null });
-    }
+    if (fileOf(resource).diffRemoval(before.file, seen.file, copies).action !== 'none')
+      changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: null });
     const lost = before.value !== null && seen.value === null ? 'the kernel no longer has this parameter' : undefined;
-    if (changes.length === 0) return nothing(lost ?? 'already in its original state');
-    return { action: 'remove', changes, diff: null, message: lost ?? 'restores the original state' };
+    return restoring(changes, lost);
   },
 
   async remove(resource, before, seen, difference, machine) {
-    const changing = new Set(difference.changes.map(({ field }) => field));
-    const file = fileOf(resource);
-    if (before.file !== null && changing.has('persisted')) {
-      const back = diffWrittenRemoval(resource, file, before.file, seen.file, machine.copies);
-      await restoreWritten(resource, file, before.file, seen.file, back, machine);
-    }
+    const changing = changedFields(difference);
+    if (changing.has('persisted')) await fileOf(resource).restore(before.file, seen.file, machine);
     if (before.value !== null && changing.has('value')) writeParameter(pathOf(resource), before.value);
     return {};
   },
@@ -176,7 +157,7 @@ export function diffParameter(
   circumstances: Pick<Circumstances, 'purpose'>,
 ): Difference {
   const body = resource.body;
-  const file = diffWritten(resource, fileOf(resource), seen.file, circumstances);
+  const file = fileOf(resource).diff(seen.file, circumstances);
   if (body.ensure === 'absent') {
     if (file.action === 'none') return nothing();
     return { ...presenceDrift(), message: 'the running value stays until the next boot' };
@@ -191,14 +172,7 @@ export function diffParameter(
     seen.overriddenBy === null
       ? undefined
       : `${seen.overriddenBy} is read later and sets another value, which will take effect at the next boot; remove the parameter from that file`;
-  if (changes.length === 0) return nothing(message);
-  return {
-    action: file.action === 'create' ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(seen.value === null
-      ? { awaits: [{ kind: 'programs' as const, message: missingParameter(pathOf(resource)) }] }
-      : {}),
-    ...(message === undefined ? {} : { message }),
-  };
+  const missing =
+    seen.value === null ? { kind: 'programs' as const, message: missingParameter(pathOf(resource)) } : null;
+  return withChanges(file.action === 'create' ? 'create' : 'update', changes, { awaits: [missing], message });
 }

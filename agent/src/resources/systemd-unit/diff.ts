@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { diffWritten } from '../file-unix/written-file.ts';
-import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
+import { writtenPart } from '../file-unix/written-file.ts';
+import { type Circumstances, changedFields, type Difference, nothing } from '../provider/provider.ts';
 import { bodyOf, dropInFile, isOwned, serviceOf, unitFile, unitOf } from './declared.ts';
 import { isEnabled, isLive, isMask, isUp, runsOnce, type SeenService, unitChanges } from './seen.ts';
 import { fixedAtStart, parseUnit } from './unit-file.ts';
@@ -98,10 +98,10 @@ function fileChanges(
     [dropIn, dropInFile(resource)],
   ] as const) {
     if (found === null) continue;
-    const difference = diffWritten(resource, declared, found.seen, circumstances);
+    const difference = writtenPart(resource, declared).diff(found.seen, circumstances);
     if (difference.action === 'none') continue;
     const to = declared.text === null ? null : parseUnit(declared.text);
-    const known = new Set(changes.map(({ field }) => field));
+    const known = changedFields({ changes });
     const here = unitChanges(resource, difference.changes, found.says, to);
     // A setting that moves from the drop-in to the unit is one change, not two.
     changes.push(...here.filter(({ field }) => !known.has(field)));
@@ -140,8 +140,8 @@ function diffAbsent(
   circumstances: Pick<Circumstances, 'purpose'>,
 ): Difference {
   const files = [
-    ...(file === null ? [] : diffWritten(resource, unitFile(resource), file.seen, circumstances).changes),
-    ...diffWritten(resource, dropInFile(resource), dropIn.seen, circumstances).changes,
+    ...(file === null ? [] : writtenPart(resource, unitFile(resource)).diff(file.seen, circumstances).changes),
+    ...writtenPart(resource, dropInFile(resource)).diff(dropIn.seen, circumstances).changes,
   ];
   // A masked unit counts as absent, because it cannot be started.
   const masked = file !== null && isMask(file.seen);

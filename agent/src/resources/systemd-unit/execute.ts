@@ -4,7 +4,7 @@ import { failureText, lastLine } from '../../host/processes/failure-text.ts';
 import type { CommandResult } from '../../host/processes/run-command.ts';
 import { dropInsChanged, systemctl } from '../../host/systemd/systemd.ts';
 import { removeEmptyDirectory } from '../directory-unix/directory-unix.ts';
-import { diffWritten, restoreWritten, write } from '../file-unix/written-file.ts';
+import { writtenPart } from '../file-unix/written-file.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { confirm } from './confirm.ts';
 import { confirmWork } from './confirmation.ts';
@@ -62,22 +62,21 @@ const names = (works: readonly Work[]): string[] => works.map(({ name }) => name
 function workOf(item: ServiceItem, machine: Machine): Work {
   const { resource, seen, difference } = item;
   const body = bodyOf(resource);
-  const purpose = { purpose: 'apply' } as const;
   const parts = [
     { found: seen.file, wanted: unitFile(resource) },
     { found: seen.dropIn, wanted: dropInFile(resource) },
   ].flatMap(({ found, wanted }) => {
     if (found === null) return [];
-    const change = diffWritten(resource, wanted, found.seen, purpose);
+    const change = writtenPart(resource, wanted).diff(found.seen, { purpose: 'apply' });
     return change.action === 'none' ? [] : [{ found, wanted, change }];
   });
   const rereads = parts.some(({ change }) =>
     change.changes.some(({ field }) => ['ensure', 'content', 'symlink'].includes(field)),
   );
   const changeFiles = async (): Promise<void> => {
-    for (const { found, wanted, change } of parts) {
+    for (const { found, wanted } of parts) {
       if (wanted.text !== null && wanted.path.startsWith(`${dropInDirectory(resource)}/`)) makeDropIns(item, machine);
-      await write(resource, wanted, found.seen, change, machine);
+      await writtenPart(resource, wanted).write(found.seen, machine);
     }
     if (item.before?.dropInDirectory === false && dropInFile(resource).text === null) pruneDropIns(item, machine);
   };
@@ -120,9 +119,9 @@ function removalOf(item: ServiceItem, machine: Machine): Work {
   const before = item.before as ServiceBefore;
   const parts = fileRemovals(resource, before, seen, machine.copies);
   const changeFiles = async (): Promise<void> => {
-    for (const { file, found, before: was, difference } of parts) {
+    for (const { file, found, before: was } of parts) {
       if (was.was !== 'absent' && file.path.startsWith(`${dropInDirectory(resource)}/`)) makeDropIns(item, machine);
-      await restoreWritten(resource, file, was, found.seen, difference, machine);
+      await writtenPart(resource, file).restore(was, found.seen, machine);
     }
     if (!before.dropInDirectory) pruneDropIns(item, machine);
   };

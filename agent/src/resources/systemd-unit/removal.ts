@@ -2,7 +2,7 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { maxContentInMemory } from '../../host/files/inspect.ts';
 import type { FileBefore } from '../file-unix/seen.ts';
-import { diffWrittenRemoval, lookAtWrittenForRemoval, type WrittenFile } from '../file-unix/written-file.ts';
+import { type WrittenFile, writtenPart } from '../file-unix/written-file.ts';
 import { type ContentCopies, type Difference, type Machine, nothing } from '../provider/provider.ts';
 import { dropInFile, unitFile } from './declared.ts';
 import {
@@ -24,7 +24,7 @@ export async function observeForRemoval(
 ): Promise<SeenService> {
   const seen = await look(resource, machine, false);
   const again = async (file: WrittenFile, was: FileBefore | null): Promise<SeenPart | null> =>
-    was === null ? null : part(await lookAtWrittenForRemoval(resource, file, was, machine));
+    was === null ? null : part(await writtenPart(resource, file).lookForRemoval(was, machine));
   return {
     ...seen,
     file: await again(unitFile(resource), before.file),
@@ -54,7 +54,7 @@ export function fileRemovals(
   return all.flatMap((one) => {
     const { found, before: was } = one;
     if (found === null || was === null) return [];
-    const difference = diffWrittenRemoval(resource, one.file, was, found.seen, copies);
+    const difference = writtenPart(resource, one.file).diffRemoval(was, found.seen, copies);
     return difference.action === 'none' ? [] : [{ file: one.file, found, before: was, difference }];
   });
 }

@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { readUnits, type UnitState } from '../../host/systemd/systemd.ts';
 import type { FileBefore, SeenFile } from '../file-unix/seen.ts';
-import { lookAtWritten, textOf } from '../file-unix/written-file.ts';
+import { textOf, writtenPart } from '../file-unix/written-file.ts';
 import type { Database, Machine } from '../provider/provider.ts';
 import {
   dropInFile,
@@ -73,8 +73,8 @@ export async function look(
   if (unit === undefined) throw new HostFailure(`systemd was not queried for ${unitOf(resource)}`);
   return {
     unit,
-    file: withFile ? ownFile(resource, part(lookAtWritten(resource, unitFile(resource), machine))) : null,
-    dropIn: part(lookAtWritten(resource, dropInFile(resource), machine)),
+    file: withFile ? ownFile(resource, part(writtenPart(resource, unitFile(resource)).look(machine))) : null,
+    dropIn: part(writtenPart(resource, dropInFile(resource)).look(machine)),
   };
 }
 

@@ -1,8 +1,16 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { readUnits } from '../../host/systemd/systemd.ts';
 import { fileInBrief, fileWeight } from '../file-unix/seen.ts';
-import { diffWritten, rememberWritten, type WrittenFile } from '../file-unix/written-file.ts';
-import type { Difference, Item, Json, Machine, Outcome, Provider } from '../provider/provider.ts';
+import { type WrittenFile, writtenPart } from '../file-unix/written-file.ts';
+import {
+  changedFields,
+  type Difference,
+  type Item,
+  type Json,
+  type Machine,
+  type Outcome,
+  type Provider,
+} from '../provider/provider.ts';
 import { confirmationOf } from './confirmation.ts';
 import { bodyOf, dropInDirectory, dropInFile, serviceOf, unitFile, unitOf, unitTypes } from './declared.ts';
 import { diffService, restartsFor } from './diff.ts';
@@ -37,12 +45,10 @@ export const unitProvider = {
         running: null,
       }),
     };
-    const changed = new Set(difference.changes.map(({ field }) => field));
+    const changed = changedFields(difference);
     const goes = body.ensure === 'absent';
-    const keep = async (declared: WrittenFile, part: SeenPart, was: ServiceBefore['file']) => {
-      const change = diffWritten(resource, declared, part.seen, { purpose: 'apply' });
-      return change.action === 'none' ? was : rememberWritten(resource, declared, part.seen, change, was, machine);
-    };
+    const keep = (declared: WrittenFile, part: SeenPart, was: ServiceBefore['file']) =>
+      writtenPart(resource, declared).remember(part.seen, was, machine);
     const fileWas = record.file;
     if (file !== null) record.file = await keep(unitFile(resource), file, record.file);
     record.dropIn = await keep(dropInFile(resource), dropIn, record.dropIn);

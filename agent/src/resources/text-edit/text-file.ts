@@ -12,7 +12,14 @@ import {
 } from '../../host/files/inspect.ts';
 import { contentDiff } from '../provider/content-diff.ts';
 import { modeChange } from '../provider/ownership.ts';
-import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  type Machine,
+  nothing,
+  presenceDrift,
+  typeDrift,
+} from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';
 
@@ -55,7 +62,7 @@ function textOf(path: string, found: Inspected): SeenText {
 
 export const linesOf = ({ content }: SeenText): TextLine[] => (content === null ? [] : splitLines(content));
 
-export const notAFile = (resource: ResolvedResource, { kind }: SeenText): HostFailure =>
+export const notAFile = (resource: ResolvedResource, { kind }: Pick<SeenText, 'kind'>): HostFailure =>
   new HostFailure(
     kind?.startsWith('a symbolic') === true
       ? `${pathOf(resource)} is ${kind}, which the agent does not follow; declare the path of the file itself`
@@ -63,28 +70,57 @@ export const notAFile = (resource: ResolvedResource, { kind }: SeenText): HostFa
   );
 
 /**
- * Returns the missing prerequisite if the file does not exist. The agent does not create a file that belongs to others.
+ * Returns the drift of an object of another type at the path; null if the path has a file or nothing.
+ * @throws HostFailure unless this is a drift check
  */
-export function awaitsFile(
+export function otherObject(
   resource: ResolvedResource,
-  seen: SeenText,
-  { purpose, willBeThere }: Pick<Circumstances, 'purpose' | 'willBeThere'>,
-): Pick<Difference, 'awaits'> {
-  const path = pathOf(resource);
-  if (seen.type !== 'absent' || purpose === 'drift' || willBeThere(path)) return {};
-  const message = `there is no file ${path}, and a line or block does not create it; declare the file with file-unix, or declare the resource that creates it before this one`;
-  return { awaits: [{ kind: 'programs', message }] };
+  seen: Pick<SeenText, 'type' | 'kind'>,
+  { purpose }: Pick<Circumstances, 'purpose'>,
+): Difference | null {
+  if (seen.type === 'file' || seen.type === 'absent') return null;
+  if (purpose !== 'drift') throw notAFile(resource, seen);
+  return isAbsent(resource) ? presenceDrift() : typeDrift({ type: seen.type }, 'file');
 }
 
-/** Returns the program that `validate` needs, if it does not exist. */
-export function awaitsProgram(
+/**
+ * Returns why a removal has nothing to do; null if the path has a file.
+ * @param isRestored whether the removal restores text
+ * @throws HostFailure if it would restore text in an object of another type
+ */
+export function nothingLeft(
   resource: ResolvedResource,
-  { missingProgram }: { missingProgram?: string },
-  { purpose }: Pick<Circumstances, 'purpose'>,
-): NonNullable<Difference['awaits']> {
-  if (missingProgram === undefined || purpose === 'drift') return [];
-  const program = resource.sensitive_fields.includes('validate') ? 'a program' : missingProgram;
-  return [{ kind: 'programs', message: `\`validate\` needs ${program}, which does not exist` }];
+  seen: Pick<SeenText, 'type' | 'kind'>,
+  isRestored: boolean,
+): Difference | null {
+  if (seen.type === 'file') return null;
+  if (seen.type === 'absent') return nothing('already removed, with its file');
+  if (isRestored) throw notAFile(resource, seen);
+  return nothing('already removed; the path is no longer a file');
+}
+
+/**
+ * Returns the missing prerequisites: the file, because the agent does not create a file that belongs to others, and the
+ * program that `validate` needs.
+ */
+export function awaiting(
+  resource: ResolvedResource,
+  seen: SeenText & { missingProgram?: string },
+  { purpose, willBeThere }: Pick<Circumstances, 'purpose' | 'willBeThere'>,
+): Pick<Difference, 'awaits'> {
+  if (purpose === 'drift') return {};
+  const path = pathOf(resource);
+  const awaits: NonNullable<Difference['awaits']> = [];
+  if (seen.type === 'absent' && !willBeThere(path))
+    awaits.push({
+      kind: 'programs',
+      message: `there is no file ${path}, and a line or block does not create it; declare the file with file-unix, or declare the resource that creates it before this one`,
+    });
+  if (seen.missingProgram !== undefined) {
+    const program = resource.sensitive_fields.includes('validate') ? 'a program' : seen.missingProgram;
+    awaits.push({ kind: 'programs', message: `\`validate\` needs ${program}, which does not exist` });
+  }
+  return awaits.length === 0 ? {} : { awaits };
 }
 
 /** Truncates text for a change in a result. */

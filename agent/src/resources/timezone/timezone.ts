@@ -4,19 +4,20 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { inspect } from '../../host/files/inspect.ts';
 import { fileStatus } from '../../host/read-system.ts';
-import { applyFile, rememberFile } from '../file-unix/apply.ts';
-import { diffFile } from '../file-unix/diff.ts';
-import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from '../file-unix/removal.ts';
-import { type FileBefore, fileInBrief, fileWeight, look, type SeenFile } from '../file-unix/seen.ts';
+import { filePart } from '../file-unix/file-part.ts';
+import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
 import { textOf } from '../file-unix/written-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import {
   type Circumstances,
+  changedFields,
   type Difference,
   type Machine,
   nothing,
   presenceDrift,
+  restoring,
   typeDrift,
+  withChanges,
 } from '../provider/provider.ts';
 
 export interface SeenTimezone {
@@ -37,18 +38,17 @@ type Declared = ResolvedResource<'timezone'>;
 
 const zones = '/usr/share/zoneinfo';
 
-/** Returns the link as a separate resource, so that it is observed, written, and restored like a declared file. */
-function linkOf(resource: Declared): ResolvedResource {
+function linkOf(resource: Declared) {
   const { name, ensure } = resource.body;
   const path = '/etc/localtime';
   const body = ensure === 'absent' ? { path, ensure } : { path, symlink: `${zones}/${name}` };
-  return { ...resource, type: 'file-unix', identity: path, body };
+  return filePart({ ...resource, type: 'file-unix', identity: path, body });
 }
-function fileOf(resource: Declared): ResolvedResource {
+function fileOf(resource: Declared) {
   const { name, ensure } = resource.body;
   const path = '/etc/timezone';
   const body = ensure === 'absent' ? { path, ensure } : { path, content: `${name}\n` };
-  return { ...resource, type: 'file-unix', identity: path, body };
+  return filePart({ ...resource, type: 'file-unix', identity: path, body });
 }
 
 /** The time zone of the machine: /etc/localtime, and /etc/timezone if it exists. */
@@ -72,59 +72,47 @@ export const timezone = defineProvider<'timezone', SeenTimezone, TimezoneBefore>
 
   async remember(resource, seen, difference, before, machine) {
     const record = before ?? { link: null, file: null };
-    const { link, file } = parts(resource, seen, difference);
+    const isChanging = changingParts(difference);
     return {
-      link: link === null ? record.link : await rememberFile(linkOf(resource), seen.link, link, record.link, machine),
-      file: file === null ? record.file : await rememberFile(fileOf(resource), seen.file, file, record.file, machine),
+      link: isChanging.link ? await linkOf(resource).remember(seen.link, record.link, machine) : record.link,
+      file: isChanging.file ? await fileOf(resource).remember(seen.file, record.file, machine) : record.file,
     };
   },
 
   async apply(resource, seen, difference, machine) {
-    const { link, file } = parts(resource, seen, difference);
-    if (link !== null) await applyFile(linkOf(resource), seen.link, link, machine);
-    if (file !== null) await applyFile(fileOf(resource), seen.file, file, machine);
+    const isChanging = changingParts(difference);
+    if (isChanging.link) await linkOf(resource).write(seen.link, machine);
+    if (isChanging.file) await fileOf(resource).write(seen.file, machine);
     return {};
   },
 
   async observeForRemoval(resource, before, machine) {
-    const link =
-      before.link === null
-        ? await look(linkOf(resource), machine, true, [])
-        : await observeFileForRemoval(linkOf(resource), before.link, machine);
-    const file =
-      before.file === null
-        ? await look(fileOf(resource), machine, true, [])
-        : await observeFileForRemoval(fileOf(resource), before.file, machine);
+    const link = await linkOf(resource).lookForRemoval(before.link, machine);
+    const file = await fileOf(resource).lookForRemoval(before.file, machine);
     return { link, zone: zoneOf(link), file, named: namedIn(file), known: true };
   },
 
   diffRemoval(resource, before, seen, _circumstances, copies) {
     const changes: FieldChange[] = [];
-    if (before.link !== null && diffFileRemoval(linkOf(resource), before.link, seen.link, copies).action !== 'none')
+    if (before.link !== null && linkOf(resource).diffRemoval(before.link, seen.link, copies).action !== 'none')
       changes.push({ field: 'name', from: seen.zone, to: zoneBefore(before.link) });
-    if (before.file !== null && diffFileRemoval(fileOf(resource), before.file, seen.file, copies).action !== 'none')
+    if (fileOf(resource).diffRemoval(before.file, seen.file, copies).action !== 'none')
       changes.push({ field: 'persisted', from: seen.named, to: null });
-    if (changes.length === 0) return nothing('already in its original state');
-    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+    return restoring(changes);
   },
 
   async remove(resource, before, seen, difference, machine) {
-    const changing = new Set(difference.changes.map(({ field }) => field));
-    const back = async (field: string, owned: ResolvedResource, recorded: FileBefore | null, now: SeenFile) => {
-      if (recorded === null || !changing.has(field)) return;
-      const change = diffFileRemoval(owned, recorded, now, machine.copies);
-      await removeOrRestoreFile(owned, recorded, now, change, machine);
-    };
-    await back('name', linkOf(resource), before.link, seen.link);
-    await back('persisted', fileOf(resource), before.file, seen.file);
+    const changing = changedFields(difference);
+    if (changing.has('name')) await linkOf(resource).restore(before.link, seen.link, machine);
+    if (changing.has('persisted')) await fileOf(resource).restore(before.file, seen.file, machine);
     return {};
   },
 });
 
-async function observe(resource: Declared, machine: Machine): Promise<SeenTimezone> {
+function observe(resource: Declared, machine: Machine): SeenTimezone {
   const { name, ensure } = resource.body;
-  const link = await look(linkOf(resource), machine, true, []);
-  const file = await look(fileOf(resource), machine, true, []);
+  const link = linkOf(resource).look(machine);
+  const file = fileOf(resource).look(machine);
   return {
     link,
     zone: zoneOf(link),
@@ -159,19 +147,11 @@ const zoneBefore = (before: FileBefore): string | null => (before.was === 'symli
 
 const namedIn = (file: SeenFile): string | null => textOf(file)?.trim() ?? null;
 
-/** Decides how to change each of the two files. The decision for a file is null if that file does not change. */
-function parts(
-  resource: Declared,
-  seen: SeenTimezone,
-  difference: Difference,
-): { link: Difference | null; file: Difference | null } {
-  const changing = new Set(difference.changes.map(({ field }) => field));
-  const part = (field: string, owned: ResolvedResource, now: SeenFile): Difference | null => {
-    if (!changing.has(field) && !changing.has('ensure')) return null;
-    const change = diffFile(owned, now, { purpose: 'apply' });
-    return change.action === 'none' ? null : change;
-  };
-  return { link: part('name', linkOf(resource), seen.link), file: part('persisted', fileOf(resource), seen.file) };
+/** Reports which of the two files the difference concerns. */
+function changingParts(difference: Difference): { link: boolean; file: boolean } {
+  const changing = changedFields(difference);
+  const isRemoval = changing.has('ensure');
+  return { link: isRemoval || changing.has('name'), file: isRemoval || changing.has('persisted') };
 }
 
 export function diffTimezone(
@@ -194,20 +174,6 @@ export function diffTimezone(
   if (seen.zone !== name) changes.push({ field: 'name', from: seen.zone, to: name });
   if (file.found.type !== 'absent' && seen.named !== name)
     changes.push({ field: 'persisted', from: seen.named, to: name });
-  if (changes.length === 0) return nothing();
-  return {
-    action: 'update',
-    changes,
-    diff: null,
-    ...(seen.known
-      ? {}
-      : {
-          awaits: [
-            {
-              kind: 'programs' as const,
-              message: `there is no time zone ${name} in ${zones}; check the name, or install the package tzdata`,
-            },
-          ],
-        }),
-  };
+  const message = `there is no time zone ${name} in ${zones}; check the name, or install the package tzdata`;
+  return withChanges('update', changes, { awaits: [seen.known ? null : { kind: 'programs', message }] });
 }

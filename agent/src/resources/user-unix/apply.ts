@@ -6,7 +6,7 @@ import { inspect } from '../../host/files/inspect.ts';
 import { digestOfTree } from '../../host/files/skeleton.ts';
 import { removeTree } from '../../host/trees/archive-tools.ts';
 import { accountDatabase, findGroup } from '../provider/account-database.ts';
-import type { Difference, Machine, Outcome } from '../provider/provider.ts';
+import { changedFields, type Difference, type Machine, type Outcome } from '../provider/provider.ts';
 import { touch } from './diff.ts';
 import { homeFault } from './home.ts';
 import {
@@ -54,7 +54,7 @@ export async function rememberUser(
         mailWasThere: inspect(machine.walk, mailbox(body.name), false).type !== 'absent',
       }
     );
-  const changing = new Set(difference.changes.map(({ field }) => field));
+  const changing = changedFields(difference);
   const record = touch(before ?? { was: 'user', touched: {}, whole: null }, { ...seen, user }, changing, () =>
     membershipsOf(files, user.groups),
   );
@@ -110,7 +110,7 @@ async function changeAccount(
   files: AccountFiles,
   machine: Machine,
 ): Promise<void> {
-  const changing = new Set(changes.map(({ field }) => field));
+  const changing = changedFields({ changes });
   const has = (field: string): boolean => changing.has(field);
   const options = [
     ...(has('uid') ? ['-u', String(body.uid)] : []),

@@ -1,7 +1,14 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  nothing,
+  presenceDrift,
+  restoring,
+  withChanges,
+} from '../provider/provider.ts';
 import { bodyOf, getsHome, homeOf, type SeenUser, type User, type UserBefore } from './seen.ts';
 import { declaresSignIn, signInBack, signInChanges, touchSignIn, unlockFault } from './sign-in.ts';
 
@@ -67,15 +74,8 @@ export function diffUser(
   }
   // Compares the field only for a new account, because an existing one does not show how it was created.
   if (body.system != null && user === null) changes.push({ field: 'system', from: null, to: String(body.system) });
-  if (changes.length === 0) return nothing();
   const message = user === null ? creationMessage(resource) : changeMessage(changes);
-  return {
-    action: user === null ? 'create' : 'update',
-    changes,
-    diff: null,
-    ...(awaits.length === 0 ? {} : { awaits }),
-    ...(message === null ? {} : { message }),
-  };
+  return withChanges(user === null ? 'create' : 'update', changes, { awaits, message });
 }
 
 /** Returns the groups of `groups_append` that the account is not in, under their local names. */
@@ -120,8 +120,7 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
   if (user !== null && seen.shadow !== null) changes.push(...signInBack(before.touched, seen.shadow));
   // The report states only that the password is restored, without its value.
   if (user !== null && !seen.secretsAsBefore) changes.push({ field: 'password', from: null, to: null });
-  if (changes.length === 0) return nothing('already in its original state');
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  return restoring(changes);
 }
 
 /** Returns the changes that restore the fields in /etc/passwd and /etc/group. */
