@@ -36,10 +36,10 @@ export interface Output {
   print(text: string): void;
   /** Prints data unchanged, for example the content of a module. */
   raw(text: string): void;
-  /** Prints the result as JSON. Silent without `--json`. */
-  data(value: unknown): void;
-  /** Prints additional information. Silent with `--json` and `--quiet`. */
-  note(text: string): void;
+  /** Prints the result as JSON, for `--json`. @returns undefined, which a verb can return */
+  data(value: unknown): undefined;
+  /** Prints additional information. Silent with `--json` and `--quiet`. @returns undefined, which a verb can return */
+  note(text: string): undefined;
   /** Prints a warning, even with `--json`. */
   warn(text: string): void;
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void;

@@ -74,7 +74,7 @@ async function listen(context: Context): Promise<Changes> {
   let isDue = false;
   let waitMs = idleMs;
   let wake = () => {};
-  const silent = { ...context.out, note: () => {} };
+  const silent = { ...context.out, note: () => undefined };
   const follow = async () => {
     const { call, session } = await context.connect();
     if (!(await session.isOpen())) throw new Error('not signed in');

@@ -202,18 +202,13 @@ async function list(
     .catch(showingFault(filter ?? ''))
     .finally(progress.end);
   const agents = limit === undefined ? found : found.slice(0, limit);
-  if (out.json) {
-    out.data(agents);
-    return undefined;
-  }
-  if (agents.length === 0) {
-    out.note(
+  if (out.json) return out.data(agents);
+  if (agents.length === 0)
+    return out.note(
       status === undefined && filter === undefined && query === undefined
         ? 'There are no agents yet. Enroll one: muster agents enroll'
         : 'No agent matches.',
     );
-    return undefined;
-  }
   const isListed = agents.some(({ node_id }) => syncWord(off?.get(node_id)) !== null);
   const sync = off === null || !isListed ? null : { off, neverApplied: await readNeverApplied(call, filter) };
   out.table(columns(style, agents, sync), limit === undefined ? agents.toSorted(byLabel) : agents);
@@ -224,7 +219,6 @@ async function list(
     out.note(
       `\n${counted(pending.length, 'agent waits', 'agents wait')} for approval: muster agents approve ${pending.length === 1 ? sanitiseLine(agentLabel(first)) : 'AGENT'}`,
     );
-  return undefined;
 }
 
 async function attributes(context: Context, typed: string[], options: AgentOptions): Promise<undefined> {
@@ -237,10 +231,8 @@ async function attributes(context: Context, typed: string[], options: AgentOptio
   const found = new Map(agents.map((agent) => [agent.node_id, agent.attributes]));
   if (only !== undefined && agents.length === 1)
     found.set(only.node_id, await call(getAttributes, { params: { node_id: only.node_id } }));
-  if (out.json) {
-    out.data(isOneNamed(typed, agents) && only ? found.get(only.node_id) : Object.fromEntries(found));
-    return undefined;
-  }
+  if (out.json)
+    return out.data(isOneNamed(typed, agents) && only ? found.get(only.node_id) : Object.fromEntries(found));
   for (const [at, agent] of agents.entries()) {
     if (agents.length > 1) out.print(`${at === 0 ? '' : '\n'}${color.bold(sanitiseLine(agentLabel(agent)))}`);
     const rows = Object.entries(found.get(agent.node_id) ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
@@ -254,21 +246,16 @@ async function attributes(context: Context, typed: string[], options: AgentOptio
         rows,
       );
   }
-  return undefined;
 }
 
 async function show(context: Context, typed: string[], options: AgentOptions): Promise<undefined> {
   const { out } = context;
   const agents = await chooseAgents(context, typed, options, { status: 'any' });
-  if (out.json) {
-    out.data(isOneNamed(typed, agents) ? agents[0] : agents);
-    return undefined;
-  }
+  if (out.json) return out.data(isOneNamed(typed, agents) ? agents[0] : agents);
   const { call } = await context.connect();
   const [only] = agents;
   const off = await readOff(call, only !== undefined && agents.length === 1 ? { agent: only.node_id } : {});
   out.print(agents.map((agent) => describe(agent, off?.get(agent.node_id), out.style)).join('\n\n'));
-  return undefined;
 }
 
 /** Returns lines that explain why the agent is out of sync or outdated; none if no difference is known. */
@@ -342,5 +329,4 @@ export async function enroll(
       `\nRun it on the machine, as root or with sudo: it installs and connects the agent. ${good}\nIf the program is already installed:\n  ${sanitiseLine(made.connect_command)}`,
     );
   if (made.note !== null) out.warn(sanitiseLine(`${made.note.charAt(0).toLowerCase()}${made.note.slice(1)}`));
-  return undefined;
 }

@@ -42,10 +42,7 @@ async function discover(context: Context, target: string | undefined, options: {
   } finally {
     progress.end();
   }
-  if (out.json) {
-    out.data({ sent_to, pending: found });
-    return undefined;
-  }
+  if (out.json) return out.data({ sent_to, pending: found });
   if (found.length === 0) {
     if (waitMs > 0) out.note('No new agent has connected. To see later ones: muster agents list --status pending');
     return undefined;
@@ -61,5 +58,4 @@ async function discover(context: Context, target: string | undefined, options: {
   out.note(
     `\n${counted(found.length, 'agent waits', 'agents wait')} for approval: muster agents approve NODE_ID --name NAME`,
   );
-  return undefined;
 }

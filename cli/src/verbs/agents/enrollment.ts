@@ -38,14 +38,8 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
     query: options.all ? { include_ended: 'true' as const } : {},
     all: true,
   });
-  if (out.json) {
-    out.data(tokens);
-    return undefined;
-  }
-  if (tokens.length === 0) {
-    out.note('There is no valid enrollment token. Create one: muster agents enroll');
-    return undefined;
-  }
+  if (out.json) return out.data(tokens);
+  if (tokens.length === 0) return out.note('There is no valid enrollment token. Create one: muster agents enroll');
   out.table(
     [
       { heading: 'TOKEN', text: ({ id }) => listedId(id, out.style) },
@@ -69,7 +63,6 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
     ],
     tokens,
   );
-  return undefined;
 }
 
 async function revoke(context: Context, tokenIds: string[]): Promise<Exit> {

@@ -102,14 +102,8 @@ async function list(
     ? await call(listAgents, { query: { status: 'approved', sort: 'name' } })
     : await chooseAgents(context, typed, options);
   const samples = await newestOf(call, agents, isEach ? '' : selector);
-  if (out.json) {
-    out.data(samples);
-    return undefined;
-  }
-  if (agents.length === 0) {
-    out.note('There are no agents yet. Enroll one: muster agents enroll');
-    return undefined;
-  }
+  if (out.json) return out.data(samples);
+  if (agents.length === 0) return out.note('There are no agents yet. Enroll one: muster agents enroll');
   const glyphs = glyphsFor(env, options.ascii);
   const cells = style.width !== null && style.width >= 76 ? 10 : 0;
   type Row = { agent: Agent; sample: Sample | undefined };
@@ -148,7 +142,6 @@ async function list(
     ],
     (isEach ? agents.toSorted(byLabel) : agents).map((agent) => ({ agent, sample: samples[agent.node_id] })),
   );
-  return undefined;
 }
 
 interface ShowOptions {

@@ -71,10 +71,7 @@ async function list(context: Context, keys: string[]): Promise<undefined> {
     .flatMap(([key, values]) =>
       values.map((value, at) => ({ key, value, first: at === 0, agents: found.counts[key]?.[value] ?? 0 })),
     );
-  if (rows.length === 0) {
-    out.note('No agent has a tag yet: muster tags set AGENT role=web');
-    return undefined;
-  }
+  if (rows.length === 0) return out.note('No agent has a tag yet: muster tags set AGENT role=web');
   out.table(
     [
       {
@@ -89,5 +86,4 @@ async function list(context: Context, keys: string[]): Promise<undefined> {
     ],
     rows,
   );
-  return undefined;
 }

@@ -150,14 +150,9 @@ async function list(context: Context, options: Filters & { limit: string; cursor
   } finally {
     progress.end();
   }
-  if (out.json) {
-    out.data({ events: found, has_more: hasMore, next_cursor: cursor });
-    return undefined;
-  }
-  if (found.length === 0) {
-    out.note(Object.keys(filter).length === 0 ? 'There are no events yet.' : 'No event matches.');
-    return undefined;
-  }
+  if (out.json) return out.data({ events: found, has_more: hasMore, next_cursor: cursor });
+  if (found.length === 0)
+    return out.note(Object.keys(filter).length === 0 ? 'There are no events yet.' : 'No event matches.');
   out.table(
     [
       { heading: 'WHEN', text: (event) => eventWhen(event, out.style) },
@@ -179,7 +174,6 @@ async function list(context: Context, options: Filters & { limit: string; cursor
     found,
   );
   if (hasMore) out.note('\nThere are more events: use --limit, --since, or muster audit export');
-  return undefined;
 }
 
 const followLog = (context: Context, options: FollowOptions): Promise<undefined> => {
@@ -252,7 +246,6 @@ async function exportLog(context: Context, options: Filters & { output: string }
   const bytes = await writeNewFile(options.output, counting()).finally(progress.end);
   if (out.json) out.data({ file: options.output, events: lines, bytes });
   out.print(`Wrote ${counted(lines, 'event')} to ${sanitiseLine(options.output)}.`);
-  return undefined;
 }
 
 async function prune(
@@ -285,7 +278,6 @@ async function prune(
   const { deleted } = await call(pruneAudit, { query: { before } }).finally(progress.end);
   if (out.json) out.data({ before, deleted });
   out.print(`Removed ${counted(deleted, 'event')} before ${before}.`);
-  return undefined;
 }
 
 /**
@@ -308,7 +300,6 @@ const printRetention = ({ out }: Context, days: number | null): void => {
 async function showRetention(context: Context): Promise<undefined> {
   const { call } = await context.connect();
   printRetention(context, (await call(getAuditRetention, {})).retention_days);
-  return undefined;
 }
 
 const setRetention = (context: Context, typed: string, options: { yes?: boolean }): Promise<undefined> =>
@@ -323,5 +314,4 @@ async function keep(context: Context, days: number | null, { yes }: { yes?: bool
   const { call } = await context.connect();
   const stored = await call(setAuditRetention, { body: days === null ? {} : { retention_days: days } });
   printRetention(context, stored.retention_days);
-  return undefined;
 }

@@ -190,14 +190,9 @@ async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const channels = await call(listChannels, {});
-  if (out.json) {
-    out.data(channels);
-    return undefined;
-  }
-  if (channels.length === 0) {
-    out.note('There are no channels yet. Add one: muster channels add NAME TYPE --to URL');
-    return undefined;
-  }
+  if (out.json) return out.data(channels);
+  if (channels.length === 0)
+    return out.note('There are no channels yet. Add one: muster channels add NAME TYPE --to URL');
   out.table(
     [
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
@@ -209,7 +204,6 @@ async function list(context: Context): Promise<undefined> {
     ],
     channels,
   );
-  return undefined;
 }
 
 async function show(context: Context, nameOrId: string): Promise<undefined> {
@@ -217,10 +211,7 @@ async function show(context: Context, nameOrId: string): Promise<undefined> {
   const { call } = await context.connect();
   const { id } = await findChannel(call, nameOrId);
   const channel = await call(getChannel, { params: { id } });
-  if (out.json) {
-    out.data(channel);
-    return undefined;
-  }
+  if (out.json) return out.data(channel);
   const names = await operatorNames(call);
   const rows: [string, string][] = [
     ['channel', channel.id],
@@ -232,7 +223,6 @@ async function show(context: Context, nameOrId: string): Promise<undefined> {
   const width = Math.max(...rows.map(([key]) => key.length));
   out.print(out.style.color.bold(sanitiseLine(channel.name)));
   for (const [key, value] of rows) out.print(`${sanitiseLine(key).padEnd(width)}  ${sanitiseLine(value)}`);
-  return undefined;
 }
 
 async function add(context: Context, name: string, typed: string, options: ConfigOptions): Promise<undefined> {
@@ -250,7 +240,6 @@ async function add(context: Context, name: string, typed: string, options: Confi
   out.print(
     `Added ${out.style.color.bold(sanitiseLine(channel.name))}. Test it: muster channels test ${sanitiseLine(channel.id)}`,
   );
-  return undefined;
 }
 
 async function update(
@@ -275,7 +264,6 @@ async function update(
   const channel = await call(updateChannel, { params: { id }, body });
   if (out.json) out.data(channel);
   out.print(`Changed ${out.style.color.bold(sanitiseLine(channel.name))}.`);
-  return undefined;
 }
 
 async function remove(context: Context, namesOrIds: string[], { yes }: { yes?: boolean }): Promise<Exit> {

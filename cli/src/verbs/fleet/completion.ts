@@ -16,5 +16,4 @@ export const register: Register = (command, act) => {
 async function completion({ out }: Context, typed: string): Promise<undefined> {
   const shell = parseChoice('the shell', typed, Object.keys(completionScripts) as (keyof typeof completionScripts)[]);
   out.raw(completionScripts[shell]);
-  return undefined;
 }

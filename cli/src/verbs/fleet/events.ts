@@ -51,7 +51,6 @@ export async function follow(
   const { call } = await context.connect();
   const node_id = agent === undefined ? undefined : (await chooseAgent(call, agent)).node_id;
   for await (const frame of followStream(context, call, { category, node_id, after })) await write(frame, call);
-  return undefined;
 }
 
 /** Returns the audit event in a frame; null for other events, of which only the data is printed. */

@@ -38,14 +38,9 @@ async function list(context: Context, options: { unread?: boolean; limit: string
   const page = await call(listNotifications, {
     query: { limit: String(limit), ...(options.unread ? { unread: 'true' as const } : {}) },
   });
-  if (out.json) {
-    out.data(page);
-    return undefined;
-  }
-  if (page.notifications.length === 0) {
-    out.note(options.unread ? 'You have no unread notifications.' : 'There are no notifications yet.');
-    return undefined;
-  }
+  if (out.json) return out.data(page);
+  if (page.notifications.length === 0)
+    return out.note(options.unread ? 'You have no unread notifications.' : 'There are no notifications yet.');
   out.table(
     [
       { heading: '', text: ({ read: seen }) => (seen ? ' ' : '•') },
@@ -77,7 +72,6 @@ async function list(context: Context, options: { unread?: boolean; limit: string
         ? 'None are unread.'
         : `${counted(unread, 'notification')} unread.`,
   );
-  return undefined;
 }
 
 async function read(context: Context, ids: string[], options: { all?: boolean }): Promise<Exit> {

@@ -30,14 +30,8 @@ async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const replicas = await call(listReplicas, {});
-  if (out.json) {
-    out.data(replicas);
-    return undefined;
-  }
-  if (replicas.length === 0) {
-    out.note('This orchestrator uses its database alone: replica.name is not set.');
-    return undefined;
-  }
+  if (out.json) return out.data(replicas);
+  if (replicas.length === 0) return out.note('This orchestrator uses its database alone: replica.name is not set.');
   out.table(
     [
       { heading: 'REPLICA', text: ({ name, this_replica }) => (this_replica ? `${name} *` : name) },
@@ -51,7 +45,6 @@ async function list(context: Context): Promise<undefined> {
     ],
     replicas,
   );
-  return undefined;
 }
 
 /** Polling interval while a replica is being drained, in milliseconds. */

@@ -129,14 +129,8 @@ async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const secrets = await every(call);
-  if (out.json) {
-    out.data(secrets);
-    return undefined;
-  }
-  if (secrets.length === 0) {
-    out.note('There are no secrets yet. Create one: muster secrets set NAME');
-    return undefined;
-  }
+  if (out.json) return out.data(secrets);
+  if (secrets.length === 0) return out.note('There are no secrets yet. Create one: muster secrets set NAME');
   out.table(
     [
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
@@ -147,17 +141,13 @@ async function list(context: Context): Promise<undefined> {
     ],
     secrets,
   );
-  return undefined;
 }
 
 async function get(context: Context, name: string): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const secret = await call(getSecret, { params: { name } }).catch((error: unknown) => suggest(call, name, error));
-  if (out.json) {
-    out.data(secret);
-    return undefined;
-  }
+  if (out.json) return out.data(secret);
   const operators = await call(listOperators, { query: { include_removed: 'true' } });
   const who = (id: string) => sanitiseLine(operators.find(({ operator_id }) => operator_id === id)?.username ?? id);
   out.print(out.style.color.bold(sanitiseLine(secret.name)));
@@ -169,7 +159,6 @@ async function get(context: Context, name: string): Promise<undefined> {
   for (const id of secret.restriction?.node_ids ?? []) out.print(`           ${sanitiseLine(id)}`);
   out.print(`created    ${sanitiseLine(secret.created_at)} by ${who(secret.created_by)}`);
   out.print(`changed    ${sanitiseLine(secret.updated_at)} by ${who(secret.updated_by)}`);
-  return undefined;
 }
 
 /** Returns the properties to change, as fields of the API. */
@@ -258,7 +247,6 @@ async function set(context: Context, name: string, options: Terms & { file?: str
   const done = there === null ? 'Created' : 'Changed';
   out.print(`${done} ${out.style.color.bold(sanitiseLine(name))}; available to ${sanitiseLine(holders(secret))}.`);
   if (there === null) out.note(`Modules use it as \${{ secrets.${sanitiseLine(name)} }}`);
-  return undefined;
 }
 
 async function update(context: Context, name: string, options: Terms): Promise<undefined> {
@@ -272,7 +260,6 @@ async function update(context: Context, name: string, options: Terms): Promise<u
   );
   if (out.json) out.data(secret);
   out.print(`Changed ${out.style.color.bold(sanitiseLine(name))}; available to ${sanitiseLine(holders(secret))}.`);
-  return undefined;
 }
 
 async function remove(context: Context, names: string[], { yes }: { yes?: boolean }): Promise<Exit> {

@@ -44,10 +44,7 @@ async function show(context: Context, keys: string[], options: { changed?: boole
   const { out } = context;
   const { call } = await context.connect();
   const found = await call(getSettings, {});
-  if (out.json && keys.length === 0 && !options.changed) {
-    out.data(found);
-    return undefined;
-  }
+  if (out.json && keys.length === 0 && !options.changed) return out.data(found);
   const all = flatten(found);
   const isBelow = (key: string, prefix: string) => key === prefix || key.startsWith(`${prefix}.`);
   for (const prefix of keys)
@@ -67,17 +64,12 @@ async function show(context: Context, keys: string[], options: { changed?: boole
     ({ key, source }) =>
       (keys.length === 0 || keys.some((prefix) => isBelow(key, prefix))) && (!options.changed || source !== 'default'),
   );
-  if (out.json) {
-    out.data({
+  if (out.json)
+    return out.data({
       settings: Object.fromEntries(rows.map(({ key, value }) => [key, value])),
       sources: Object.fromEntries(rows.map(({ key, source }) => [key, source])),
     });
-    return undefined;
-  }
-  if (rows.length === 0) {
-    out.note('Every setting has its default value.');
-    return undefined;
-  }
+  if (rows.length === 0) return out.note('Every setting has its default value.');
   // Omits human-readable amounts in a pipe, because programs may parse the output.
   const isPiped = out.style.width === null;
   out.table<Row>(
@@ -97,5 +89,4 @@ async function show(context: Context, keys: string[], options: { changed?: boole
     ],
     rows,
   );
-  return undefined;
 }

@@ -82,14 +82,9 @@ async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const windows = await recent(call);
-  if (out.json) {
-    out.data(windows);
-    return undefined;
-  }
-  if (windows.length === 0) {
-    out.note('There are no maintenance windows. Add one: muster maintenance add REASON --for 2h');
-    return undefined;
-  }
+  if (out.json) return out.data(windows);
+  if (windows.length === 0)
+    return out.note('There are no maintenance windows. Add one: muster maintenance add REASON --for 2h');
   out.table(
     [
       { heading: 'WINDOW', text: ({ id }) => listedId(id, out.style) },
@@ -103,7 +98,6 @@ async function list(context: Context): Promise<undefined> {
     ],
     windows,
   );
-  return undefined;
 }
 
 interface AddOptions {
@@ -133,7 +127,6 @@ async function add(context: Context, reason: string, options: AddOptions): Promi
   if (out.json) out.data(window);
   out.print(`Added ${sanitiseLine(window.id)}: ${stateOf(window, out.style.now)}.`);
   warnOf(out, window);
-  return undefined;
 }
 
 const warnOf = (out: Context['out'], { warnings = [] }: Window): void => {
@@ -147,10 +140,7 @@ async function show(context: Context, idPart: string): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const window = await call(getWindow, { params: { id: await findWindow(call, idPart) } });
-  if (out.json) {
-    out.data(window);
-    return undefined;
-  }
+  if (out.json) return out.data(window);
   const { id, starts_at, ends_at, reason, created_by, selector } = window;
   const names = await operatorNames(call);
   out.print(`${out.style.color.bold(sanitiseLine(reason))}  ${stateOf(window, out.style.now)}`);
@@ -160,7 +150,6 @@ async function show(context: Context, idPart: string): Promise<undefined> {
   out.print(`agents   ${sanitiseLine(selector === null ? 'all agents' : selector || 'no agent')}`);
   warnOf(out, window);
   out.print(`creator  ${sanitiseLine(names.get(created_by) ?? created_by)}`);
-  return undefined;
 }
 
 async function update(
@@ -185,7 +174,6 @@ async function update(
   });
   if (out.json) out.data(window);
   out.print(`Changed ${sanitiseLine(window.reason)}: ${stateOf(window, out.style.now)}.`);
-  return undefined;
 }
 
 const each =

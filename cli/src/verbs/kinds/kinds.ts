@@ -22,10 +22,7 @@ async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const kinds = await call(listKinds, { all: true });
-  if (out.json) {
-    out.data(kinds);
-    return undefined;
-  }
+  if (out.json) return out.data(kinds);
   out.table(
     [
       { heading: 'KIND', text: ({ name }) => name, paint: (text, _, { color }) => color.bold(text) },
@@ -36,17 +33,13 @@ async function list(context: Context): Promise<undefined> {
     ],
     kinds,
   );
-  return undefined;
 }
 
 async function show(context: Context, name: string): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const kind = await call(getKind, { params: { name } });
-  if (out.json) {
-    out.data(kind);
-    return undefined;
-  }
+  if (out.json) return out.data(kind);
   const { color } = out.style;
   const line = (names: readonly string[]) => names.map(sanitiseLine).join(', ');
   out.print(`${color.bold(sanitiseLine(kind.name))}  ${sanitiseLine(kind.summary)}`);
@@ -74,5 +67,4 @@ async function show(context: Context, name: string): Promise<undefined> {
     ],
     kind.fields,
   );
-  return undefined;
 }

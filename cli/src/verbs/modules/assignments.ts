@@ -139,14 +139,11 @@ async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const assignments = await call(listAssignments, { all: true });
-  if (out.json) {
-    out.data(assignments);
-    return undefined;
-  }
-  if (assignments.length === 0) {
-    out.note('There are no assignments yet. Create one: muster assignments create NAME -m MODULE --selector SELECTOR');
-    return undefined;
-  }
+  if (out.json) return out.data(assignments);
+  if (assignments.length === 0)
+    return out.note(
+      'There are no assignments yet. Create one: muster assignments create NAME -m MODULE --selector SELECTOR',
+    );
   out.table(
     [
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
@@ -156,7 +153,6 @@ async function list(context: Context): Promise<undefined> {
     ],
     assignments,
   );
-  return undefined;
 }
 
 const modulesText = ({ modules, parameters }: Pick<Assignment, 'modules' | 'parameters'>): string =>
@@ -167,10 +163,7 @@ async function show(context: Context, name: string): Promise<undefined> {
   const { color } = out.style;
   const { call } = await context.connect();
   const found = await call(getAssignment, { params: { name } }).catch(suggest(call, name));
-  if (out.json) {
-    out.data(found);
-    return undefined;
-  }
+  if (out.json) return out.data(found);
   const { mode, selector, modules, matches, description, parameters, window_only } = found;
   const agents = await call(listAgents, { query: { status: 'approved' } });
   const names = new Map(agents.map((agent) => [agent.node_id, agentLabel(agent)]));
@@ -183,7 +176,6 @@ async function show(context: Context, name: string): Promise<undefined> {
   if (found.precedence !== 0) out.print(`precedence  ${found.precedence}`);
   const matched = matches.map((id) => sanitiseLine(names.get(id) ?? id)).sort();
   out.print(`matches     ${matched.length === 0 ? 'currently matches no agent' : matched.join(', ')}`);
-  return undefined;
 }
 
 interface CreateOptions {
@@ -221,7 +213,6 @@ async function create(context: Context, name: string, options: CreateOptions): P
   if (out.json) out.data(made);
   out.print(`Created ${out.style.color.bold(sanitiseLine(made.name))}. No machine was changed.`);
   out.note(`To see its effect: muster assignments plan ${sanitiseLine(made.name)}`);
-  return undefined;
 }
 
 /** @throws CliError if the value is not a whole number */
@@ -267,7 +258,6 @@ async function update(context: Context, name: string, options: UpdateOptions): P
   if (out.json) out.data(made);
   out.print(`Changed ${out.style.color.bold(sanitiseLine(made.name))}. No machine was changed.`);
   out.note(`To see its effect: muster assignments plan ${sanitiseLine(made.name)}`);
-  return undefined;
 }
 
 /**

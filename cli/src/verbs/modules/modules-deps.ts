@@ -84,10 +84,7 @@ async function deps(context: Context, words: string[], options: Options): Promis
     files.length > 0
       ? { order: await localOrder(context, files, facts), label: null }
       : await storedOrder(context, words, options.agent, facts);
-  if (out.json) {
-    out.data(order);
-    return undefined;
-  }
+  if (out.json) return out.data(order);
   if (options.dot) {
     out.print(graphText(order));
     return undefined;
@@ -95,7 +92,6 @@ async function deps(context: Context, words: string[], options: Options): Promis
   const of = label === null ? '' : color.dim(` on ${sanitiseLine(label)}`);
   out.print(`${color.bold(counted(order.resources.length, 'resource'))}${of}, in the order of execution`);
   out.print(orderLines(order, color).join('\n'));
-  return undefined;
 }
 
 /** Orders modules that are stored on the orchestrator. */

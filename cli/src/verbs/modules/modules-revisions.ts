@@ -48,10 +48,7 @@ async function history(context: Context, name: string, options: { limit: string 
   const revisions = await call(listModuleRevisions, { params: { name }, query, atMost: limit }).catch(
     (error: unknown) => missingModule(call, name, undefined, error),
   );
-  if (out.json) {
-    out.data(revisions);
-    return undefined;
-  }
+  if (out.json) return out.data(revisions);
   const names = await operatorNames(call);
   out.table(
     [
@@ -67,7 +64,6 @@ async function history(context: Context, name: string, options: { limit: string 
     revisions,
   );
   if (revisions.length > 1) out.note(out.noteColor.dim(`\nTo see the last change: muster modules diff ${name}`));
-  return undefined;
 }
 
 interface DiffOptions {

@@ -157,14 +157,8 @@ async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const modules = await call(listModules, { all: true });
-  if (out.json) {
-    out.data(modules);
-    return undefined;
-  }
-  if (modules.length === 0) {
-    out.note('There are no modules yet. Upload one: muster modules upload FILE');
-    return undefined;
-  }
+  if (out.json) return out.data(modules);
+  if (modules.length === 0) return out.note('There are no modules yet. Upload one: muster modules upload FILE');
   const names = await operatorNames(call);
   out.table(
     [
@@ -174,7 +168,6 @@ async function list(context: Context): Promise<undefined> {
     ],
     modules,
   );
-  return undefined;
 }
 
 async function show(context: Context, name: string, options: { revision?: string }): Promise<undefined> {
@@ -194,7 +187,6 @@ async function show(context: Context, name: string, options: { revision?: string
     for (const { path, size, executable } of module.files ?? [])
       out.note(out.noteColor.dim(`${sanitiseLine(path)}  ${bytesText(size)}${executable ? ', executable' : ''}`));
   }
-  return undefined;
 }
 
 async function download(
@@ -219,7 +211,6 @@ async function download(
     out.print(
       `Wrote ${sanitiseLine(name)}, revision ${module.revision}, with ${counted(files.length, 'file')} to ${sanitiseLine(output)}.`,
     );
-  return undefined;
 }
 
 async function remove(context: Context, names: string[], { yes }: { yes?: boolean }): Promise<Exit> {
@@ -231,5 +222,4 @@ async function remove(context: Context, names: string[], { yes }: { yes?: boolea
 
 async function schema({ out }: Context): Promise<undefined> {
   out.data(moduleJsonSchema());
-  return undefined;
 }

@@ -27,7 +27,6 @@ async function schema({ out }: Context, words: string[]): Promise<undefined> {
     if (!shape) throw unknown(verb, known, verb in shapes);
     out.data(jsonSchemaOf(shape));
   }
-  return undefined;
 }
 
 function unknown(verb: string, known: readonly string[], isKnown: boolean): CliError {

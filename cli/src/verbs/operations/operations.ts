@@ -90,15 +90,9 @@ async function list(
     agent === undefined
       ? await call(listOperations, { query })
       : await call(listAgentOperations, { params: { node_id: agent.node_id }, query });
-  if (out.json) {
-    out.data(page);
-    return undefined;
-  }
+  if (out.json) return out.data(page);
   const { operations } = page;
-  if (operations.length === 0) {
-    out.note('No operation found.');
-    return undefined;
-  }
+  if (operations.length === 0) return out.note('No operation found.');
   const names = await agentNames(call, new Set(operations.map(({ node_id }) => node_id)));
   out.table<OperationEntry>(
     [
@@ -116,7 +110,6 @@ async function list(
     operations,
   );
   if (page.has_more) out.note(`\nThere are more operations: add --offset ${offset + operations.length}`);
-  return undefined;
 }
 
 async function follow(context: Context, idPart: string): Promise<Exit> {
@@ -143,10 +136,7 @@ async function show(context: Context, id: string, options: { output?: boolean })
   const output = options.output
     ? (await call(getOperationOutput, { params: { node_id, operation_id } })).output
     : undefined;
-  if (out.json) {
-    out.data(output === undefined ? operation : { ...operation, output });
-    return undefined;
-  }
+  if (out.json) return out.data(output === undefined ? operation : { ...operation, output });
   const names = await agentNames(call, new Set([node_id]));
   const { created_at, started_at, finished_at, status } = operation;
   const took = started_at === null || finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
@@ -160,7 +150,6 @@ async function show(context: Context, id: string, options: { output?: boolean })
     if (stderr !== '') out.print(color.red(sanitise(stderr.trimEnd())));
     if (truncated) out.print(color.dim('(output was truncated)'));
   }
-  return undefined;
 }
 
 async function cancel(context: Context, idParts: string[]): Promise<Exit> {

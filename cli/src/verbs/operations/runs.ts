@@ -62,18 +62,13 @@ async function list(
   const filter = { ...(status === undefined ? {} : { status }), ...(assignment === undefined ? {} : { assignment }) };
   const { call } = await context.connect();
   const runs = await recent(call, limit, filter);
-  if (out.json) {
-    out.data(runs);
-    return undefined;
-  }
-  if (runs.length === 0) {
-    out.note(
+  if (out.json) return out.data(runs);
+  if (runs.length === 0)
+    return out.note(
       Object.keys(filter).length > 0
         ? 'No run matches.'
         : 'There are no runs yet. Start one: muster assignments plan NAME',
     );
-    return undefined;
-  }
   out.table(
     [
       { heading: 'RUN', text: ({ run_id }) => listedId(run_id, out.style) },
@@ -94,7 +89,6 @@ async function list(
     ],
     runs,
   );
-  return undefined;
 }
 
 async function show(context: Context, idPart: string): Promise<undefined> {
@@ -103,7 +97,6 @@ async function show(context: Context, idPart: string): Promise<undefined> {
   const run = await call(getRun, { params: { run_id: await findRun(call, idPart) } });
   if (out.json) out.data(run);
   else printRun(run, out);
-  return undefined;
 }
 
 async function follow(context: Context, idPart: string): Promise<Exit> {

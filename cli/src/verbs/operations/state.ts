@@ -25,16 +25,11 @@ async function show(context: Context, nameOrId: string): Promise<undefined> {
   const { call } = await context.connect();
   const agent = await chooseAgent(call, nameOrId);
   const state = await call(getState, { params: { node_id: agent.node_id } });
-  if (out.json) {
-    out.data(state);
-    return undefined;
-  }
+  if (out.json) return out.data(state);
   const name = sanitiseLine(agentLabel(agent));
   const { applied, pending_removals, unapplied, snapshot_operation_id } = state;
-  if (applied.length + pending_removals.length + unapplied.length === 0) {
-    out.note(`Nothing was applied on ${name} yet. To see what would be: muster plan ${name} -m MODULE`);
-    return undefined;
-  }
+  if (applied.length + pending_removals.length + unapplied.length === 0)
+    return out.note(`Nothing was applied on ${name} yet. To see what would be: muster plan ${name} -m MODULE`);
   out.print(
     `${color.bold(name)}  ${counted(applied.length, 'resource')} applied${snapshot_operation_id === null ? '' : color.dim(`, last by ${sanitiseLine(snapshot_operation_id)}`)}`,
   );
@@ -55,5 +50,4 @@ async function show(context: Context, nameOrId: string): Promise<undefined> {
   section('Applied', applied, color.green);
   section('Removed by the next apply', pending_removals, color.yellow);
   section('Desired but not applied', unapplied, color.red);
-  return undefined;
 }

@@ -34,5 +34,4 @@ async function login(context: Context): Promise<undefined> {
   out.print(
     `Signed in at ${target.url} as ${out.style.color.bold(sanitiseLine(operator.username))} (${operator.role}), for ${duration(Math.ceil((expires_at - now()) / 60) * 60)}.`,
   );
-  return undefined;
 }

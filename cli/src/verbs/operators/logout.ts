@@ -13,5 +13,4 @@ async function end(context: Context): Promise<undefined> {
   await session.forget();
   if (out.json) out.data({ url: target.url });
   out.print(`Signed out at ${target.url}.`);
-  return undefined;
 }

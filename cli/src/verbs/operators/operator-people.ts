@@ -86,10 +86,7 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
     query: options.all ? { include_removed: 'true' as const } : {},
     all: true,
   });
-  if (out.json) {
-    out.data(operators);
-    return undefined;
-  }
+  if (out.json) return out.data(operators);
   const names = new Map(operators.map(({ operator_id, username }) => [operator_id, username]));
   out.table(
     [
@@ -118,7 +115,6 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
     ],
     operators,
   );
-  return undefined;
 }
 
 async function show(context: Context, namesOrIds: string[]): Promise<Exit> {
@@ -201,7 +197,6 @@ async function add(
     `Added ${out.style.color.bold(sanitiseLine(added.username))} (${added.role}), ${sanitiseLine(added.operator_id)}.`,
   );
   out.note(`The operator signs in with: muster login --url ${target.url}`);
-  return undefined;
 }
 
 async function remove(context: Context, namesOrIds: string[], { yes }: { yes?: boolean }): Promise<Exit> {

@@ -64,7 +64,6 @@ async function init(context: Context, options: InitOptions): Promise<undefined> 
     `Next: if the orchestrator has no admin yet, run on its machine:\n  sudo muster orchestrator init --username NAME --operator-key ${key.publicKey}\n` +
       `Otherwise ask an admin to run:\n  muster operator add NAME ${key.publicKey}`,
   );
-  return undefined;
 }
 
 function storageText({ storage, path }: OperatorKey): string {
@@ -151,7 +150,6 @@ async function passphrase(
       ? `Removed the passphrase of ${keyFile}. Anyone who has that file can now sign in as you.`
       : `${keyFile} has a new passphrase; earlier copies keep the old one, or none.`,
   );
-  return undefined;
 }
 
 async function whoami(context: Context, options: { publicKey?: boolean }): Promise<undefined> {
@@ -179,5 +177,4 @@ async function whoami(context: Context, options: { publicKey?: boolean }): Promi
   out.print(
     `key file     ${key.path}${key.storage === 'agent' ? ', in ssh-agent' : key.storage === 'sealed' ? ', with a passphrase' : ''}`,
   );
-  return undefined;
 }

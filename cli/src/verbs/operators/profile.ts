@@ -80,7 +80,6 @@ async function create(
   );
   if (out.json) out.data({ name, ...profile });
   out.print(`Created profile ${name} for ${profile.url}`);
-  return undefined;
 }
 
 async function update(
@@ -120,7 +119,6 @@ async function update(
   await writeProfiles(env, after);
   if (out.json) out.data({ name: next, ...changed });
   out.print(`Updated profile ${next} for ${changed.url}`);
-  return undefined;
 }
 
 /** Removes the certificate of an address unless a profile uses the address. */
@@ -139,14 +137,9 @@ async function list(context: Context): Promise<undefined> {
     current: name === current,
     fingerprint: shownOrNull(servers[new URL(profile.url).origin]?.fingerprint),
   }));
-  if (out.json) {
-    out.data(rows);
-    return undefined;
-  }
-  if (rows.length === 0) {
-    out.note('There are no profiles yet. Create one: muster profile create NAME --url https://…');
-    return undefined;
-  }
+  if (out.json) return out.data(rows);
+  if (rows.length === 0)
+    return out.note('There are no profiles yet. Create one: muster profile create NAME --url https://…');
   out.table(
     [
       {
@@ -165,7 +158,6 @@ async function list(context: Context): Promise<undefined> {
     ],
     rows,
   );
-  return undefined;
 }
 
 const shownOrNull = (fingerprint: string | undefined): string | null =>
@@ -185,7 +177,6 @@ async function use(context: Context, name: string): Promise<undefined> {
   await writeProfiles(env, profiles);
   if (out.json) out.data({ name, ...profile });
   out.print(`Default profile: ${name}, ${profile.url}.`);
-  return undefined;
 }
 
 async function remove(context: Context, name: string): Promise<undefined> {
@@ -197,5 +188,4 @@ async function remove(context: Context, name: string): Promise<undefined> {
   await writeProfiles(env, profiles);
   if (out.json) out.data({ removed: [name] });
   out.print(`Removed the profile ${name}.`);
-  return undefined;
 }

@@ -29,10 +29,7 @@ async function list(context: Context): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const sessions = await call(listSessions, { all: true });
-  if (out.json) {
-    out.data(sessions);
-    return undefined;
-  }
+  if (out.json) return out.data(sessions);
   const { now } = out.style;
   out.table(
     [
@@ -46,7 +43,6 @@ async function list(context: Context): Promise<undefined> {
     ],
     sessions,
   );
-  return undefined;
 }
 
 async function end(context: Context, ids: string[], { all = false }: { all?: boolean }): Promise<Exit | undefined> {

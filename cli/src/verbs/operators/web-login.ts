@@ -19,5 +19,4 @@ async function login(context: Context): Promise<undefined> {
   if (out.json) out.data(made);
   out.print(sanitiseLine(made.url));
   out.note('The link works once, within 60 s, and signs in to the console as you.');
-  return undefined;
 }

@@ -109,18 +109,13 @@ async function list(context: Context, options: { status?: string; limit: string 
     query: { limit: String(limit), ...(status === undefined ? {} : { status }) },
     atMost: limit,
   });
-  if (out.json) {
-    out.data(sessions);
-    return undefined;
-  }
-  if (sessions.length === 0) {
-    out.note(
+  if (out.json) return out.data(sessions);
+  if (sessions.length === 0)
+    return out.note(
       status === undefined
         ? 'There are no terminal sessions yet. Open one: muster terminal open AGENT'
         : 'No terminal session matches.',
     );
-    return undefined;
-  }
   const [agents, operators] = await Promise.all([
     agentNames(call, new Set(sessions.map(({ node_id }) => node_id))),
     operatorNames(call),
@@ -145,7 +140,6 @@ async function list(context: Context, options: { status?: string; limit: string 
     ],
     sessions,
   );
-  return undefined;
 }
 
 /** Returns who is attached; null if no one is. */
@@ -160,10 +154,7 @@ async function show(context: Context, idPart: string): Promise<undefined> {
   const { color, now } = out.style;
   const { call } = await context.connect();
   const session = await call(getTerminal, { params: { session_id: await findTerminal(call, idPart) } });
-  if (out.json) {
-    out.data(session);
-    return undefined;
-  }
+  if (out.json) return out.data(session);
   const { session_id, node_id, operator_id, status, opened_at, closed_at, attached, end_reason } = session;
   const [agent, operators] = await Promise.all([
     call(getAgent, { params: { node_id } }).catch(() => null),
@@ -190,7 +181,6 @@ async function show(context: Context, idPart: string): Promise<undefined> {
       })
       .join('\n'),
   );
-  return undefined;
 }
 
 function transcriptOf({ transcript_path, transcript_bytes, session_id }: TerminalSessionDetail): string {
@@ -223,7 +213,6 @@ async function download(
   const size = await writeNewFile(options.output, body);
   if (out.json) out.data({ session_id, format, file: options.output, bytes: size });
   out.print(`Wrote ${counted(size, 'byte')} to ${sanitiseLine(options.output)}.`);
-  return undefined;
 }
 
 async function close(context: Context, idParts: string[]): Promise<Exit> {
