@@ -8,16 +8,12 @@ import {
   removeAssignment as removeAssignmentRoute,
   updateAssignment as updateAssignmentRoute,
 } from '@muster/protocol/http';
-import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { queryClient } from './query-client.ts';
+import { queryClient, routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 /** Sorted by name. Assignments take precedence in this order. */
-export const assignmentsQuery = queryOptions({
-  queryKey: keys.assignments,
-  queryFn: ({ signal }) => call(listAssignments, { all: true, signal }),
-});
+export const assignmentsQuery = routeQuery(keys.assignments, listAssignments, { all: true });
 
 /**
  * Returns the modules that an assignment assigns. If there are none, returns the modules for which the assignment sets
@@ -28,11 +24,7 @@ export const modulesOf = ({ modules, parameters }: Pick<Assignment, 'modules' | 
 
 export type AssignmentWithMatches = AnswerOf<typeof getAssignment>;
 
-export const assignmentQuery = (name: string) =>
-  queryOptions({
-    queryKey: keys.assignment(name),
-    queryFn: ({ signal }) => call(getAssignment, { params: { name }, signal }),
-  });
+export const assignmentQuery = (name: string) => routeQuery(keys.assignment(name), getAssignment, { params: { name } });
 
 export type AssignmentBody = NonNullable<CallOf<typeof updateAssignmentRoute>['body']>;
 export type NewAssignment = CallOf<typeof createAssignmentRoute>['body'];

@@ -7,10 +7,10 @@ import {
   setAuditRetention,
   verifyAudit,
 } from '@muster/protocol/http';
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { newestFirst } from './live/query-invalidation.ts';
-import { queryClient } from './query-client.ts';
+import { queryClient, routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 export interface AuditFilter {
@@ -54,10 +54,7 @@ export async function findEvent(id: string, event_type: string, at: number): Pro
   return events.find((event) => event.id === id) ?? null;
 }
 
-export const retentionQuery = queryOptions({
-  queryKey: keys.retention,
-  queryFn: ({ signal }) => call(getAuditRetention, { signal }),
-});
+export const retentionQuery = routeQuery(keys.retention, getAuditRetention, {});
 
 export const setRetention = (retention_days: number | null) => call(setAuditRetention, { body: { retention_days } });
 

@@ -8,9 +8,9 @@ import {
   listLatestDrift,
   unacceptDrift,
 } from '@muster/protocol/http';
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { cacheAnswer, queryClient } from './query-client.ts';
+import { cacheAnswer, queryClient, routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 const pageSize = 100;
@@ -43,23 +43,14 @@ export const latestDriftQuery = ({
   });
 
 export const agentDriftQuery = (node_id: string) =>
-  queryOptions({
-    queryKey: [...keys.drift, 'agent', node_id],
-    queryFn: ({ signal }) => call(listDrift, { params: { node_id }, query: { limit: '50' } as never, signal }),
-  });
+  routeQuery([...keys.drift, 'agent', node_id], listDrift, { params: { node_id }, query: { limit: '50' } as never });
 
 /** An agent's newest drift check; null if there is none. */
 export const latestCheckQuery = (node_id: string) =>
-  queryOptions({
-    queryKey: [...keys.drift, 'newest', node_id],
-    queryFn: ({ signal }) => call(latestDrift, { params: { node_id }, signal }),
-  });
+  routeQuery([...keys.drift, 'newest', node_id], latestDrift, { params: { node_id } });
 
 export const driftRecordQuery = (id: string) =>
-  queryOptions({
-    queryKey: keys.driftRecord(id),
-    queryFn: ({ signal }) => call(getDrift, { params: { drift_id: id }, signal }),
-  });
+  routeQuery(keys.driftRecord(id), getDrift, { params: { drift_id: id } });
 
 /** Checks an agent for drift and waits for the result. */
 export async function checkNow(node_id: string): Promise<DriftRecord> {

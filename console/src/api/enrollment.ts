@@ -8,13 +8,14 @@ import {
 } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
+import { routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 export type EnrolmentToken = AnswerOf<typeof listEnrolmentTokens>[number];
 
-export const enrolmentTokensQuery = queryOptions({
-  queryKey: keys.enrolmentTokens,
-  queryFn: ({ signal }) => call(listEnrolmentTokens, { query: { include_ended: 'true' }, all: true, signal }),
+export const enrolmentTokensQuery = routeQuery(keys.enrolmentTokens, listEnrolmentTokens, {
+  query: { include_ended: 'true' },
+  all: true,
 });
 
 export interface TokenRequest {

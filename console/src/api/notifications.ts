@@ -1,14 +1,13 @@
 import { listNotifications, readAllNotifications, readNotification } from '@muster/protocol/http';
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { newestFirst } from './live/query-invalidation.ts';
-import { queryClient } from './query-client.ts';
+import { queryClient, routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 /** The number of unread notifications for this operator, and the newest notifications. */
-export const unreadQuery = queryOptions({
-  queryKey: [...keys.notifications, 'unread'],
-  queryFn: ({ signal }) => call(listNotifications, { query: { unread: 'true', limit: '20' }, signal }),
+export const unreadQuery = routeQuery([...keys.notifications, 'unread'], listNotifications, {
+  query: { unread: 'true', limit: '20' },
 });
 
 const pageSize = 100;

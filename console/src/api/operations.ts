@@ -10,7 +10,7 @@ import {
 } from '@muster/protocol/http';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { cacheAnswer, queryClient } from './query-client.ts';
+import { cacheAnswer, queryClient, routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 export interface OperationFilter {
@@ -53,16 +53,10 @@ export const lastApplyQuery = (node_id: string, status?: 'succeeded') =>
   });
 
 export const operationQuery = (id: string) =>
-  queryOptions({
-    queryKey: keys.operation(id),
-    queryFn: ({ signal }) => call(getOperation, { params: { operation_id: id }, signal }),
-  });
+  routeQuery(keys.operation(id), getOperation, { params: { operation_id: id } });
 
 export const outputQuery = ({ operation_id, node_id }: Pick<Operation, 'operation_id' | 'node_id'>) =>
-  queryOptions({
-    queryKey: keys.output(operation_id),
-    queryFn: ({ signal }) => call(getOperationOutput, { params: { node_id, operation_id }, signal }),
-  });
+  routeQuery(keys.output(operation_id), getOperationOutput, { params: { node_id, operation_id } });
 
 export interface ApplyRequest {
   readonly node_id: string;

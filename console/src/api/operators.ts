@@ -6,14 +6,15 @@ import {
   type Role,
   removeOperatorReporting,
 } from '@muster/protocol/http';
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { call } from './client.ts';
+import { routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 /** All operators. Includes removed operators, because events and records may still refer to them. */
-export const operatorsQuery = queryOptions({
-  queryKey: keys.operators,
-  queryFn: ({ signal }) => call(listOperators, { query: { include_removed: 'true' }, all: true, signal }),
+export const operatorsQuery = routeQuery(keys.operators, listOperators, {
+  query: { include_removed: 'true' },
+  all: true,
 });
 
 const namesOf = (operators: Operator[]): ReadonlyMap<string, string> =>

@@ -1,9 +1,5 @@
 import { getOverview } from '@muster/protocol/http';
-import { queryOptions } from '@tanstack/react-query';
-import { call } from './client.ts';
+import { routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-export const overviewQuery = queryOptions({
-  queryKey: keys.overview,
-  queryFn: ({ signal }) => call(getOverview, { signal }),
-});
+export const overviewQuery = routeQuery(keys.overview, getOverview, {});

@@ -1,6 +1,7 @@
-import { ApiError } from '@muster/protocol/client';
+import { ApiError, type CallSettings } from '@muster/protocol/client';
+import type { CallOf, Route } from '@muster/protocol/http';
 import { QueryClient } from '@tanstack/query-core';
-import { session, Unreachable } from './client.ts';
+import { call, session, Unreachable } from './client.ts';
 import { createStaleMarker } from './live/query-invalidation.ts';
 import type { Key } from './query-keys.ts';
 
@@ -35,6 +36,12 @@ export const queryClient = new QueryClient({
     // be a secret.
     mutations: { networkMode: 'always', retry: false, gcTime: 0 },
   },
+});
+
+/** Returns the options of a query whose data is the response of a route. */
+export const routeQuery = <R extends Route>(queryKey: Key, route: R, request: CallOf<R> & CallSettings) => ({
+  queryKey,
+  queryFn: ({ signal }: { signal: AbortSignal }) => call(route, { ...request, signal }),
 });
 
 /** Marks all queries whose key starts with the given key as stale, and fetches the ones in use again. */

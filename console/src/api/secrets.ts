@@ -6,16 +6,12 @@ import {
   type Secret,
   updateSecret,
 } from '@muster/protocol/http';
-import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { queryClient } from './query-client.ts';
+import { queryClient, routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 /** All secrets, without their values. The API never returns values. */
-export const secretsQuery = queryOptions({
-  queryKey: keys.secrets,
-  queryFn: ({ signal }) => call(listSecrets, { all: true, signal }),
-});
+export const secretsQuery = routeQuery(keys.secrets, listSecrets, { all: true });
 
 export interface SecretDraft {
   readonly description: string;

@@ -1,9 +1,5 @@
 import { getSettings } from '@muster/protocol/http';
-import { queryOptions } from '@tanstack/react-query';
-import { call } from './client.ts';
+import { routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-export const settingsQuery = queryOptions({
-  queryKey: keys.settings,
-  queryFn: ({ signal }) => call(getSettings, { signal }),
-});
+export const settingsQuery = routeQuery(keys.settings, getSettings, {});

@@ -1,12 +1,9 @@
 import { createWindow, listWindows, removeWindow, updateWindow } from '@muster/protocol/http';
-import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
+import { routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-export const windowsQuery = queryOptions({
-  queryKey: keys.windows,
-  queryFn: ({ signal }) => call(listWindows, { all: true, signal }),
-});
+export const windowsQuery = routeQuery(keys.windows, listWindows, { all: true });
 
 export interface NewWindow {
   /** Unix seconds. */

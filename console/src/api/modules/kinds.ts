@@ -1,15 +1,7 @@
 import { getKind, listKinds } from '@muster/protocol/http';
-import { queryOptions } from '@tanstack/react-query';
-import { call } from '../client.ts';
+import { routeQuery } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
 
-export const kindsQuery = queryOptions({
-  queryKey: keys.kinds,
-  queryFn: ({ signal }) => call(listKinds, { all: true, signal }),
-});
+export const kindsQuery = routeQuery(keys.kinds, listKinds, { all: true });
 
-export const kindQuery = (name: string) =>
-  queryOptions({
-    queryKey: keys.kind(name),
-    queryFn: ({ signal }) => call(getKind, { params: { name }, signal }),
-  });
+export const kindQuery = (name: string) => routeQuery(keys.kind(name), getKind, { params: { name } });

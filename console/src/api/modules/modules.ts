@@ -10,13 +10,10 @@ import {
 } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from '../client.ts';
-import { queryClient } from '../query-client.ts';
+import { queryClient, routeQuery } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
 
-export const modulesQuery = queryOptions({
-  queryKey: keys.modules,
-  queryFn: ({ signal }) => call(listModules, { all: true, signal }),
-});
+export const modulesQuery = routeQuery(keys.modules, listModules, { all: true });
 
 export const moduleQuery = (name: string, revision?: number) =>
   queryOptions({

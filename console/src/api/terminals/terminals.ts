@@ -7,9 +7,9 @@ import {
   openTerminal as open,
   type TerminalSession,
 } from '@muster/protocol/http';
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions } from '@tanstack/react-query';
 import { call } from '../client.ts';
-import { queryClient } from '../query-client.ts';
+import { queryClient, routeQuery } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
 
 const pageSize = 100;
@@ -31,10 +31,7 @@ export const terminalsQuery = (status: TerminalSession['status'] | '') =>
   });
 
 export const terminalQuery = (session_id: string) =>
-  queryOptions({
-    queryKey: keys.terminal(session_id),
-    queryFn: ({ signal }) => call(getTerminal, { params: { session_id }, signal }),
-  });
+  routeQuery(keys.terminal(session_id), getTerminal, { params: { session_id } });
 
 /** Fetches a terminal session again, because no event reports that a viewer left. */
 export const refetchTerminal = (session_id: string): void =>
