@@ -264,7 +264,6 @@ async function create(context: Context, name: string, description: string): Prom
   const created = await call(create${one}, { body: { name, description } });
   if (out.json) out.data(created);
   out.print(\`Created \${out.style.color.bold(sanitiseLine(created.name))}.\`);
-  return undefined;
 }
 
 async function remove(context: Context, names: string[], { yes }: { yes?: boolean }): Promise<Exit> {
@@ -305,10 +304,11 @@ const consoleListEdits = ({ name, oneName, pascal, one, camel, words, oneWords, 
       '};\n\n/** Labels for several events',
       ['created', 'removed'].map((change) => `  '${oneSnake}.${change}': '${capital(oneWords)} ${change}',\n`).join(''),
     ]),
-    substitute(api, [
-      `import { get${one}, list${pascal} }`,
-      `import { create${one}, get${one}, list${pascal}, remove${one} }`,
-    ]),
+    substitute(
+      api,
+      [`import { get${one}, list${pascal} }`, `import { create${one}, get${one}, list${pascal}, remove${one} }`],
+      ['import { routeQuery }', "import { call } from './client.ts';\nimport { routeQuery }"],
+    ),
     append(
       api,
       `
