@@ -4,13 +4,14 @@ import type { Machine } from '../machine.ts';
 import type { TestHosts } from '../test-hosts.ts';
 import type { Subject } from './subject.ts';
 
-/** Provides a separate machine for each subject. The next machine boots while the current one is in use. */
+/** Provides a clean machine for each subject. The next machine boots while the current one is in use. */
 export class SubjectMachines {
   readonly #hosts: TestHosts;
   readonly #expected: number;
   #count = 0;
   #next: Promise<Prepared> | null = null;
   #current: Prepared | null = null;
+  #isClean = false;
   #repository: Promise<AptRepository> | null = null;
   readonly #leaving: Promise<void>[] = [];
 
@@ -20,14 +21,13 @@ export class SubjectMachines {
     this.#expected = expected;
   }
 
-  /** Returns a machine that is prepared for the subject, with a new agent. Removes the previous machine. */
+  /**
+   * Returns a machine that is prepared for the subject, with an agent without data. Removes the previous machine, unless
+   * it was returned clean.
+   */
   async take(subject: Subject): Promise<Prepared> {
-    this.#leave();
-    const prepared = await (this.#next ?? this.#boot());
-    this.#current = prepared;
-    this.#next = this.#count < this.#expected ? this.#boot() : null;
-    // Prevents an unhandled rejection. The next call awaits the same promise and reports the error.
-    this.#next?.catch(() => {});
+    const prepared = await (this.#current !== null && this.#isClean ? this.#again(this.#current) : this.#new());
+    this.#isClean = false;
     const { machine } = prepared;
     if (subject.packages === true) {
       this.#repository ??= AptRepository.open(this.#hosts);
@@ -35,6 +35,25 @@ export class SubjectMachines {
     }
     if (subject.prepare !== undefined) await machine.sh(subject.prepare);
     return prepared;
+  }
+
+  /** Keeps the machine of a subject whose state is the same as before, unless preparing the subject changed it. */
+  giveBack({ prepare, packages, volatile }: Subject): void {
+    this.#isClean = prepare === undefined && packages !== true && volatile === undefined;
+  }
+
+  async #again(prepared: Prepared): Promise<Prepared> {
+    await prepared.agent.forget();
+    return prepared;
+  }
+
+  async #new(): Promise<Prepared> {
+    this.#leave();
+    this.#current = await (this.#next ?? this.#boot());
+    this.#next = this.#count < this.#expected ? this.#boot() : null;
+    // Prevents an unhandled rejection. The next call awaits the same promise and reports the error.
+    this.#next?.catch(() => {});
+    return this.#current;
   }
 
   async #boot(): Promise<Prepared> {

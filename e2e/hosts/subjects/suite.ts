@@ -35,6 +35,10 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
       let prepared: Prepared | null = null;
       let clean: Record<string, string>;
       const isFirst = firstOfItsKind(subject, subjects);
+      const isClean = async ({ machine }: Prepared) => isDeepStrictEqual(await stateOf(machine, subject), clean);
+      afterAll(async () => {
+        if (prepared !== null && (await isClean(prepared))) machines.giveBack(subject);
+      });
 
       providerContract({
         moved: subject.moved,
@@ -42,7 +46,7 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
         sample: 1,
         async begin() {
           // The next test reuses the machine, unless this test left a different state.
-          if (prepared !== null && !isDeepStrictEqual(await stateOf(prepared.machine, subject), clean)) prepared = null;
+          if (prepared !== null && !(await isClean(prepared))) prepared = null;
           if (prepared === null) {
             prepared = await machines.take(subject);
             clean = await stateOf(prepared.machine, subject);
