@@ -16,7 +16,14 @@ const files = [
   'agent/src/converge/crash.contract.test.ts',
   'agent/src/converge/condition.contract.test.ts',
   'agent/src/resources/provider/provider.contract.test.ts',
-  ...['e2e/providers-', 'e2e/locale.test.ts', 'e2e/selinux.test.ts', 'e2e/firewalls.test.ts', 'e2e/acl.test.ts'],
+  ...[
+    'e2e/providers-',
+    'e2e/locale.test.ts',
+    'e2e/selinux.test.ts',
+    'e2e/firewalls.test.ts',
+    'e2e/acl.test.ts',
+    'e2e/attributes.test.ts',
+  ],
   'e2e/files-beside-modules.test.ts',
   ...[
     'e2e/browser/',

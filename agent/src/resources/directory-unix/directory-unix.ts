@@ -2,6 +2,7 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure, NotADirectory } from '../../host/failure.ts';
 import type { Acl } from '../../host/files/acl-entries.ts';
+import type { Attribute } from '../../host/files/attributes.ts';
 import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
 import {
   type Inspected,
@@ -25,6 +26,16 @@ import {
   withinMask,
   withoutMask,
 } from '../provider/acl.ts';
+import {
+  changeWithAttributes,
+  checkAttributes,
+  concernsAttributes,
+  diffAttributes,
+  diffAttributesRemoval,
+  lookAtAttributes,
+  rememberAttributes,
+  type SeenAttributes,
+} from '../provider/attributes.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import {
   allTouched,
@@ -38,7 +49,14 @@ import {
   targetOwnership,
   touchOwnership,
 } from '../provider/ownership.ts';
-import { type Machine, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
+import {
+  type Difference,
+  type Machine,
+  nothing,
+  type Outcome,
+  presenceDrift,
+  typeDrift,
+} from '../provider/provider.ts';
 import {
   type Below,
   belowChange,
@@ -89,15 +107,21 @@ export interface SeenDirectory {
   restorable?: RestorableEntries;
   /** The ACL; observed only if the resource declares it, or a removal restores it. */
   acl?: SeenAcl;
+  /** The attributes; observed only if the resource declares them, or a removal restores them. */
+  attributes?: SeenAttributes;
   /** Whether the directory is empty; checked only if a user may have moved it to this path. */
   isEmpty?: boolean;
 }
 
 /** State of a directory before the agent first changed it. */
-export type DirectoryBefore =
+export type DirectoryBefore = (
   | { was: 'absent' }
   /** `inode` identifies the directory that had this owner. It is absent in records from release 0.1 or earlier. */
-  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[]; acl?: Acl } & RememberedEntries & OwnershipBefore);
+  | ({ was: 'directory'; inode?: string; purged?: PurgedEntry[]; acl?: Acl } & RememberedEntries & OwnershipBefore)
+) & {
+  /** The attributes, if the resource declared some. Empty if there was no directory. */
+  attributes?: Attribute[];
+};
 
 type Declared = ResolvedResource<'directory-unix'>;
 const pathOf = (resource: Declared): string => resource.body.path;
@@ -132,6 +156,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     group: 'text?',
     mode: 'text?',
     acl: 'list?',
+    attributes: 'list?',
     force: 'boolean?',
     ensure: 'text?',
   },
@@ -141,30 +166,17 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
   check(resource) {
     checkPath(pathOf(resource));
     checkAcl(resource.body.acl, 'directory');
+    checkAttributes(resource.body.attributes);
     if (resource.body.purge === true) checkPurge(pathOf(resource));
     if (isForced(resource)) checkTree(pathOf(resource));
     checkRecursive(resource);
   },
 
-  observe(resource, _circumstances, machine) {
+  observe(resource, { succeeded }, machine) {
     const body = resource.body;
-    const seen = look(resource, machine);
-    if (isForced(resource) && seen.found.type === 'directory')
-      return { ...seen, tree: observeTree(body.path, machine) };
-    if (body.ensure === 'absent' && seen.found.type === 'directory')
-      return { ...seen, holds: contents(body.path, machine) };
-    // A directory that this operation created as a parent counts as created by its own resource. The plan, in which it
-    // was still missing, reports the same.
-    const isFresh = machine.freshDirectories.has(body.path);
-    const isPurged = body.purge === true && body.ensure !== 'absent' && seen.found.type === 'directory';
-    const purged = isPurged ? { foreign: foreignEntries(body.path, machine) } : {};
-    const isRecursive = body.recursive === true && body.ensure !== 'absent' && seen.found.type === 'directory';
-    const below = isRecursive ? { below: entriesBelow(resource, machine) } : {};
-    const all: SeenDirectory = { ...seen, ...purged, ...below, ...(isFresh ? { found: { type: 'absent' } } : {}) };
-    if (body.acl == null || body.ensure === 'absent') return all;
-    return lookAtAcl(body.path, all.found, body.acl, machine).then((acl) => ({ ...all, acl }));
+    const seen = observeWithoutAttributes(resource, machine);
+    return concernsAttributes(body, succeeded) ? withAttributes(resource, seen, machine) : seen;
   },
-
   diff(resource, seen, circumstances) {
     const body = resource.body;
     const { found } = seen;
@@ -191,7 +203,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     if (here === null) changes.unshift({ field: 'ensure', from: 'absent', to: 'present' });
     const target = targetOwnership(body, here, seen.ownership, object, createdMode);
     const acl = diffAcl(body.path, seen.acl, target.mode, circumstances.purpose === 'drift');
-    changes.push(...acl.changes);
+    const attributes = diffAttributes(body.path, seen.attributes, body.attributes, circumstances.purpose === 'drift');
+    changes.push(...acl.changes, ...attributes.changes);
     const purge = purgeChange(seen.foreign ?? []);
     changes.push(...purge.changes);
     // Entries that are purged need no owner.
@@ -201,7 +214,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     if (changes.length === 0) return nothing();
     if (circumstances.purpose !== 'drift') checkEntries(found, seen.foreign ?? []);
     if (here !== null && circumstances.purpose !== 'drift') refuseExposure(body.path, seen, openedBy(target, seen));
-    const awaits = [...ownership.awaits, ...acl.awaits];
+    const awaits = [...ownership.awaits, ...acl.awaits, ...attributes.awaits];
     return {
       action: here === null ? 'create' : 'update',
       changes,
@@ -211,23 +224,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
   },
 
   async remember(resource, seen, difference, before, machine) {
-    if (before?.was === 'absent') return before;
-    const { ownership, acl } = seen;
-    const found = withoutMask(seen.found, acl);
-    if (found.type === 'absent' || machine.ourDirectories.has(pathOf(resource)))
-      return before === null ? { was: 'absent' } : allTouched(before);
-    if (found.type !== 'directory') throw wrongType(pathOf(resource), found);
-    const record = before ?? recordOf(found, ownership);
-    const changing = new Set(difference.changes.map(({ field }) => field));
-    const { foreign = [] } = seen;
-    const purged = foreign.length > 0 ? { purged: await rememberEntries(foreign, record.purged ?? [], machine) } : {};
-    const entries = seen.below?.entries ?? [];
-    const below = entries.length > 0 ? await rememberBelow(entries, record, machine) : {};
-    const former = record.acl === undefined && acl?.found != null ? { acl: acl.found } : {};
-    const owned = { ...record, ...purged, ...below, ...former };
-    const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
-    const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
-    return isOwnerNew ? { ...touched, inode: inodeOf(found) } : touched;
+    const record = await rememberFields(resource, seen, difference, before, machine);
+    return rememberAttributes(record, seen.attributes);
   },
 
   claim(resource, machine) {
@@ -238,22 +236,10 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     return found.type === 'directory' ? recordOf(found, ownership) : null;
   },
 
-  async apply(resource, seen, _difference, machine) {
-    const body = resource.body;
-    if (body.ensure === 'absent') {
-      if (isForced(resource)) await removeTree(body.path, machine);
-      if (!removeEmptyDirectory(body.path, machine)) throw notEmpty(body.path);
-      return {};
-    }
-    const found = seen.found.type === 'directory' ? seen.found : null;
-    removeEntries(seen.foreign ?? [], machine);
-    const left = await setBelow(seen.below?.entries ?? [], machine);
-    // The last change, so that the new owner cannot rename entries that are changed later.
-    const decided = found === null ? null : withoutMask(found, seen.acl);
-    const target = targetOwnership(body, decided, seen.ownership, object, createdMode);
-    const entries = seen.acl === undefined ? null : wantedEntries(seen.acl, target.mode);
-    await make(body.path, found, target, machine, entries);
-    return left === 0 ? {} : { message: `${countOf(left)} changed during the apply and stay as they are; apply again` };
+  apply(resource, seen, _difference, machine) {
+    const { path, ensure, attributes } = resource.body;
+    const stays = ensure === 'absent' ? null : attributes;
+    return changeWithAttributes(objectAt(path, seen), stays, machine, () => applyDirectory(resource, seen, machine));
   },
 
   async observeForRemoval(resource, before, machine) {
@@ -269,11 +255,14 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     // A directory that the agent created as a parent is not the recorded directory.
     if (before.was === 'directory' && (machine.ourDirectories.has(path) || machine.freshDirectories.has(path)))
       return { ...seen, found: { type: 'absent' } };
+    const attributes =
+      before.attributes === undefined ? {} : { attributes: await lookAtAttributes(path, seen.found, machine) };
     if (before.was === 'absent' && seen.found.type === 'directory')
-      return { ...seen, holds: contents(pathOf(resource), machine) };
-    if (before.was === 'absent') return seen;
+      return { ...seen, ...attributes, holds: contents(pathOf(resource), machine) };
+    if (before.was === 'absent') return { ...seen, ...attributes };
     return {
       ...seen,
+      ...attributes,
       ...(before.purged === undefined ? {} : { missing: missingEntries(before.purged, machine) }),
       ...(before.below === undefined ? {} : { restorable: await entriesToRestore(before.below, machine) }),
       ...(before.acl === undefined ? {} : { acl: await lookAtAcl(path, seen.found, [], machine) }),
@@ -312,7 +301,8 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     const below: FieldChange[] =
       paths.length === 0 ? [] : [{ field: 'recursive', from: null, to: `${countOf(paths.length)} as before` }];
     const acl = before.acl === undefined ? [] : diffAclRemoval(path, before.acl, seen.acl);
-    const changes = [...ownershipChanges(found, target, names), ...acl, ...restored, ...below];
+    const attributes = diffAttributesRemoval(path, before.attributes, seen.attributes);
+    const changes = [...ownershipChanges(found, target, names), ...acl, ...attributes, ...restored, ...below];
     const { unrecorded = 0 } = before;
     const left = [
       ...(kept === 0 ? [] : [`${countOf(kept)} stay as they are, because their content has changed`]),
@@ -327,23 +317,109 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     return { action: 'remove', changes, diff: null, message };
   },
 
-  async remove(resource, before, seen, _difference, machine) {
-    const path = pathOf(resource);
-    if (before.was === 'absent') {
-      removeOwnEmpty(path, machine);
-      if (!removeEmptyDirectory(path, machine))
-        throw new HostFailure(`${path} is not removed: a file was just added to it`);
-      return {};
-    }
-    const now = seen.found.type === 'directory' ? seen.found : null;
-    await restoreBelow(before.below ?? [], machine);
-    const back = ownershipBack(before, now === null ? null : withoutMask(now, seen.acl));
-    const acl = before.acl === undefined ? null : restoredAcl(before.acl, back);
-    await make(path, now, acl === null ? back : { ...back, mode: acl.mode }, machine, acl?.entries ?? null);
-    await restoreEntries(seen.missing ?? [], machine, (below, target) => make(below, null, target, machine));
-    return {};
+  remove(resource, before, seen, _difference, machine) {
+    const former = before.was === 'directory' ? before.attributes : null;
+    return changeWithAttributes(objectAt(pathOf(resource), seen), former, machine, () =>
+      removeOrRestore(pathOf(resource), before, seen, machine),
+    );
   },
 });
+
+/** Observes everything except the attributes. */
+function observeWithoutAttributes(resource: Declared, machine: Machine): SeenDirectory | Promise<SeenDirectory> {
+  const body = resource.body;
+  const seen = look(resource, machine);
+  if (isForced(resource) && seen.found.type === 'directory') return { ...seen, tree: observeTree(body.path, machine) };
+  if (body.ensure === 'absent' && seen.found.type === 'directory')
+    return { ...seen, holds: contents(body.path, machine) };
+  // A directory that this operation created as a parent counts as created by its own resource. The plan, in which it
+  // was still missing, reports the same.
+  const isFresh = machine.freshDirectories.has(body.path);
+  const isPurged = body.purge === true && body.ensure !== 'absent' && seen.found.type === 'directory';
+  const purged = isPurged ? { foreign: foreignEntries(body.path, machine) } : {};
+  const isRecursive = body.recursive === true && body.ensure !== 'absent' && seen.found.type === 'directory';
+  const below = isRecursive ? { below: entriesBelow(resource, machine) } : {};
+  const all: SeenDirectory = { ...seen, ...purged, ...below, ...(isFresh ? { found: { type: 'absent' } } : {}) };
+  if (body.acl == null || body.ensure === 'absent') return all;
+  return lookAtAcl(body.path, all.found, body.acl, machine).then((acl) => ({ ...all, acl }));
+}
+
+async function withAttributes(
+  resource: Declared,
+  seen: SeenDirectory | Promise<SeenDirectory>,
+  machine: Machine,
+): Promise<SeenDirectory> {
+  const all = await seen;
+  return { ...all, attributes: await lookAtAttributes(pathOf(resource), all.found, machine) };
+}
+
+const objectAt = (path: string, { found, attributes }: SeenDirectory) =>
+  ({ path, found, type: 'directory', attributes }) as const;
+
+async function rememberFields(
+  resource: Declared,
+  seen: SeenDirectory,
+  difference: Difference,
+  before: DirectoryBefore | null,
+  machine: Machine,
+): Promise<DirectoryBefore> {
+  if (before?.was === 'absent') return before;
+  const { ownership, acl } = seen;
+  const found = withoutMask(seen.found, acl);
+  if (found.type === 'absent' || machine.ourDirectories.has(pathOf(resource)))
+    return before === null ? { was: 'absent' } : allTouched(before);
+  if (found.type !== 'directory') throw wrongType(pathOf(resource), found);
+  const record = before ?? recordOf(found, ownership);
+  const changing = new Set(difference.changes.map(({ field }) => field));
+  const { foreign = [] } = seen;
+  const purged = foreign.length > 0 ? { purged: await rememberEntries(foreign, record.purged ?? [], machine) } : {};
+  const entries = seen.below?.entries ?? [];
+  const below = entries.length > 0 ? await rememberBelow(entries, record, machine) : {};
+  const former = record.acl === undefined && acl?.found != null ? { acl: acl.found } : {};
+  const owned = { ...record, ...purged, ...below, ...former };
+  const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
+  const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
+  return isOwnerNew ? { ...touched, inode: inodeOf(found) } : touched;
+}
+
+async function applyDirectory(resource: Declared, seen: SeenDirectory, machine: Machine): Promise<Outcome> {
+  const body = resource.body;
+  if (body.ensure === 'absent') {
+    if (isForced(resource)) await removeTree(body.path, machine);
+    if (!removeEmptyDirectory(body.path, machine)) throw notEmpty(body.path);
+    return {};
+  }
+  const found = seen.found.type === 'directory' ? seen.found : null;
+  removeEntries(seen.foreign ?? [], machine);
+  const left = await setBelow(seen.below?.entries ?? [], machine);
+  // The last change, so that the new owner cannot rename entries that are changed later.
+  const decided = found === null ? null : withoutMask(found, seen.acl);
+  const target = targetOwnership(body, decided, seen.ownership, object, createdMode);
+  const entries = seen.acl === undefined ? null : wantedEntries(seen.acl, target.mode);
+  await make(body.path, found, target, machine, entries);
+  return left === 0 ? {} : { message: `${countOf(left)} changed during the apply and stay as they are; apply again` };
+}
+
+async function removeOrRestore(
+  path: string,
+  before: DirectoryBefore,
+  seen: SeenDirectory,
+  machine: Machine,
+): Promise<Outcome> {
+  if (before.was === 'absent') {
+    removeOwnEmpty(path, machine);
+    if (!removeEmptyDirectory(path, machine))
+      throw new HostFailure(`${path} is not removed: a file was just added to it`);
+    return {};
+  }
+  const now = seen.found.type === 'directory' ? seen.found : null;
+  await restoreBelow(before.below ?? [], machine);
+  const back = ownershipBack(before, now === null ? null : withoutMask(now, seen.acl));
+  const acl = before.acl === undefined ? null : restoredAcl(before.acl, back);
+  await make(path, now, acl === null ? back : { ...back, mode: acl.mode }, machine, acl?.entries ?? null);
+  await restoreEntries(seen.missing ?? [], machine, (below, target) => make(below, null, target, machine));
+  return {};
+}
 
 const countOf = (count: number): string => (count === 1 ? '1 entry below' : `${count} entries below`);
 

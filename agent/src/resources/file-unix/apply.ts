@@ -8,6 +8,7 @@ import { setFileOwnership, setLinkOwner } from '../../host/files/ownership.ts';
 import type { PathWalk } from '../../host/files/path-walk.ts';
 import { removeFile } from '../../host/files/remove.ts';
 import { wantedEntries } from '../provider/acl.ts';
+import { changeWithAttributes, rememberAttributes } from '../provider/attributes.ts';
 import { allTouched, type FileState, statesOf, targetOwnership, touchOwnership } from '../provider/ownership.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
@@ -36,6 +37,18 @@ export async function rememberFile(
   before: FileBefore | null,
   machine: Machine,
   hashFile: typeof hashLarge = hashLarge,
+): Promise<FileBefore> {
+  const record = await rememberFields(resource, seen, difference, before, machine, hashFile);
+  return rememberAttributes(record, seen.attributes);
+}
+
+async function rememberFields(
+  resource: ResolvedResource,
+  seen: SeenFile,
+  difference: Difference,
+  before: FileBefore | null,
+  machine: Machine,
+  hashFile: typeof hashLarge,
 ): Promise<FileBefore> {
   const { found, ownership, acl } = plain(seen);
   if (before !== null && before.was !== 'file') return before;
@@ -142,6 +155,22 @@ export async function placeFile(
   content: NewFile['content'],
   machine: Machine,
   together?: () => Promise<void>,
+): Promise<Outcome> {
+  const { path, ensure, attributes: wanted } = bodyOf(resource);
+  const { found, attributes } = seen;
+  const stays = ensure === 'absent' ? null : wanted;
+  return changeWithAttributes({ path, found, type: 'file', attributes }, stays, machine, (current) =>
+    replaceFile(resource, { ...seen, found: current }, difference, content, machine, together),
+  );
+}
+
+async function replaceFile(
+  resource: ResolvedResource,
+  seen: SeenFile,
+  difference: Difference,
+  content: NewFile['content'],
+  machine: Machine,
+  together: (() => Promise<void>) | undefined,
 ): Promise<Outcome> {
   const body = bodyOf(resource);
   const { found } = seen;

@@ -4,6 +4,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { exposes } from '../../host/files/decide-ownership.ts';
 import type { FileContent } from '../../host/files/inspect.ts';
 import { diffAcl, wantedEntries, widened, withinMask } from '../provider/acl.ts';
+import { diffAttributes } from '../provider/attributes.ts';
 import { diffOwnership, exposure, targetOwnership } from '../provider/ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { copyExposure } from './copied.ts';
@@ -83,7 +84,8 @@ function diffShown(
   changes.push(...ownership.changes);
   const target = targetOwnership(body, ownershipToKeep(found, body), seen.ownership, object, createdMode);
   const acl = diffAcl(body.path, seen.acl, target.mode, purpose === 'drift');
-  changes.push(...acl.changes);
+  const attributes = diffAttributes(body.path, seen.attributes, body.attributes, purpose === 'drift');
+  changes.push(...acl.changes, ...attributes.changes);
   if (changes.length === 0) return nothing();
   const opened = seen.acl === undefined ? target : widened(target, wantedEntries(seen.acl, target.mode));
   const refused = copy?.copied == null || purpose === 'drift' ? null : copyExposure(copy.copied, opened);
@@ -92,7 +94,7 @@ function diffShown(
     if (exposes(withinMask(file, seen.acl), opened, 'file'))
       throw exposure(body.path, seen.ownership.ownerName, target);
   }
-  const awaits = [...ownership.awaits, ...acl.awaits];
+  const awaits = [...ownership.awaits, ...acl.awaits, ...attributes.awaits];
   if (copy?.copied === null && !willBeThere(copy.of) && purpose !== 'drift')
     awaits.push({
       kind: 'programs',

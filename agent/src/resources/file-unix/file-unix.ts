@@ -4,6 +4,7 @@ import { hashLarge } from '../../host/files/inspect.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import { checkAcl } from '../provider/acl.ts';
+import { checkAttributes, concernsAttributes, lookAtAttributes } from '../provider/attributes.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { formatMode } from '../provider/ownership.ts';
 import type { Machine } from '../provider/provider.ts';
@@ -41,6 +42,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     group: 'text?',
     mode: 'text?',
     acl: 'list?',
+    attributes: 'list?',
     validate: 'text?',
     if_exists: 'text?',
     ensure: 'text?',
@@ -53,6 +55,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
   check(resource) {
     checkPath(pathOf(resource));
     checkAcl(resource.body.acl, 'file');
+    checkAttributes(resource.body.attributes);
     const { path, copy_of } = resource.body;
     if (copy_of != null) checkPath(copy_of);
     if (copy_of === path) throw new HostFailure('`copy_of` must be the path of another file');
@@ -61,7 +64,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
       throw new HostFailure('the orchestrator sent a source whose hash is not a SHA-256');
   },
 
-  async observe(resource, { purpose }, machine) {
+  async observe(resource, { purpose, succeeded }, machine) {
     const body = bodyOf(resource);
     const declared = declaredContent(resource);
     const isCopy = body.copy_of != null && body.ensure !== 'absent';
@@ -69,9 +72,13 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
       ((declared !== null || isCopy) && body.if_exists !== 'keep') || body.ensure === 'absent' || body.symlink != null;
     const inspected = await look(resource, machine, wantContent, declared === null ? [] : [declared.size]);
     const hasAcl = body.acl != null && body.ensure !== 'absent' && body.symlink == null;
-    const looked = hasAcl
-      ? { ...inspected, acl: await lookAtAcl(body.path, inspected, body.acl ?? [], machine) }
-      : inspected;
+    const looked = {
+      ...inspected,
+      ...(hasAcl ? { acl: await lookAtAcl(body.path, inspected, body.acl ?? [], machine) } : {}),
+      ...(concernsAttributes(body, succeeded)
+        ? { attributes: await lookAtAttributes(body.path, inspected.found, machine) }
+        : {}),
+    };
     const seen = isCopy
       ? await withCopied(looked, resource, machine)
       : purpose === 'drift' || body.if_exists === 'keep'

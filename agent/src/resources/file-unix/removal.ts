@@ -8,6 +8,7 @@ import { expectUnchanged, type Inspected, maxContentInMemory, withFile } from '.
 import { setFileOwnership } from '../../host/files/ownership.ts';
 import { removeFile } from '../../host/files/remove.ts';
 import { diffAclRemoval, restoredAcl, widened, withinMask } from '../provider/acl.ts';
+import { changeWithAttributes, diffAttributesRemoval, lookAtAttributes } from '../provider/attributes.ts';
 import {
   decideHandBack,
   exposure,
@@ -43,9 +44,12 @@ export async function observeFileForRemoval(
 ): Promise<SeenFile> {
   try {
     const seen = await look(resource, machine, true, before.was === 'file' ? sizesIn(before) : []);
-    return before.was === 'file' && before.acl !== undefined
-      ? { ...seen, acl: await lookAtAcl(pathOf(resource), seen, [], machine) }
-      : seen;
+    const path = pathOf(resource);
+    return {
+      ...seen,
+      ...(before.was === 'file' && before.acl !== undefined ? { acl: await lookAtAcl(path, seen, [], machine) } : {}),
+      ...(before.attributes === undefined ? {} : { attributes: await lookAtAttributes(path, seen.found, machine) }),
+    };
   } catch (error) {
     // The file's directory does not exist any more either.
     if (!(error instanceof NotADirectory) || before.was !== 'absent') throw error;
@@ -117,6 +121,7 @@ function diffRemovalShown(
       throw exposure(path, seen.ownership.ownerName, target);
     changes.push(...acl);
   }
+  changes.push(...diffAttributesRemoval(path, before.attributes, seen.attributes));
   const leftOut = [
     ...(left.content ? ['its content is kept: the recorded content belonged to another owner'] : []),
     ...(left.setId ? ['its set-user-ID or set-group-ID bit is not restored: its content has changed'] : []),
@@ -149,6 +154,19 @@ export async function removeOrRestoreFile(
   before: FileBefore,
   seen: SeenFile,
   _difference: Difference,
+  machine: Machine,
+): Promise<Outcome> {
+  const { found, attributes } = seen;
+  const former = before.was === 'file' ? before.attributes : null;
+  return changeWithAttributes({ path: pathOf(resource), found, type: 'file', attributes }, former, machine, (current) =>
+    removeOrRestore(resource, before, { ...seen, found: current }, machine),
+  );
+}
+
+async function removeOrRestore(
+  resource: ResolvedResource,
+  before: FileBefore,
+  seen: SeenFile,
   machine: Machine,
 ): Promise<Outcome> {
   const path = pathOf(resource);

@@ -2,9 +2,11 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { lacksAclPrograms, readAcl } from '../../host/files/acl-entries.ts';
+import type { Attribute } from '../../host/files/attributes.ts';
 import { asCreated, type OwnedObject, setIdBits, sharedWriteBits } from '../../host/files/decide-ownership.ts';
 import { contentOf, hashLarge, type Inspected, inspect, type Ownership, withFile } from '../../host/files/inspect.ts';
 import { losesWriter, type SeenAcl, seenAcl, withoutMask } from '../provider/acl.ts';
+import type { SeenAttributes } from '../provider/attributes.ts';
 import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
 import { lookUpOwnership, parseMode, type RecordedFile, type SeenOwnership } from '../provider/ownership.ts';
 import type { CopyReference, Difference, Machine } from '../provider/provider.ts';
@@ -15,6 +17,8 @@ export interface SeenFile {
   ownership: SeenOwnership;
   /** The ACL; observed only if the resource declares it, or a removal restores it. */
   acl?: SeenAcl;
+  /** The attributes; observed only if the resource declares them, or a removal restores them. */
+  attributes?: SeenAttributes;
   /** The content of the source, if it is needed for a diff; not journaled. */
   source?: Buffer;
   /** The file to copy; null if it does not exist. Observed only if the resource declares it and needs its content. */
@@ -24,10 +28,14 @@ export interface SeenFile {
 }
 
 /** The file before the agent first changed it. If it existed, the fields in `touched` are restored. */
-export type FileBefore =
+export type FileBefore = (
   | { was: 'absent' }
   | { was: 'symlink'; target: string; uid: number; gid: number }
-  | ({ was: 'file' } & RecordedFile);
+  | ({ was: 'file' } & RecordedFile)
+) & {
+  /** The attributes, if the resource declared some. Empty if there was no file. */
+  attributes?: Attribute[];
+};
 
 /** Returns the journaled form, without content, because the agent may not own the file. */
 export const fileInBrief = ({ source: _, copied, ...seen }: SeenFile): SeenFile => ({

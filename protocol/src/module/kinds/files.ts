@@ -1,5 +1,6 @@
 import { filePathFault } from '../files/module-file.ts';
 import { aclFaults, directoryAcl, fileAcl, normaliseAcl } from './acl.ts';
+import { attributes, normaliseAttributes } from './attributes.ts';
 import { boolean, choice, formatted, integer, line, list, map, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
@@ -50,6 +51,7 @@ export const fileKinds = {
       group,
       mode,
       acl: fileAcl,
+      attributes,
       validate,
       if_exists: choice(
         'Whether the content of an existing file is replaced; otherwise, only a new file gets the content',
@@ -64,12 +66,14 @@ export const fileKinds = {
     normalise: (body) => {
       normaliseMode(body);
       normaliseAcl(body);
+      normaliseAttributes(body);
     },
     faults: aclFaults,
     exclusive: [
       ['content', 'template', 'content_base64', 'source', 'copy_of', 'symlink'],
       ['symlink', 'mode'],
       ['symlink', 'acl'],
+      ['symlink', 'attributes'],
       ['symlink', 'validate'],
       ['symlink', 'if_exists'],
     ],
@@ -114,6 +118,7 @@ export const fileKinds = {
       group,
       mode,
       acl: directoryAcl,
+      attributes,
       ensure,
     },
     space: 'path',
@@ -125,6 +130,7 @@ export const fileKinds = {
       body.path = format.withoutClosingSlash(String(body.path));
       normaliseMode(body);
       normaliseAcl(body);
+      normaliseAttributes(body);
       const octal = typeof body.file_mode === 'string' ? format.octalMode(body.file_mode) : null;
       if (octal !== null) body.file_mode = octal;
     },
