@@ -3,6 +3,7 @@ import {
   applyAssignment,
   cancelOperation,
   createAssignment,
+  createWindow,
   getAgent,
   getOperation,
   getRun,
@@ -38,6 +39,17 @@ const delayed = `name: reboots
 supports: [{ platform: linux }]
 resources:
   - resource: { reboot: { name: delayed, delay: 3600 } }
+`;
+
+const inWindow = `name: reboots
+supports: [{ platform: linux }]
+resources:
+  - id: file
+    resource: { file-unix: { path: /srv/marker, content: a } }
+  - id: reboot
+    resource: { reboot: { name: kernel, when: triggered, window_only: true, rerun_on: [file] } }
+  - depends_on: [reboot]
+    resource: { file-unix: { path: /srv/after, content: a } }
 `;
 
 describe.skipIf(reason !== null)(`reboot${reason === null ? '' : ` (${reason})`}`, () => {
@@ -113,5 +125,34 @@ describe.skipIf(reason !== null)(`reboot${reason === null ? '' : ` (${reason})`}
     expect(cancelled.status).not.toBe('succeeded');
     expect(second.machine.boots).toBe(2);
     await second.machine.sh('test -e /run/reboot-required');
+  });
+
+  test('keeps a reboot due until a maintenance window is open', async ({ hosts, stage }) => {
+    const [orchestrator, machine] = await Promise.all([stage.orchestrator(), hosts.start('waits')]);
+    const { call } = orchestrator;
+    const { nodeId } = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
+    await call(uploadModule, { body: { name: 'reboots', content: inWindow } });
+    const apply = async () => {
+      const order = { params: { node_id: nodeId }, body: { modules: ['reboots'] } };
+      const { operation_id } = await call(applyAgent, { ...order, respondAsync: true });
+      return ended(call, operation_id);
+    };
+    const waits = {
+      status: 'skipped',
+      message: expect.stringContaining('no maintenance window of this agent is open'),
+    };
+    const after = { status: 'skipped', message: expect.stringContaining('`reboot` was skipped') };
+    const first = await apply();
+    expect(first.status).toBe('succeeded');
+    expect(first.resources).toMatchObject([{ status: 'changed' }, waits, after]);
+    expect((await apply()).resources).toMatchObject([{ status: 'unchanged' }, waits, after]);
+    expect(machine.boots).toBe(1);
+    const now = Math.floor(Date.now() / 1000);
+    await call(createWindow, { body: { starts_at: now - 60, ends_at: now + 3600, reason: 'kernel' } });
+    expect((await apply()).resources.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'changed']);
+    await machine.rebooted(1);
+    expect(machine.boots).toBe(2);
+    expect((await apply()).resources.map(({ status }) => status)).toEqual(Array(3).fill('unchanged'));
+    expect(machine.boots).toBe(2);
   });
 });

@@ -278,6 +278,7 @@ export class Progress {
       startedProcess,
       stop: this.context.stop,
       cancelled: () => this.operation.cancelled,
+      windowEnd: this.operation.message.window_ends_at ?? null,
       warn: (message) => this.context.warn({ operation_id: this.id }, message),
       link: this.context.link,
       printed: (resource, stream, piece) => {

@@ -105,15 +105,16 @@ function isConfirmed(resource: ResolvedResource): boolean {
 }
 
 /** A simplified systemd unit, which only counts its restarts. */
-const units: Provider<{ restarts: number; isDown: boolean }, Json> = {
-  ...(packages as unknown as Provider<{ restarts: number; isDown: boolean }, Json>),
+const units: Provider<{ restarts: number; isDown: boolean; mustWait: boolean }, Json> = {
+  ...(packages as unknown as Provider<{ restarts: number; isDown: boolean; mustWait: boolean }, Json>),
   type: 'service-launchd',
   brings: () => [],
   observe: (resource) => ({
     restarts: lines(`${root}/restarts-${nameOf(resource)}`).length,
     isDown: existsSync(`${root}/down`),
+    mustWait: existsSync(`${root}/wait`),
   }),
-  diff: (resource, _seen, { restartBy }) =>
+  diff: (resource, { mustWait }, { restartBy }) =>
     nameOf(resource) === 'from-package' && !installed().includes('daemon')
       ? {
           action: 'restart',
@@ -121,7 +122,10 @@ const units: Provider<{ restarts: number; isDown: boolean }, Json> = {
           diff: null,
           awaits: [{ kind: 'units', message: 'there is no unit from-package' }],
         }
-      : { action: restartBy.length > 0 ? 'restart' : 'none', changes: [], diff: null },
+      : {
+          ...{ action: restartBy.length > 0 ? 'restart' : 'none', changes: [], diff: null },
+          ...(restartBy.length > 0 && mustWait ? { waits: 'it must wait' } : {}),
+        },
   remember: async () => ({}),
   diffRemoval: () => ({ action: 'none', changes: [], diff: null }),
   async together(items) {
@@ -390,6 +394,48 @@ test('finishes with one transaction and one restart even if it is killed at any 
     expect(installed(), name).toEqual([]);
   }
   expect(cut).toBeGreaterThan(12);
+});
+
+const waiting = () => [
+  file(`${root}/f`, { content: 'x' }, { id: 'f' }),
+  unit('late', [`path:${root}/f`]),
+  pack('a', { depends_on: ['service-launchd:late'] }),
+];
+
+test('skips a resource that must wait and what depends on it, and keeps its trigger due', async () => {
+  writeFileSync(`${root}/wait`, '');
+  expect(shown(await plan(waiting()))).toEqual(['create changed ', 'none skipped ', 'none skipped ']);
+  const { finished, results } = await apply(waiting());
+  expect(finished.status).toBe('succeeded');
+  expect(results[1]).toMatchObject({ status: 'skipped', message: 'skipped, because it must wait' });
+  expect(shown(await apply(waiting()))).toEqual(['none unchanged ', 'none skipped ', 'none skipped ']);
+  rmSync(`${root}/wait`);
+  expect(shown(await apply(waiting()))).toEqual(['none unchanged ', 'restart changed f', 'create changed ']);
+  expect(lines(`${root}/restarts-late`)).toHaveLength(1);
+});
+
+test('counts a change as finished that a killed agent made before it had to wait', async () => {
+  await agent.stop();
+  const applied = operation('apply', waiting());
+  let isDead = false;
+  await new Promise<void>((resolve) => {
+    startAgent(`${home}/data`, {
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      crashPoint(point) {
+        if (point === 'batch:ended' && !isDead) {
+          isDead = true;
+          writeFileSync(`${root}/wait`, '');
+          resolve();
+        }
+        if (isDead) throw new Error('cut off');
+      },
+    }).then((doomed) => doomed.run(applied).catch(() => null));
+  });
+  agent = await startAgent(`${home}/data`);
+  expect(shown(await agent.ended(applied.operation_id))).toEqual([
+    ...['create changed ', 'restart changed f', 'create changed '],
+  ]);
+  expect(lines(`${root}/restarts-late`)).toHaveLength(1);
 });
 
 test('repairs an interrupted transaction before observing the packages again', async () => {

@@ -82,7 +82,7 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     'name: java, path: /opt/java/bin/java, link: /usr/bin/java, priority: 100, slaves: ["/usr/share/man/man1/java.1.gz java.1.gz /opt/java/java.1.gz"], ensure: present',
     'alternatives:java',
   ],
-  reboot: ['name: kernel, when: triggered, delay: 60, rerun_on: [other]', 'reboot:kernel'],
+  reboot: ['name: kernel, when: triggered, delay: 60, window_only: true, rerun_on: [other]', 'reboot:kernel'],
   'firewall-rule': [
     'name: web, zone: public, action: drop, direction: in, protocol: tcp, ports: ["80", "8000-8010"], source: [192.0.2.0/24, "2001:db8::1"], comment: "a b", ensure: present',
     'firewall-rule:web',

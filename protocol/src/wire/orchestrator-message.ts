@@ -82,6 +82,11 @@ const operation = z.strictObject({
   plan_digest: hex(32).optional(),
   /** For an apply, the verifications to run afterward, in order. */
   verify: z.array(verificationSchema).optional(),
+  /**
+   * Since version 7. When the last open maintenance window of the agent closes, in Unix seconds. Absent if none is open,
+   * or no resource depends on it.
+   */
+  window_ends_at: z.number().int().positive().optional(),
 });
 export type OperationMessage = Omit<z.infer<typeof operation>, 'resources'> & { resources: ResolvedResource[] };
 

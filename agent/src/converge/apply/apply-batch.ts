@@ -158,7 +158,7 @@ function wasApplied(
   seen: unknown,
   original: Act,
 ): boolean {
-  if (now.verdict !== 'none' && now.verdict !== 'act') return false;
+  if (now.verdict === 'fail') return false;
   // A removal is not finished if the resource still exists.
   if (kind === 'remove' && now.verdict === 'act') return false;
   if (provider.wasApplied === undefined) return now.verdict === 'none';

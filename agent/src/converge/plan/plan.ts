@@ -52,7 +52,8 @@ export function decide(
       return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
     return { verdict: 'none', difference, triggeredBy: [], corrective: false };
   }
-  const { awaits } = difference;
+  const { awaits, waits } = difference;
+  if (waits !== undefined) return { verdict: 'skip', message: `skipped, because ${waits}` };
   if (awaits !== undefined) {
     const message = missingPrerequisites(resource, awaits);
     // The prerequisite existed when the resource was applied, so its absence is drift.

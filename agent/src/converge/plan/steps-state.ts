@@ -64,8 +64,10 @@ export class StepsState {
     if (step.kind === 'remove') return;
     const { key } = step.resource;
     if (status === 'changed' || status === 'would_change') this.#changed.set(key, labelOf(step.resource));
-    // A step that was skipped because of its condition, rather than because of a dependency, blocks no other step.
-    if (status === 'skipped' && this.#failedDependency(step) === null) return;
+    // A step that was skipped because of its condition, rather than because of a dependency, blocks no other step. A
+    // step without a condition was skipped because it must wait, and blocks its dependents.
+    const { only_if } = step.resource;
+    if (status === 'skipped' && only_if !== undefined && this.#failedDependency(step) === null) return;
     if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
   }
 

@@ -93,6 +93,8 @@ export interface Machine {
   stop: AbortSignal;
   /** Reports whether the operation was canceled. A canceled operation no longer waits for locks. */
   cancelled(): boolean;
+  /** When the maintenance window of this agent closes, in Unix seconds; null if none was open at the dispatch. */
+  windowEnd: number | null;
   warn(message: string): void;
   /** The agent's link to its orchestrator; null if it has none. */
   link: Link | null;
@@ -200,6 +202,8 @@ export interface Difference {
    */
   awaits?: { kind: Brought; message: string }[];
   message?: string;
+  /** Why the change must wait. The resource is skipped, and triggers stay due. */
+  waits?: string;
   /** Path of a directory that the agent created and keeps only because it is not empty. */
   stillOurs?: string;
 }

@@ -1,7 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
 import { bootOf } from '../../host/reboot.ts';
-import type { Circumstances } from '../provider/provider.ts';
+import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
 import { reboot } from './reboot.ts';
 
 const declared = (body: object = {}) =>
@@ -19,6 +19,34 @@ test('reboots if the system needs it, or a resource changed', () => {
 test('with `triggered`, reboots only if a resource changed', () => {
   expect(reboot.diff(declared({ when: 'triggered' }), seen(true), because()).action).toBe('none');
   expect(reboot.diff(declared({ when: 'triggered' }), seen(true), because('kernel')).action).toBe('run');
+});
+
+test('with `window_only`, waits for a maintenance window that stays open until the reboot', () => {
+  const left = (windowMs: number) => ({ ...seen(true), windowMs });
+  const inWindow = (delay: number) => declared({ window_only: true, delay });
+  expect(reboot.diff(inWindow(0), left(0), because()).waits).toMatch(/no maintenance window of this agent is open/);
+  expect(reboot.diff(inWindow(0), left(1), because()).waits).toBeUndefined();
+  expect(reboot.diff(inWindow(60), left(60_000), because()).waits).toMatch(/closes before its `delay` ends/);
+  expect(reboot.diff(inWindow(60), left(60_001), because()).waits).toBeUndefined();
+  expect(reboot.diff(inWindow(0), { ...seen(false), windowMs: 0 }, because('kernel')).waits).toMatch(/is open/);
+  expect(reboot.diff(inWindow(0), { ...seen(false), windowMs: 0 }, because())).toMatchObject({ action: 'none' });
+});
+
+test('shows a reboot that waits for a maintenance window as drift', () => {
+  const drift = { ...because(), purpose: 'drift' } as Circumstances;
+  const found = reboot.diff(declared({ window_only: true }), { ...seen(true), windowMs: 0 }, drift);
+  expect(found).toEqual({ action: 'run', changes: [{ field: 'needed', from: 'yes', to: 'no' }], diff: null });
+});
+
+test('does not reboot after the maintenance window closes', async () => {
+  const machine = { windowEnd: 60, clock: { now: () => 60_000, monotonic: () => 0 }, stop: { aborted: false } };
+  const resource = declared({ window_only: true });
+  const difference: Difference = { action: 'run', changes: [], diff: null };
+  const items = [{ kind: 'apply' as const, resource, seen: seen(true), difference, before: null }];
+  const given = { ...machine, cancelled: () => false } as unknown as Machine;
+  expect(await reboot.together?.(items, given)).toEqual([
+    { failure: 'the maintenance window closed before the reboot' },
+  ]);
 });
 
 test('finishes when the machine has booted again', () => {

@@ -7,6 +7,8 @@ export interface SeenReboot {
   /** Identifier of the boot. From it, the agent later determines whether the machine has rebooted. */
   boot: string;
   isNeeded: boolean;
+  /** Milliseconds until the maintenance window closes, at most 0 if none is open. Observed only with `window_only`. */
+  windowMs?: number;
 }
 
 /** A reboot cannot be undone, so nothing is recorded. */
@@ -24,24 +26,34 @@ const run = (changes: Difference['changes']): Difference => ({ action: 'run', ch
  */
 export const reboot = defineProvider<'reboot', SeenReboot, RebootBefore>({
   type: 'reboot',
-  fields: { name: 'text', when: 'text?', delay: 'integer?' },
+  fields: { name: 'text', when: 'text?', delay: 'integer?', window_only: 'boolean?' },
   recheckable: false,
   watched: ({ body }) => (body.when === 'triggered' ? [] : [...rebootMarkers]),
 
-  observe: () => ({ boot: currentBoot(), isNeeded: needsReboot() }),
+  observe: ({ body }, _circumstances, machine) => ({
+    boot: currentBoot(),
+    isNeeded: needsReboot(),
+    ...(body.window_only === true ? { windowMs: leftOf(machine) } : {}),
+  }),
 
-  diff({ body }, { isNeeded }, { rerunBy }) {
-    if (isNeeded && body.when !== 'triggered') return run([{ field: 'needed', from: 'yes', to: 'no' }]);
-    return rerunBy.length > 0 ? run([]) : nothing();
+  diff({ body }, { isNeeded, windowMs }, { rerunBy, purpose }) {
+    const isDue = isNeeded && body.when !== 'triggered';
+    if (!isDue && rerunBy.length === 0) return nothing();
+    const difference = run(isDue ? [{ field: 'needed', from: 'yes', to: 'no' }] : []);
+    const waits = purpose === 'drift' || windowMs === undefined ? null : whyItWaits(windowMs, body.delay ?? 0);
+    return waits === null ? difference : { ...difference, waits };
   },
 
   remember: async () => ({ was: 'run' }),
-  apply: ({ body }, _seen, _difference, machine) => rebootAfter(body.delay ?? 0, machine),
+  apply: ({ body }, _seen, _difference, machine) =>
+    rebootAfter({ delay: body.delay ?? 0, isInWindow: body.window_only === true }, machine),
 
   async together(items, machine) {
     // Every item is an apply, because removals change nothing. Adjacent resources share one reboot, after the longest delay.
-    const delays = items.map(({ resource }) => (resource.body as ResourceBodies['reboot']).delay ?? 0);
-    const outcome = await rebootAfter(Math.max(...delays), machine);
+    const bodies = items.map(({ resource }) => resource.body as ResourceBodies['reboot']);
+    const delay = Math.max(...bodies.map((body) => body.delay ?? 0));
+    const isInWindow = bodies.some((body) => body.window_only === true);
+    const outcome = await rebootAfter({ delay, isInWindow }, machine);
     return items.map(() => outcome);
   },
 
@@ -52,10 +64,30 @@ export const reboot = defineProvider<'reboot', SeenReboot, RebootBefore>({
   remove: async () => ({}),
 });
 
-/** Reboots the machine. Returns only if the operation is canceled, the agent stops, or the machine keeps running. */
-async function rebootAfter(delay: number, machine: Machine): Promise<Outcome> {
+/** Returns milliseconds until the maintenance window closes, at most 0 if none is open. */
+const leftOf = ({ windowEnd, clock }: Machine): number => (windowEnd === null ? 0 : windowEnd * 1000 - clock.now());
+
+/** @returns null if the machine may reboot after the delay, in seconds */
+function whyItWaits(windowMs: number, delay: number): string | null {
+  if (windowMs <= 0)
+    return 'the reboot is due, but no maintenance window of this agent is open; apply again in one, or remove `window_only`';
+  return windowMs <= delay * 1000
+    ? 'the reboot is due, but the maintenance window closes before its `delay` ends; apply again in the next one'
+    : null;
+}
+
+/**
+ * Reboots the machine. Returns only if the operation is canceled, the maintenance window closes, the agent stops, or the
+ * machine keeps running.
+ */
+async function rebootAfter(
+  { delay, isInWindow }: { delay: number; isInWindow: boolean },
+  machine: Machine,
+): Promise<Outcome> {
   if (await passes(delay * 1000, machine)) return { failure: 'canceled before the reboot' };
   if (machine.stop.aborted) return { failure: 'the agent stopped before the reboot' };
+  // An agent that restarts waits again, and other resources may have taken long since the observation.
+  if (isInWindow && leftOf(machine) <= 0) return { failure: 'the maintenance window closed before the reboot' };
   await requestReboot(machine);
   const { clock, stop } = machine;
   const deadline = clock.monotonic() + shutdownMs;

@@ -6,6 +6,7 @@ import { setStatus } from '../agents/agents.ts';
 import { createOffRanking } from '../drift/off-ranking.ts';
 import { listReconcile } from '../drift/reconcile.ts';
 import { uploadModule } from '../modules/modules.ts';
+import { createWindow } from '../modules/windows.ts';
 import { cancelOperation } from '../operation-end/cancellation.ts';
 import { submitOperation } from '../operations/operations.ts';
 import { createAgentLinks } from './agent-link-service.ts';
@@ -75,6 +76,29 @@ describeAnyDatabase('dispatch of newly queued operations', (fixture) => {
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(ids[0]);
     await cancelOperation(context, actor, ids[0]!);
     expect((await getOperation(context, ids[0]!)).status).toBe('queued');
+  });
+
+  test('sends the end of the maintenance window to agents whose reboots wait for one', async () => {
+    const { domain, context, actor, agent, submit } = await open(fixture);
+    const reboots = (field: string) =>
+      `name: motd\nsupports: [{ platform: linux }]\nresources: [{ resource: { reboot: { name: kernel${field} } } }]\n`;
+    const sent = async () => {
+      const id = await submit();
+      const { operation } = (await domain.links.nextOperation(agent.id)) ?? {};
+      await domain.links.reported(agent.id, instance, ++seq, reportsOf(id, [], { now: domain.now() }));
+      return operation;
+    };
+    let seq = 0;
+    await uploadModule(context, actor, 'motd', reboots(', window_only: true'));
+    expect(await sent()).not.toHaveProperty('window_ends_at');
+    const starts_at = domain.now();
+    const times = { starts_at, ends_at: starts_at + 60, reason: 'kernel' };
+    await createWindow(context, actor, { ...times, selector: 'role=other' });
+    expect(await sent()).not.toHaveProperty('window_ends_at');
+    await createWindow(context, actor, times);
+    expect(await sent()).toMatchObject({ window_ends_at: starts_at + 60 });
+    await uploadModule(context, actor, 'motd', reboots(''));
+    expect(await sent()).not.toHaveProperty('window_ends_at');
   });
 
   test('dispatches an agent’s operations in order', async () => {

@@ -8,6 +8,8 @@ import { markDispatched, oldestOpen, setSnapshot } from '../../store/queries/ope
 import type { ReportedOperation } from '../../store/queries/operations/operations.ts';
 import { agentState } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
+import { getAgent } from '../agents/agents.ts';
+import { coveredUntil, openWindows } from '../modules/windows.ts';
 import { announceEnd, type EndingOperation, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import type { MarkOnly } from '../operations/dispatch-marks.ts';
 import type { OperationCache } from '../operations/operation-cache.ts';
@@ -43,6 +45,9 @@ const immediateSince = 7;
 const confirmationsSince = 7;
 /** First protocol version with contents that agents fetch. Older agents refuse the fields `source` and `purge`. */
 const sourcesSince = 7;
+
+/** First protocol version with the end of the maintenance window. Older agents refuse the message. */
+const windowsSince = 7;
 
 /**
  * Returns an agent's next operation, and whether another operation is queued after it. Returns a dispatched operation
@@ -119,6 +124,9 @@ async function loaded(
     // An earlier dispatch may have contained other values, so it is unknown which secret values the agent received.
     else if (!cache.find(operation_id)) cache.sent(sending, null);
   }
+  const windowEnd = payload.resources.some(({ body }) => 'window_only' in body && body.window_only === true)
+    ? coveredUntil(await openWindows(context), await getAgent(context, node_id))
+    : null;
   return {
     type: 'operation',
     operation_id,
@@ -129,6 +137,7 @@ async function loaded(
     snapshot_operation_id,
     ...(plan === null ? {} : { plan_digest: plan.digest }),
     ...verify,
+    ...(windowEnd === null ? {} : { window_ends_at: windowEnd }),
   };
 }
 
@@ -159,6 +168,8 @@ function unknownTo(version: number, verifies: boolean, resources: readonly Resol
     return 'a trigger with `immediately`';
   if (version < confirmationsSince && resources.some(({ body }) => 'confirm_port' in body || 'confirm_command' in body))
     return 'a service with `confirm_port` or `confirm_command`';
+  if (version < windowsSince && resources.some(({ body }) => 'window_only' in body))
+    return 'a reboot with `window_only`';
   if (version < sourcesSince && resources.some(({ body }) => 'source' in body)) return 'a resource with `source`';
   if (version < sourcesSince && resources.some(({ body }) => 'purge' in body)) return 'a directory with `purge`';
   return null;

@@ -1,4 +1,4 @@
-import { choice, formatted, integer } from './field.ts';
+import { boolean, choice, formatted, integer } from './field.ts';
 import * as format from './format.ts';
 import { defineKind } from './kind.ts';
 
@@ -15,6 +15,9 @@ export const rebootKind = {
         'needed',
       ),
       delay: integer('Seconds to wait before the reboot; a cancellation in this time prevents it', 0, 3600),
+      window_only: boolean(
+        'Whether the machine reboots only while a maintenance window of its agent is open; otherwise, the reboot stays due',
+      ),
     },
     triggers: ['rerun_on'],
   }),
