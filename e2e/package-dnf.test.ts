@@ -139,6 +139,36 @@ ${text}
     expect(await machine.sh('ls /etc/dnf/modules.d')).toBe('');
   });
 
+  testSome('a package comes from the declared repository, and its dependencies from any', async () => {
+    await machine.sh(`mkdir /srv/extra; cp ${rpms}/hello-1.0-1.noarch.rpm /srv/extra; createrepo_c --quiet /srv/extra
+      printf '[extra]\\nname=extra\\nbaseurl=file:///srv/extra\\ngpgcheck=0\\nenabled=0\\n' > /etc/yum.repos.d/extra.repo`);
+    const origin = async () =>
+      (await machine.sh("dnf -q repoquery --installed --qf '%{evr} %{from_repo}' hello")).trim();
+    const extra: [string, object] = ['hello', { from: 'extra', version: 'latest' }];
+    expect(ends(await apply(extra, 'other'))).toEqual({ hello: 'changed', other: 'changed' });
+    expect(await origin()).toBe('1.0-1 extra');
+    expect(await installed()).toEqual(expect.arrayContaining(['lib 0:2.0-1', 'other 0:1.0-1']));
+    expect(ends(await apply(extra, 'other'))).toEqual({ hello: 'unchanged', other: 'unchanged' });
+    expect(ends(await apply(['hello', { version: '1.1' }]))).toEqual({ hello: 'changed', other: 'changed' });
+    expect(await origin()).toBe('1.1-1 tests');
+    expect(ends(await apply(['hello', { from: 'extra', version: '1.0' }]))).toEqual({ hello: 'changed' });
+    expect(await origin()).toBe('1.0-1 extra');
+    const lacking = await agent.run(
+      operation(
+        'plan',
+        of([
+          ['hello', { from: 'extra', version: '1.1' }],
+          ['web', { from: 'nosuch' }],
+        ]),
+      ),
+    );
+    expect(messageOf(lacking, 'hello')).toContain('the repository extra does not offer hello 1.1, only 1.0-1');
+    expect(messageOf(lacking, 'web')).toMatch(/the repository nosuch does not offer a package web; .*Unknown repo/);
+    await apply();
+    expect((await installed()).filter((line) => /^(hello|lib|other) /.test(line))).toEqual([]);
+    await machine.sh('rm -r /srv/extra /etc/yum.repos.d/extra.repo');
+  });
+
   testSome('an upgrade of everything leaves a package on hold, and the module still changes it', async () => {
     const held = (version: string) => apply(['hello', { version, hold: true }]);
     expect(ends(await held('1.0'))).toEqual({ hello: 'changed' });

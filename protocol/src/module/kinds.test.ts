@@ -411,6 +411,12 @@ describe('kinds', () => {
     ['package-apt', 'name: nginx, url: "https://x.example/a.deb"', 'requires sha256: add it'],
     ['package-dnf', `name: nginx, sha256: ${'a'.repeat(64)}`, 'requires url: add it'],
     ['package-dnf', `name: nginx, url: /srv/a.rpm, sha256: ${'a'.repeat(64)}`, 'must be an http or https URL'],
+    ['package-dnf', 'name: nginx, from: "epel*"', 'must be the id of one repository'],
+    [
+      'package-dnf',
+      `name: a, from: epel, url: "https://x.example/a.rpm", sha256: ${'a'.repeat(64)}`,
+      'combined with url',
+    ],
     ['package-dnf', 'name: -y', 'must be the name of one package'],
     ['package-dnf', 'name: "@core"', 'must be the name of one package'],
     ['package-dnf', 'name: "hel*"', 'must be the name of one package'],

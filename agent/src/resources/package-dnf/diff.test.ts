@@ -123,6 +123,15 @@ describe('changes of an rpm package', () => {
     expect(why({}, seen(null, null, { offer: { ...offer, providers: [] } }))).toContain('no network');
   });
 
+  test('names the declared repository that does not offer a package', () => {
+    const why = (body: object, found: SeenPackage) => diff({ from: 'epel', ...body }, found).awaits?.[0]?.message;
+    expect(why({}, seen(null, []))).toBe('the repository epel does not offer a package hello');
+    expect(why({ version: '3' }, seen(null, offered))).toContain('the repository epel does not offer hello 3, only');
+    expect(() => packageDnf.check(resource({ from: '--all' }))).toThrow('is not the id of one repository');
+    expect(() => packageDnf.check(resource({ from: 'epel*' }))).toThrow('is not the id of one repository');
+    expect(() => packageDnf.check(resource({ from: 'copr:copr.example.org:a:b' }))).not.toThrow();
+  });
+
   test('refuses to change a locked package, but still reports its drift', () => {
     const locked = seen('1.0-1', offered, { locked: true });
     expect(() => diff({ version: '1.1' }, locked)).toThrow('dnf versionlock delete hello');

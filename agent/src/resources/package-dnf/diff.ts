@@ -16,7 +16,7 @@ export function diffPackage(
   seen: SeenPackage,
   { purpose }: Pick<Circumstances, 'purpose'>,
 ): Difference {
-  const { name, version, hold = null, ensure } = bodyOf(resource);
+  const { name, version, hold = null, from, ensure } = bodyOf(resource);
   const asDrift = purpose === 'drift';
   const { installed } = seen;
   if (ensure === 'absent') {
@@ -39,7 +39,7 @@ export function diffPackage(
   if (asDrift) return { action, changes, diff: null };
   const what = installed === null ? 'installed' : moves ? `changed to ${target}` : 'released';
   if (isRequested || hold === false) refuseLocked(name, hold, seen, what);
-  const missing = file === undefined && isRequested ? whatIsMissing(name, version ?? null, seen) : null;
+  const missing = file === undefined && isRequested ? whatIsMissing(name, version ?? null, from ?? null, seen) : null;
   const awaits = [
     ...(missing === null ? [] : [{ kind: 'packages' as const, message: missing }]),
     ...(seen.lacksPlugin === true ? [{ kind: 'programs' as const, message: lacksPlugin(name) }] : []),
@@ -100,14 +100,20 @@ export const locked = (name: string, what: string): HostFailure =>
 const notRefreshed = (trouble: string): string => `the metadata of the repositories could not be refreshed: ${trouble}`;
 
 /** Returns the reason why no repository can provide the declared package, or null if none is known. */
-function whatIsMissing(name: string, version: string | null, { offer }: SeenPackage): string | null {
+function whatIsMissing(
+  name: string,
+  version: string | null,
+  from: string | null,
+  { offer }: SeenPackage,
+): string | null {
+  const lacking = from === null ? 'no repository of this machine offers' : `the repository ${from} does not offer`;
   const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
   const versions: readonly RpmVersion[] = offer?.versions ?? [];
   if (versions.length === 0) {
     if (offer !== null && offer.providers.length > 0)
       return `${name} is not a package; declare a package that provides it: ${offer.providers.join(', ')}`;
-    return `no repository of this machine offers a package ${name}${trouble}`;
+    return `${lacking} a package ${name}${trouble}`;
   }
   if (version === null || version === 'latest' || versions.some((offered) => isVersion(version, offered))) return null;
-  return `no repository of this machine offers ${name} ${version}, only ${versions.map(versionText).join(', ')}${trouble}`;
+  return `${lacking} ${name} ${version}, only ${versions.map(versionText).join(', ')}${trouble}`;
 }

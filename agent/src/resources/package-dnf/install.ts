@@ -13,13 +13,15 @@ export interface RequestedPackage {
   version: string | null;
   /** Path of an .rpm file with this version; null to install the package from the repositories. */
   file: string | null;
+  /** Id of the repository to install the package from; null for all enabled ones. */
+  from: string | null;
 }
 
 /** Maximum number of remaining packages to retry one by one. */
 const maxAlone = 25;
 
 /**
- * Installs packages in one dnf transaction. If that fails, keeps the packages that it installed and retries the others
+ * Installs packages in one dnf transaction for each repository that they name. If one fails, keeps the packages that it installed and retries the others
  * without those that cannot be installed, finally one by one, so that one bad package does not fail the rest.
  * @returns the failure, or a note about an installed package, by package name
  */
@@ -30,6 +32,9 @@ export async function installAll(
   const outcomes = new Map<string, Outcome>();
   let left = [...requested];
   const attempt = async (some: readonly RequestedPackage[]): Promise<void> => {
+    for (const group of Map.groupBy(some, ({ from }) => from).values()) await attemptTogether(group);
+  };
+  const attemptTogether = async (some: readonly RequestedPackage[]): Promise<void> => {
     const before = (await machine.database(rpmDatabase)).packages;
     const result = await install(some, machine);
     const database = await machine.database(rpmDatabase);
@@ -54,7 +59,7 @@ export async function installAll(
   // A package that dnf refuses individually is not retried.
   const possible: RequestedPackage[] = [];
   for (const one of left.slice(0, maxAlone)) {
-    const alone = await dnfWould(['install', '--', specOf(one)], machine);
+    const alone = await dnfWould(installing([one]), machine);
     const said = `${alone.stdout}\n${alone.stderr}`;
     // dnf reports an error if its prompt is automatically answered with "no".
     if (alone.exitCode === 0 || /^Operation aborted\.$/m.test(said)) possible.push(one);
@@ -65,6 +70,16 @@ export async function installAll(
   if (possible.length < requested.length) await attempt(possible);
   for (const one of [...left]) await attempt([one]);
   return outcomes;
+}
+
+/**
+ * Returns the arguments of dnf for packages of one repository. With `repository-packages`, dnf enables the repository,
+ * installs only the packages themselves from it, and their dependencies from any enabled one.
+ */
+function installing(requested: readonly RequestedPackage[]): string[] {
+  const from = requested[0]?.from ?? null;
+  const command = from === null ? ['install', '--'] : ['repository-packages', from, 'install'];
+  return [...command, ...requested.map(specOf)];
 }
 
 const specOf = ({ name, version, file }: RequestedPackage): string => {
@@ -86,7 +101,7 @@ const isFulfilled = ({ name, version, file }: RequestedPackage, database: RpmDat
 
 async function install(requested: readonly RequestedPackage[], machine: Machine): Promise<TransactionResult> {
   try {
-    return await dnf(['install', '--', ...requested.map(specOf)], machine);
+    return await dnf(installing(requested), machine);
   } finally {
     machine.stale();
   }

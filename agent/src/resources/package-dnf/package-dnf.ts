@@ -40,6 +40,7 @@ export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefo
     name: 'text',
     version: 'text?',
     hold: 'boolean?',
+    from: 'text?',
     source: 'text?',
     url: 'text?',
     sha256: 'text?',
@@ -97,11 +98,13 @@ export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefo
 
 /** Refuses names and versions that dnf would not interpret as a single package. */
 function checkBody({ type, body }: { type: string; body: unknown }): void {
-  const { name, version } = body as { name: string; version?: string | null };
+  const { name, version, from } = body as { name: string; version?: string | null; from?: string | null };
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/.test(name))
     throw new HostFailure(
       `${type} manages packages by their names; ${name} is a group, a file, a pattern, or a condition`,
     );
+  if (from != null && !/^[A-Za-z0-9_][A-Za-z0-9_.:-]*$/.test(from))
+    throw new HostFailure(`${from.slice(0, 100)} is not the id of one repository`);
   if (version == null || version === 'latest') return;
   const bound = lowerBound(version);
   const form =
@@ -219,14 +222,16 @@ const packageRemovalOf = ({ kind, resource, before }: PackageItem): PackageRemov
 });
 
 function requestedPackageOf(
-  { resource, difference }: PackageItem,
+  { kind, resource, difference }: PackageItem,
   file: PackageFile | HostFailure | undefined,
 ): RequestedPackage {
   const { name } = bodyOf(resource);
   if (file !== undefined && !(file instanceof HostFailure))
-    return { name, version: file.contents.version, file: file.path };
+    return { name, version: file.contents.version, file: file.path, from: null };
   const version = difference.changes.find(({ field }) => field === 'version')?.to;
-  return { name, version: typeof version === 'string' ? version : null, file: null };
+  // A removal restores a version that another repository may have offered.
+  const from = kind === 'apply' ? (bodyOf(resource).from ?? null) : null;
+  return { name, version: typeof version === 'string' ? version : null, file: null, from };
 }
 
 /** Copy of all installed packages' names, created once for all installations in an operation. */

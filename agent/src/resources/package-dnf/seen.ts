@@ -55,9 +55,14 @@ export type PackageBefore = {
 /** This machine's packages, read once per operation. */
 export const rpmDatabase: Database<RpmDatabase> = { name: 'rpm', read: (machine) => readRpm(machine) };
 
-interface Offers {
+interface Offer {
   packages: ReadonlyMap<string, readonly RpmPackage[]>;
   trouble: string | null;
+}
+
+interface Offers {
+  /** The offer of each repository that a resource names; with the key null, that of all enabled repositories. */
+  from: ReadonlyMap<string | null, Offer>;
   /** Stamp that identifies the source configuration at the time when the offers were read. */
   sources: string;
 }
@@ -160,17 +165,21 @@ export async function observePackage(
     machine.stale(offered);
     offers = await machine.database(offered);
   }
-  const versions = offeredIn(offers, body.name, database);
-  const providers = versions.length > 0 || purpose === 'drift' ? [] : await providersOf(body.name, machine);
+  const from = body.from ?? null;
+  const offer = offers.from.get(from) ?? noOffer;
+  const versions = offeredIn(offer, body.name, database);
+  const providers = versions.length > 0 || purpose === 'drift' ? [] : await providersOf(body.name, from, machine);
   // Contains only the matching versions, or all of them for the error message if none matches.
   const { version } = body;
   const fitting = version == null ? [] : versions.filter((found) => isVersion(version, found));
   const shown = (fitting.length > 0 ? fitting : versions).slice(-20);
-  return { ...found, offer: { versions: shown, providers, trouble: offers.trouble } };
+  return { ...found, offer: { versions: shown, providers, trouble: offer.trouble } };
 }
 
+const noOffer: Offer = { packages: new Map(), trouble: null };
+
 /** Returns the versions offered under this name, newest last. */
-function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase): RpmVersion[] {
+function offeredIn({ packages }: Offer, name: string, { native }: RpmDatabase): RpmVersion[] {
   const [baseName, arch] = splitName(name, (candidate) => packages.has(candidate));
   const named = packages.get(baseName) ?? [];
   const own = named.filter((found) => (arch === null ? isOwn(found, native) : found.arch === arch));
@@ -179,34 +188,55 @@ function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase):
 
 const queryFormat = '%{name}\\t%{epoch}\\t%{version}\\t%{release}\\t%{arch}';
 
-async function query(names: readonly string[], options: readonly string[], machine: Machine): Promise<Offers> {
-  const sources = dnfSourcesStamp();
-  const args = [...options, 'repoquery', '--available', '--qf', queryFormat, '--', ...names];
+/** Returns the options of dnf with which it reads only this repository, even if that is disabled. */
+const only = (from: string | null): string[] => (from === null ? [] : [`--repo=${from}`]);
+
+/** @param from id of the only repository to query; null for all enabled ones */
+async function query(
+  names: readonly string[],
+  from: string | null,
+  options: readonly string[],
+  machine: Machine,
+): Promise<Offer> {
+  const args = [...options, ...only(from), 'repoquery', '--available', '--qf', queryFormat, '--', ...names];
   const { exitCode, stdout, stderr } = await dnfQuery(args, machine);
   const packages = new Map<string, RpmPackage[]>();
   for (const found of parsePackages(stdout)) packages.set(found.name, [...(packages.get(found.name) ?? []), found]);
   const failed = exitCode !== 0 || /^(Error|Errors during downloading)/m.test(stderr);
-  return { packages, trouble: failed ? dnfComplaint(stderr) : null, sources };
+  return { packages, trouble: failed ? dnfComplaint(stderr) : null };
 }
 
 async function readOffers(machine: Machine, options: readonly string[]): Promise<Offers> {
+  const sources = dnfSourcesStamp();
   const database = await machine.database(rpmDatabase);
   const lacking = machine
     .resourcesOf('package-dnf')
     .map(bodyOf)
     .filter((body) => needsOffer(body, seenIn(database, body.name).installed));
+  const from = new Map<string | null, Offer>();
+  for (const [repository, bodies] of Map.groupBy(lacking, (body) => body.from ?? null))
+    from.set(repository, await readOffer(repository, bodies, options, machine));
+  return { from, sources };
+}
+
+async function readOffer(
+  from: string | null,
+  lacking: readonly Body[],
+  options: readonly string[],
+  machine: Machine,
+): Promise<Offer> {
+  const database = await machine.database(rpmDatabase);
   const names = [...new Set(lacking.map(({ name }) => name))];
-  if (names.length === 0) return { packages: new Map(), trouble: null, sources: dnfSourcesStamp() };
-  const offers = await query(names, options, machine);
+  const offer = await query(names, from, options, machine);
   const isKnown = ({ name, version }: Body): boolean => {
-    const versions = offeredIn(offers, name, database);
+    const versions = offeredIn(offer, name, database);
     return version == null || version === 'latest'
       ? versions.length > 0
       : versions.some((found) => isVersion(version, found));
   };
-  if (options.includes('--cacheonly') || lacking.every(isKnown)) return offers;
+  if (options.includes('--cacheonly') || lacking.every(isKnown)) return offer;
   // A missing package may have been published since the last refresh.
-  return query(names, ['--refresh'], machine);
+  return query(names, from, ['--refresh'], machine);
 }
 
 /** Returns the offered versions of one package, newest last, and the errors of the repositories. Used for a removal. */
@@ -214,12 +244,13 @@ export async function offersOf(
   name: string,
   machine: Machine,
 ): Promise<{ versions: RpmVersion[]; trouble: string | null }> {
-  const offers = await query([name], [], machine);
-  return { versions: offeredIn(offers, name, await machine.database(rpmDatabase)), trouble: offers.trouble };
+  const offer = await query([name], null, [], machine);
+  return { versions: offeredIn(offer, name, await machine.database(rpmDatabase)), trouble: offer.trouble };
 }
 
-async function providersOf(name: string, machine: Machine): Promise<string[]> {
-  const { stdout } = await dnfQuery(['repoquery', '--available', '--qf', '%{name}', '--whatprovides', name], machine);
+async function providersOf(name: string, from: string | null, machine: Machine): Promise<string[]> {
+  const args = [...only(from), 'repoquery', '--available', '--qf', '%{name}', '--whatprovides', name];
+  const { stdout } = await dnfQuery(args, machine);
   return [...new Set(stdout.split('\n').filter((line) => /^[A-Za-z0-9_]\S*$/.test(line)))].sort().slice(0, 10);
 }
 

@@ -59,10 +59,15 @@ export const packageKinds = {
       hold: boolean(
         'Whether dnf’s versionlock plugin locks the package at its version, so that other upgrades do not change it; default: as on the machine',
       ),
+      from: formatted(
+        'Id of the repository from which the package is installed or changed, even if it is disabled; default: all enabled ones',
+        format.dnfRepositoryId,
+      ),
       ...rpmFile.fields,
       ensure,
     },
     ...rpmFile.rules,
+    exclusive: [...rpmFile.rules.exclusive, ['url', 'from'], ['source', 'from']],
   }),
   'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName, 'name: jq'),
   'package-choco': packageKind('Chocolatey', ['windows'], format.packageName, 'name: git'),

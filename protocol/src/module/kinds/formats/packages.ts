@@ -19,6 +19,12 @@ export const dnfPackage: Check = byPattern(
   'must be the name of one package: letters, digits, "_", ".", "+", and "-"; put the version into `version`',
 );
 
+/** A repository ID that dnf accepts on its command line. */
+export const dnfRepositoryId: Check = byPattern(
+  /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/,
+  'must be the id of one repository: letters, digits, "_", ".", ":", and "-"',
+);
+
 /** A version for package managers whose providers support neither patterns nor bounds. */
 export const packageVersion: Check = byPattern(
   /^[A-Za-z0-9_][^\s\x00-\x1f\x7f*]{0,255}$/,
