@@ -16,7 +16,10 @@ export interface LinkGroup {
   candidates: string[];
   /** How each candidate is registered, by its path. */
   registered: Record<string, Registration>;
-  /** Slave links that do not belong to `target`, for example after an interrupted change. */
+  /**
+   * Names of slave links that do not belong to `target`, for example after an interrupted change, or whose generic link,
+   * such as /usr/share/man/man1/editor.1.gz, is missing.
+   */
   brokenSlaves: string[];
   /**
    * The generic name of the group, such as /usr/bin/editor. update-alternatives creates a missing link, but does not
@@ -155,11 +158,13 @@ export function parseGroup(text: string, read: ReadLinks): LinkGroup {
   };
   const target = pathIn('Value');
   const chosen = candidates.find(({ fields }) => fields.get('Alternative') === target);
-  const brokenSlaves = [...group.slaves.keys()].filter((slaveName) => {
+  const brokenSlaves = [...group.slaves].flatMap(([slaveName, link]) => {
     const slavePath = chosen?.slaves.get(slaveName) ?? null;
     const slave = read.slave(slaveName, slavePath);
     // update-alternatives creates no slave link to a missing file.
-    return slave.target !== (slave.isThere ? slavePath : null);
+    const isBroken = slave.target !== (slave.isThere ? slavePath : null);
+    const isUnlinked = slave.isThere && read.link(link) === null && !read.isThere(link);
+    return isBroken || isUnlinked ? [slaveName] : [];
   });
   const registered = candidates.flatMap(({ fields, slaves }): [string, Registration][] => {
     const candidate = fields.get('Alternative');

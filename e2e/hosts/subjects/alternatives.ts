@@ -31,6 +31,15 @@ export const alternativesSubjects: readonly Subject[] = [
     state,
   },
   {
+    name: 'alternatives, with a removed slave link',
+    prepare,
+    desired: { alternatives: one },
+    changed: { alternatives: two },
+    tamper: 'rm /usr/local/bin/tool.1',
+    moved: ['slaves'],
+    state,
+  },
+  {
     name: 'alternatives, absent, previously manual',
     prepare: `${prepare}; ${tool} --set tool ${one.path}`,
     desired: { alternatives: { ...one, ensure: 'absent' } },

@@ -118,6 +118,14 @@ test('finds slave links that do not belong to the chosen candidate', () => {
   expect(broken({ 'editor.1.gz': page, 'editor.da.1.gz': danish })).toEqual([]);
   expect(broken({ 'editor.1.gz': '/usr/share/man/man1/ed.1.gz', 'editor.da.1.gz': danish })).toEqual(['editor.1.gz']);
   expect(broken({ 'editor.1.gz': page })).toEqual(['editor.da.1.gz']);
+  const removed = (path: string, text = printed) =>
+    parseGroup(text, {
+      slave: (name) => ({ target: name === 'editor.1.gz' ? page : danish, isThere: true }),
+      link: (link) => (link === path ? null : '/etc/alternatives/editor'),
+      isThere: (link) => link !== path,
+    }).brokenSlaves;
+  expect(removed('/usr/share/man/man1/editor.1.gz')).toEqual(['editor.1.gz']);
+  expect(removed('/usr/share/man/man1/other.1.gz')).toEqual([]);
   // update-alternatives creates no slave link to a missing file, and none for a candidate without that slave.
   expect(broken({ 'editor.1.gz': page }, [danish])).toEqual([]);
   const ed = printed.replace('Value: /bin/vim', 'Value: /bin/ed');
