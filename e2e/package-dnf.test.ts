@@ -177,8 +177,22 @@ ${text}
     expect(ends(await held('1.1'))).toEqual({ hello: 'changed' });
     expect(await machine.sh('dnf -qy upgrade; cat /etc/dnf/plugins/versionlock.list')).toBe('hello-0:1.1-1.*\n');
     expect(await installed()).toContain('hello 0:1.1-1');
+    await machine.sh('rpm --erase hello');
+    expect(ends(await apply())).toEqual({ hello: 'changed' });
+    expect(await machine.sh('cat /etc/dnf/plugins/versionlock.list; rpm --erase lib')).toBe('');
+  });
+
+  testSome('a list of locks elsewhere keeps its mode and the bytes of its other lines', async () => {
+    const settings = '/etc/dnf/plugins/versionlock.conf';
+    await machine.sh(`cp ${settings} /tmp/versionlock.conf; sed -i /locklist/d ${settings}
+      echo 'locklist = /etc/dnf/locks' >> ${settings}
+      printf '# caf\\303\\251\\npython3-foo-bar\\n' > /etc/dnf/locks; chmod 640 /etc/dnf/locks; cp /etc/dnf/locks /tmp/locks`);
+    expect(ends(await apply(['hello', { version: '1.0', hold: true }]))).toEqual({ hello: 'changed' });
+    await machine.sh('grep -q ^hello-0:1.0-1 /etc/dnf/locks; dnf -qy upgrade');
+    expect(await installed()).toContain('hello 0:1.0-1');
     await apply();
-    expect(await machine.sh('cat /etc/dnf/plugins/versionlock.list')).toBe('');
+    expect(await machine.sh('cmp /etc/dnf/locks /tmp/locks; stat -c %a /etc/dnf/locks')).toBe('640\n');
+    await machine.sh(`mv /tmp/versionlock.conf ${settings}; rm /etc/dnf/locks /tmp/locks`);
   });
 
   // Shell text that runs all commands except the removal itself, which follows a query of the packages to remove.

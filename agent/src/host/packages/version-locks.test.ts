@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lockLine, locksOf, parseLocks, withLocks } from './version-locks.ts';
+import { lockLine, lockListIn, locksOf, parseLocks, withLocks } from './version-locks.ts';
 
 const list = `# Added lock on Mon Jan  1 10:00:00 2024
 nginx-2:1.24.0-1.fc40.*
@@ -7,13 +7,19 @@ python3-dnf-0:4.14.0-3.*
 
 bash-*:5.2-1.*
 plain
+python3-foo-bar
 old-style-1.0-1.noarch
 !never-0:1.0-1.*
 lib*
 `;
 
 test('reads every versionlock notation', () => {
-  expect(parseLocks(list)).toEqual(['nginx', 'python3-dnf', 'bash', 'plain', 'old-style', 'lib*']);
+  expect(parseLocks(list)).toEqual(['nginx', 'python3-dnf', 'bash', 'plain', 'python3-foo-bar', 'old-style', 'lib*']);
+});
+
+test('finds the list in the settings of the plugin', () => {
+  expect(lockListIn('[main]\nenabled = 1\n')).toBe('/etc/dnf/plugins/versionlock.list');
+  expect(lockListIn('[main]\n# locklist = /no\nlocklist = /etc/locks.list\n')).toBe('/etc/locks.list');
 });
 
 test('finds the locks of one package, but ignores exclusions and patterns', () => {

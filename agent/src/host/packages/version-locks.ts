@@ -1,11 +1,16 @@
-import { writeRootFile } from '../files/root-file.ts';
-import { readText } from '../read-system.ts';
+import { readRootFile, writeRootFile } from '../files/root-file.ts';
+import { fileStatus, readText } from '../read-system.ts';
 import type { RpmVersion } from './rpm-version.ts';
 
 /** Reads and edits the list of dnf's plugin versionlock. dnf's own command drops the comments of the list. */
 
 const pluginFile = '/etc/dnf/plugins/versionlock.conf';
-const listFile = '/etc/dnf/plugins/versionlock.list';
+const usualList = '/etc/dnf/plugins/versionlock.list';
+
+/** Returns the path of the list, which `locklist` in the settings of the plugin may change. */
+export const lockListIn = (settings: string): string =>
+  /^[ \t]*locklist[ \t]*[=:][ \t]*(\/\S*)[ \t]*$/m.exec(settings)?.[1] ?? usualList;
+const listFile = (): string => lockListIn(readText(pluginFile) ?? '');
 
 /** A line of the list, and its index. */
 export type VersionLock = { at: number; line: string };
@@ -13,17 +18,21 @@ export type VersionLock = { at: number; line: string };
 /** Reports whether the plugin is installed and enabled. */
 export const locksVersions = (): boolean => /^\s*enabled\s*=\s*(1|true|yes|on)\s*$/im.test(readText(pluginFile) ?? '');
 
-/** Returns the text of the list; empty if the plugin does not read it. */
-export const readLockList = (): string => (locksVersions() ? (readText(listFile) ?? '') : '');
+/**
+ * Returns the text of the list, with one character for each byte; empty if the plugin does not read it.
+ * @throws HostFailure if it cannot be read
+ */
+export const readLockList = (): string => (locksVersions() ? (readRootFile(listFile()) ?? '') : '');
 
 /**
  * Changes the list.
- * @throws HostFailure if it cannot be written
+ * @throws HostFailure if it cannot be read or written
  */
 export async function editLockList(edit: (text: string) => string): Promise<void> {
-  const text = readText(listFile) ?? '';
+  const path = listFile();
+  const text = readRootFile(path) ?? '';
   const edited = edit(text);
-  if (edited !== text) await writeRootFile(listFile, edited, 0o644);
+  if (edited !== text) await writeRootFile(path, Buffer.from(edited, 'latin1'), fileStatus(path)?.mode ?? 0o644);
 }
 
 /**
@@ -33,7 +42,8 @@ export async function editLockList(edit: (text: string) => string): Promise<void
 function lockedName(line: string): string | null {
   const entry = line.replace(/#.*/, '').trim();
   if (entry === '' || entry.startsWith('!')) return null;
-  return /^(.+?)-(?:\d+|\*):[^:]*$/.exec(entry)?.[1] ?? /^(.+)-[^-]+-[^-]+$/.exec(entry)?.[1] ?? entry;
+  // A version and a release start with a digit, unlike the last parts of a name such as python3-foo-bar.
+  return /^(.+?)-(?:\d+|\*):[^:]*$/.exec(entry)?.[1] ?? /^(.+)-[\d*][^-]*-[\d*][^-]*$/.exec(entry)?.[1] ?? entry;
 }
 
 /** Returns the names of all locked packages, which may be patterns. */

@@ -2,17 +2,17 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { removeFile } from '../../host/files/remove.ts';
-import { writeRootFile } from '../../host/files/root-file.ts';
+import { readRootFile, writeRootFile } from '../../host/files/root-file.ts';
 import { dnf, dnfWould } from '../../host/packages/dnf.ts';
 import { dnfComplaint } from '../../host/packages/dnf-output.ts';
 import { type ModuleState, moduleFile, parseModuleState } from '../../host/packages/module-state.ts';
-import { readText } from '../../host/read-system.ts';
+import { fileStatus } from '../../host/read-system.ts';
 import { freshOffers, knownOffers } from '../package-dnf/seen.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, type Machine, nothing, withChanges } from '../provider/provider.ts';
 
 export interface SeenDnfModule {
-  /** Content of the file in which dnf records the state; null if there is none. */
+  /** Content of the file in which dnf records the state, with one character for each byte; null if there is none. */
   text: string | null;
   /** The reason why dnf would refuse the change, such as an unknown stream. */
   refusal?: string;
@@ -82,7 +82,7 @@ export const dnfModule = defineProvider<'dnf-module', SeenDnfModule, DnfModuleBe
         removeFile(parent, file);
         machine.changedDirectory(parent.path);
       });
-    } else await writeRootFile(path, text, 0o644);
+    } else await writeRootFile(path, Buffer.from(text, 'latin1'), fileStatus(path)?.mode ?? 0o644);
     forgetOffers(machine);
     return {};
   },
@@ -93,7 +93,7 @@ const forgetOffers = (machine: Machine): void => {
 };
 
 function look({ body: { name } }: Declared): SeenDnfModule {
-  const text = readText(moduleFile(name));
+  const text = readRootFile(moduleFile(name));
   if (text !== null && text.length > maxFile)
     throw new HostFailure(`${moduleFile(name)} is larger than 64 KiB, so dnf did not write it`);
   return { text };

@@ -220,6 +220,18 @@ describe('removal of an rpm package', () => {
     expect(diffPackageRemoval('hello', before, seen(null, ['1.1-1'])).action).toBe('create');
   });
 
+  test('restores the locks of a package that someone removed', () => {
+    const held = (installed: string | null, version: string | null) => {
+      const locks = [{ at: 0, line: 'hello-0:1.0-1.*' }];
+      const found = seen(installed, [], { locked: true, locks });
+      return diffPackageRemoval('hello', { ...before(version), locks: [] }, found);
+    };
+    const released = { action: 'update', changes: [{ field: 'hold', from: 'true', to: 'false' }] };
+    expect(held(null, null)).toMatchObject(released);
+    expect(held(null, '0.9-1')).toMatchObject({ ...released, message: expect.stringContaining('stays removed') });
+    expect(held('1.0-1', null)).toMatchObject({ action: 'remove' });
+  });
+
   test('removes nothing if the file of another package cannot be downloaded', async () => {
     const machine = {
       database: async () => ({ packages: new Map(), locks: [], lockList: '', canLock: true, native: 'x86_64' }),

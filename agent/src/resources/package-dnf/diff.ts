@@ -88,7 +88,7 @@ function refuseLocked(name: string, hold: boolean | null, seen: SeenPackage, wha
   if (hold === null) throw locked(name, what);
   if (seen.locks === undefined)
     throw new HostFailure(
-      `${name} is not ${what}, because a pattern in /etc/dnf/plugins/versionlock.list locks it; replace the pattern with the names of its packages`,
+      `${name} is not ${what}, because a pattern in the list of dnf's versionlock locks it; replace the pattern with the names of its packages`,
     );
 }
 

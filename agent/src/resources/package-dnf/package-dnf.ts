@@ -122,14 +122,14 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   const { installed } = seen;
   const old = before.version;
   if (old === null) {
-    if (installed === null) return nothing();
+    if (installed === null) return diffLocks(before, seen);
     if (seen.locked && before.locks === undefined) throw locked(name, 'removed');
     return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
   }
   const offered = seen.offer?.versions.find((found) => versionText(found) === old);
   // Packages from files have no repository. If one could not be read, a later attempt may find the package.
   if (installed === null && seen.offer?.versions.length === 0 && seen.offer.trouble === null)
-    return nothing('stays removed, because no repository offers it');
+    return diffLocks(before, seen, 'stays removed, because no repository offers it');
   if (installed === null)
     return {
       action: 'create',
@@ -152,9 +152,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
     if (seen.locked && before.locks === undefined) throw locked(name, `changed to ${old}`);
     changes.push({ field: 'version', from: now, to: old });
   }
-  const wasLocked = (before.locks ?? []).length > 0;
-  if (before.locks !== undefined && !sameLocks(before.locks, seen.locks ?? []))
-    changes.push({ field: 'hold', from: String(seen.locked), to: String(wasLocked) });
+  changes.push(...lockChange(before, seen));
   const left =
     now !== old && offered === undefined
       ? `kept at ${now}: the repositories no longer offer the original version ${old}`
@@ -164,6 +162,18 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   const message = left ?? (isOlder ? `${old} is older than ${now}, so this is a downgrade` : undefined);
   return { action: 'update', changes, diff: null, ...(message === undefined ? {} : { message }) };
 }
+
+/** Decides how a removal restores the lines that locked a package which is not installed. */
+function diffLocks(before: PackageBefore, seen: SeenPackage, message?: string): Difference {
+  const changes = lockChange(before, seen);
+  if (changes.length === 0) return nothing(message);
+  return { action: 'update', changes, diff: null, ...(message === undefined ? {} : { message }) };
+}
+
+const lockChange = ({ locks }: PackageBefore, seen: SeenPackage): Difference['changes'] =>
+  locks === undefined || sameLocks(locks, seen.locks ?? [])
+    ? []
+    : [{ field: 'hold', from: String(seen.locked), to: String(locks.length > 0) }];
 
 const sameLocks = (one: readonly VersionLock[], other: readonly VersionLock[]): boolean =>
   one.length === other.length && one.every(({ line }, index) => line === other[index]?.line);
@@ -186,7 +196,7 @@ async function changeItems(items: readonly PackageItem[], files: Files, machine:
   const usable = items.filter((item) => !outcomes.has(item));
   await release(usable, machine);
   // Removes packages first, because they may conflict with the packages to install.
-  const removals = usable.filter(isRemoval);
+  const removals = usable.filter((item) => isRemoval(item) && isRequested(item));
   const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
   for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const requested = usable.filter((item) => !isRemoval(item) && changesPackage(item));
