@@ -494,6 +494,11 @@ describe('kinds', () => {
     ['timezone', 'name: ../../etc/passwd', 'must be a time zone of the system'],
     ['ssh-authorized-key', 'user: a, key: "command=x ssh-ed25519 AAAA"', 'must be the type and the key'],
     ['apt-repository', 'name: a, uris: [], suites: [b]', 'must be a list of at least 1'],
+    [
+      'download',
+      'path: /a, url: "https://x.example/a", sha256_url: "https://x.example/b", unpack: true',
+      'archive instead',
+    ],
     ['download', 'path: /a, url: "https://x.example/a"', 'one of sha256, sha256_url is required: add it'],
     [
       'download',

@@ -64,10 +64,15 @@ const instead: ReadonlyMap<string, string> = new Map([
   ['unless', 'only_if'],
 ]);
 
+/** Fields of `download` in other tools, which only `archive` can replace. */
+const unpacks: ReadonlySet<string> = new Set(['unpack', 'extract', 'archive', 'unzip', 'untar']);
+
 export function unknownKey(noun: string, key: string, known: readonly string[]): string {
   const other = instead.get(key);
   if (other !== undefined && known.includes(other)) return `unknown ${noun} ${quoted(key)}: write ${other}`;
   const isKind = noun === 'field' && known.includes('resource') && /^[a-z]+-[a-z-]+$/.test(key);
   if (isKind) return `unknown ${noun} ${quoted(key)}: write a kind under resource, as in resource: { ${key}: { … } }`;
+  if (unpacks.has(key) && known.includes('sha256_url'))
+    return `unknown ${noun} ${quoted(key)}: to unpack the file, write the kind archive instead, which also downloads it`;
   return `unknown ${noun} ${quoted(key)}${suggestion(key, known)}`;
 }
