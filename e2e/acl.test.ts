@@ -144,6 +144,23 @@ for f in /srv/theirs /srv/line /srv/gone /srv/link /srv/d/file /srv/d/dir; do se
     },
   );
 
+  test('does not turn the mask into group permissions when the owner changes', async () => {
+    await machine.sh(`mkdir -p /srv/d/below; touch /srv/f /srv/d/below/f; chmod 600 /srv/f /srv/d/below/f
+chmod 700 /srv/d /srv/d/below; for f in /srv/f /srv/d /srv/d/below /srv/d/below/f; do
+  chown games $f; setfacl -m u:mail:rx $f; done`);
+    const state = () => machine.sh('stat -c "%U %a" /srv/f /srv/d /srv/d/below /srv/d/below/f; getfacl -sRp /srv');
+    const before = 'games 600\ngames 700\ngames 700\ngames 600\n';
+    await run(
+      'apply',
+      { 'file-unix': { path: '/srv/f', owner: 'root' } },
+      { 'directory-unix': { path: '/srv/d', recursive: true, owner: 'root' } },
+    );
+    expect(await state()).toBe(before.replaceAll('games', 'root'));
+    await run('apply');
+    expect(await state()).toBe(before);
+    await machine.sh('rm -r /srv/f /srv/d');
+  });
+
   test('adds no ACL to a file without one when its content changes', async () => {
     await machine.sh(
       'mkdir /srv/shared; echo a > /srv/shared/f; chmod 640 /srv/shared/f; setfacl -m d:u:games:rwx /srv/shared',

@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { HostFailure, hostFailure } from '../failure.ts';
 import { aclStays, removeAcls } from './acl.ts';
+import { permissionsWithoutAcl } from './acl-entries.ts';
 import { isWidenedByAcl, losesAcls, setIdBits } from './decide-ownership.ts';
 import { type Inspected, isStill, type Ownership } from './inspect.ts';
 import { O_PATH, type OpenDirectory } from './path-walk.ts';
@@ -49,6 +50,12 @@ export function beforeAcl<T extends Ownership>(target: T, found: Stats | null): 
   return { ...target, mode: (target.mode & ~0o070) | (stays ? found.mode & 0o070 : 0) };
 }
 
+/** Ownership to set on an existing object. */
+export interface NewOwnership extends Ownership {
+  /** Whether `mode` is not declared, so that the mask of a removed ACL must not become the permissions of the group. */
+  keepsMode?: boolean;
+}
+
 /**
  * Sets the owner and permissions of an open file or directory, and removes its ACLs.
  * @throws HostFailure if a directory keeps an ACL that grants more than declared
@@ -57,12 +64,15 @@ async function setOwnershipWithoutAcls(
   fd: number,
   type: 'file' | 'directory',
   path: string,
-  target: Ownership,
+  given: NewOwnership,
 ): Promise<void> {
   const open = `/proc/${process.pid}/fd/${fd}`;
+  const now = fstatSync(fd).mode & 0o7777;
+  const own = given.keepsMode === true ? await permissionsWithoutAcl(open, path, now) : now;
+  const target = { ...given, mode: given.mode & ~(now & ~own) };
   // Removes ACLs before the owner changes. If this agent were killed in between, the next one would find the declared
   // owner and skip this step.
-  const isRemoved = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
+  const isRemoved = await removeAcls(open, type, own & 0o777);
   if (!isRemoved && isWidenedByAcl(target)) throw aclStays(path, path, target);
   fchownSync(fd, target.uid, target.gid);
   // Removes ACLs again, because the previous owner could set one until the owner changed.
@@ -80,7 +90,7 @@ export async function setFileOwnership(
   parent: OpenDirectory,
   name: string,
   seen: Inspected,
-  target: Ownership,
+  target: NewOwnership,
   finish?: (open: string) => Promise<void>,
 ): Promise<void> {
   const path = `${parent.path}/${name}`;
@@ -142,7 +152,7 @@ export function setLinkOwner(
 export async function setDirectoryOwnership(
   directory: OpenDirectory,
   seen: Inspected | 'new',
-  target: Ownership,
+  target: NewOwnership,
   isInherited = false,
   finish?: (open: string) => Promise<void>,
 ): Promise<void> {

@@ -2,7 +2,7 @@ import { type FieldChange, visibleLine } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure, NotADirectory } from '../../host/failure.ts';
 import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
-import { hashLarge, type Inspected, inodeOf, inspect, statusesIn } from '../../host/files/inspect.ts';
+import { hashLarge, type Inspected, inodeOf, inspect, type Ownership, statusesIn } from '../../host/files/inspect.ts';
 import { readMountPoints } from '../../host/files/mount-points.ts';
 import { agentName } from '../../host/trees/tree-names.ts';
 import { applyFile, rememberFile } from '../file-unix/apply.ts';
@@ -24,7 +24,7 @@ import {
 import type { Circumstances, Difference, Machine } from '../provider/provider.ts';
 import { filesMatching } from './file-patterns.ts';
 import { createdMode, make, object } from './place.ts';
-import { isSystemDirectory } from './purge.ts';
+import { isSystemDirectory, permissionsOf } from './purge.ts';
 
 /**
  * Sets the owner, group, and permissions of everything below a directory. Each file is changed and restored like a
@@ -325,8 +325,14 @@ async function recordOf(
   const names = { ownerName: ownership.ownerName ?? String(uid), groupName: ownership.groupName ?? String(gid) };
   const before = known?.is === 'directory' ? known.before : { uid, gid, mode, ...names, touched: [] };
   const changing = new Set(changes.map(({ field }) => field));
-  return { path, is: 'directory', inode, before: touchOwnership(before, changing, false, found, ownership) };
+  const touched = touchOwnership(before, changing, false, found, ownership);
+  if (losesAclFor(before, changing, found)) touched.mode &= await permissionsOf(path, found, machine.walk);
+  return { path, is: 'directory', inode, before: touched };
 }
+
+/** Reports whether the directory now loses its first owner and thereby its ACL, which a removal does not restore. */
+export const losesAclFor = (before: OwnershipBefore, changing: ReadonlySet<string>, { uid }: Ownership): boolean =>
+  changing.has('owner') && !before.touched.includes('owner') && uid !== asCreated(0).uid;
 
 function isStillThere({ path, is, inode }: BelowBefore, machine: Machine): boolean {
   try {
@@ -364,7 +370,8 @@ async function setEntry(entry: BelowEntry, machine: Machine): Promise<void> {
   if (inspect(machine.walk, path, false).type === 'absent') return;
   if (entry.is === 'file')
     return void (await applyFile(asFile(path, fields), entry.seen, updateOf(entry.changes), machine));
-  await make(path, entry.found, targetOwnership(fields, entry.found, entry.ownership, object, createdMode), machine);
+  const target = targetOwnership(fields, entry.found, entry.ownership, object, createdMode);
+  await make(path, entry.found, { ...target, keepsMode: fields.mode == null }, machine);
 }
 
 function isAsObserved(entry: BelowEntry, machine: Machine): boolean {

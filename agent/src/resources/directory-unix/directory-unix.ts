@@ -63,6 +63,7 @@ import {
   checkRecursive,
   entriesBelow,
   entriesToRestore,
+  losesAclFor,
   type RememberedEntries,
   type RestorableEntries,
   rememberBelow,
@@ -77,6 +78,7 @@ import {
   foreignEntries,
   missingEntries,
   type PurgedEntry,
+  permissionsOf,
   purgeChange,
   rememberEntries,
   removeEntries,
@@ -378,6 +380,8 @@ async function rememberFields(
   const former = record.acl === undefined && acl?.found != null ? { acl: acl.found } : {};
   const owned = { ...record, ...purged, ...below, ...former };
   const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
+  if (owned.acl === undefined && losesAclFor(record, changing, found))
+    touched.mode &= await permissionsOf(pathOf(resource), found, machine.walk);
   const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
   return isOwnerNew ? { ...touched, inode: inodeOf(found) } : touched;
 }
@@ -396,7 +400,7 @@ async function applyDirectory(resource: Declared, seen: SeenDirectory, machine: 
   const decided = found === null ? null : withoutMask(found, seen.acl);
   const target = targetOwnership(body, decided, seen.ownership, object, createdMode);
   const entries = seen.acl === undefined ? null : wantedEntries(seen.acl, target.mode);
-  await make(body.path, found, target, machine, entries);
+  await make(body.path, found, { ...target, keepsMode: entries === null && body.mode == null }, machine, entries);
   return left === 0 ? {} : { message: `${countOf(left)} changed during the apply and stay as they are; apply again` };
 }
 

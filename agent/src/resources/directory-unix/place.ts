@@ -2,7 +2,7 @@ import { errnoOf, HostFailure, hostFailure } from '../../host/failure.ts';
 import { lacksAclPrograms, readDirectoryAcl, writeAcl } from '../../host/files/acl-entries.ts';
 import { asCreated, mayInheritAcl } from '../../host/files/decide-ownership.ts';
 import { type Inspected, inspectOpen, type Ownership } from '../../host/files/inspect.ts';
-import { setDirectoryOwnership } from '../../host/files/ownership.ts';
+import { type NewOwnership, setDirectoryOwnership } from '../../host/files/ownership.ts';
 import type { OpenDirectory } from '../../host/files/path-walk.ts';
 import { makeDirectoryIn } from '../../host/files/temporary-path.ts';
 import { type SeenAcl, seenAcl } from '../provider/acl.ts';
@@ -40,7 +40,7 @@ export async function lookAtAcl(
 export async function make(
   path: string,
   found: Extract<Inspected, { type: 'directory' }> | null,
-  target: Ownership,
+  target: NewOwnership,
   machine: Machine,
   entries: readonly string[] | null = null,
 ): Promise<void> {

@@ -154,7 +154,7 @@ export async function rememberEntries(
 }
 
 /** Returns the permissions of an entry without its ACL, which is not restored. */
-async function permissionsOf(
+export async function permissionsOf(
   path: string,
   found: Exclude<Inspected, { type: 'absent' | 'other' }>,
   walk: PathWalk,

@@ -85,7 +85,9 @@ async function rememberFields(
   }
   const touched = touchOwnership(record, changing, goes, found, ownership);
   // The removal restores the file without its ACL, so the mask must not become the permissions of the owning group.
-  if (record.acl === undefined && (goes || changing.has('content')) && !keepsAclWith(found, goes))
+  const isReplaced = (goes || changing.has('content')) && !keepsAclWith(found, goes);
+  const losesOwner = changing.has('owner') && !record.touched.includes('owner') && found.uid !== asCreated(0).uid;
+  if (record.acl === undefined && (isReplaced || losesOwner))
     touched.mode &= ~(found.mode & ~(await permissionsOf(pathOf(resource), found, machine.walk)));
   if (touched.touched.length > record.touched.length) {
     const state = await stateOf(resource, found, changing, machine, hashFile);
@@ -203,7 +205,8 @@ async function replaceFile(
           ? undefined
           : (open: string) => writeAcl(open, body.path, target.mode, wantedEntries(acl, target.mode));
       if (!written) {
-        await setFileOwnership(parent, name, found, target, finish);
+        const keepsMode = acl === undefined && body.mode == null;
+        await setFileOwnership(parent, name, found, { ...target, keepsMode }, finish);
         return {};
       }
       const { validate } = body;
