@@ -38,7 +38,7 @@ export function ChoiceCards<C extends Choice>({
               <input
                 type="radio"
                 name={group}
-                className="mt-1 size-3.5 accent-[var(--accent)]"
+                className="mt-1 size-3.5"
                 checked={chosen}
                 onChange={() => onChange(choice)}
               />

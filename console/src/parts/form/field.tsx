@@ -145,7 +145,7 @@ export function Checkbox({
       <input
         id={id}
         type="checkbox"
-        className="mt-0.5 size-4 max-sm:mt-3.5 shrink-0 accent-[var(--accent)]"
+        className="mt-0.5 size-4 max-sm:mt-3.5 shrink-0"
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         {...rest}
       />

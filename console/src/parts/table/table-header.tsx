@@ -94,7 +94,7 @@ function SelectAll({ choose }: { readonly choose: NonNullable<TableHeaderProps<n
       <input
         type="checkbox"
         aria-label="Select all"
-        className="size-4 accent-[var(--accent)]"
+        className="size-4"
         checked={choose.all}
         ref={(box) => {
           if (box) box.indeterminate = choose.some && !choose.all;

@@ -92,7 +92,7 @@ function Choice({
           type="checkbox"
           tabIndex={-1}
           aria-label={`Select ${name}`}
-          className="size-4 accent-[var(--accent)]"
+          className="size-4"
           checked={isChosen}
           onChange={() => {}}
           onClick={(event) => onChoose(event.shiftKey)}
