@@ -43,7 +43,7 @@ const resources = /console\/src\/parts\/resource\/(?!diff|output)[\w-]+\.tsx?$/;
 
 /** Matches the modules that src/app/start.ts imports. */
 const started =
-  /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|events|live-agents|outdated-keys|query-invalidation|staleness)|sign-in\/(server-clock|session|sign-in|token-renewal)))\.ts$|client\/src\/(bytes|event-frames|sign-in)\.ts$|protocol\/src\/(client|http\/definition\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
+  /console\/src\/(app\/(nonce|sign-in-link|start|theme-choice)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|events|live-agents|outdated-keys|query-invalidation|staleness)|sign-in\/(server-clock|session|sign-in|token-renewal)))\.ts$|client\/src\/(bytes|event-frames|sign-in)\.ts$|protocol\/src\/(client|http\/definition\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
 
 /**
  * Configures `vite` and `vite preview`. tools/build/build-console.ts builds the console that the orchestrator serves.

@@ -5,9 +5,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/app.tsx';
 import { startFonts } from './app/fonts.ts';
-import { startTheme } from './app/theme.ts';
 
-startTheme();
 startFonts();
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

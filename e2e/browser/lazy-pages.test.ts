@@ -44,6 +44,23 @@ describe.skipIf(reason !== null)(`a page whose code is not loaded${reason === nu
     expect(await page.evaluate('document.body.dataset.loaded')).toBe(undefined);
   });
 
+  test('shows a signed-in operator the outlines of the page until its code is loaded', async ({ tab }) => {
+    const { page } = tab;
+    await tab.signIn('/modules');
+    const { promise: isReleased, resolve: release } = Promise.withResolvers<void>();
+    await page.route('**/assets/*.js', async (route) => {
+      if (!route.request().url().includes('/start-')) await isReleased;
+      await route.continue();
+    });
+    await page.reload({ waitUntil: 'commit' });
+    const outlines = page.locator('#outlines');
+    await outlines.waitFor();
+    expect(await page.evaluate('document.documentElement.dataset.theme')).toMatch(/^(light|dark)$/);
+    release();
+    await page.getByRole('heading', { level: 1, name: 'Modules' }).waitFor();
+    expect(await outlines.count()).toBe(0);
+  });
+
   test('loads pages before their first visit, while the browser is idle', async ({ tab }) => {
     const { page } = tab;
     const loaded = page.waitForResponse((answer) => /settings-page/.test(answer.url()));

@@ -9,6 +9,7 @@ import { Toaster } from '../parts/dialog/toast.tsx';
 import { setClock } from '../parts/time.tsx';
 import { preloadPages } from './lazy-page.tsx';
 import { router } from './routes.tsx';
+import { removeOutlines } from './shell.tsx';
 import { SignInPage } from './sign-in-page.tsx';
 import { useShownTheme } from './theme.ts';
 
@@ -25,6 +26,7 @@ export function App() {
   const { status } = state;
   const hasLeft = state.status === 'signed_out' && state.why === 'left';
   useEffect(() => {
+    if (status === 'signed_out') removeOutlines();
     if (hasLeft) void clearDrafts();
     if (status !== 'live') return;
     const abort = new AbortController();

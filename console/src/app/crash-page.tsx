@@ -1,10 +1,14 @@
+import { useEffect } from 'react';
 import { Failure } from '../parts/states.tsx';
+import { removeOutlines } from './shell.tsx';
 
 /**
  * Shown if rendering a page throws an error, or if the page's code cannot be loaded because the orchestrator was
  * upgraded.
  */
 export function CrashPage({ error, reset }: { readonly error: Error; readonly reset: () => void }) {
+  // An error in the frame of the pages may precede the frame.
+  useEffect(removeOutlines, []);
   const stale = /dynamically imported module|module script/i.test(error.message);
   return (
     <Failure

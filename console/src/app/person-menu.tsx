@@ -4,7 +4,8 @@ import type { ReactNode } from 'react';
 import { session } from '../api/client.ts';
 import { usePerson } from '../api/sign-in/use-session.ts';
 import { Menu, MenuHeading, MenuItem, MenuLine, MenuRadio } from '../parts/dialog/menu.tsx';
-import { setTheme, useTheme } from './theme.ts';
+import { useTheme } from './theme.ts';
+import { setTheme } from './theme-choice.ts';
 
 /** The menu of the signed-in operator. Loaded on the first click on its button, and then opens immediately. */
 export default function PersonMenu({ trigger }: { readonly trigger: ReactNode }) {

@@ -1,6 +1,6 @@
 import { Link, Outlet, useLocation, useRouter } from '@tanstack/react-router';
 import { CircleHelp, Menu as MenuIcon, Search } from 'lucide-react';
-import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
+import { lazy, Suspense, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { loadCode } from '../api/live/load-code.ts';
 import { useLiveState } from '../api/live/use-live-state.ts';
 import { useRepeatedFailure } from '../api/live/use-repeated-failure.ts';
@@ -29,6 +29,7 @@ export function Shell() {
   const openHelp = useCallback(() => setHelp(true), []);
   useShortcuts({ openPalette, openHelp });
   const content = useRef<HTMLElement>(null);
+  useLayoutEffect(removeOutlines, []);
   useFocusAfterNavigation(content);
   return (
     <div className="flex h-dvh flex-col">
@@ -100,6 +101,9 @@ export function Shell() {
     </div>
   );
 }
+
+/** Removes the outlines that index.html shows while the console loads. */
+export const removeOutlines = (): void => document.getElementById('outlines')?.remove();
 
 /** Moves the focus to the content after navigation, unless the focus is already in the page or a dialog. */
 function useFocusAfterNavigation(content: React.RefObject<HTMLElement | null>): void {

@@ -7,10 +7,11 @@ import { startLiveAgents } from '../api/live/live-agents.ts';
 import type { Person } from '../api/sign-in/session.ts';
 import type { PendingSignIn } from '../api/sign-in/sign-in.ts';
 import { followSignInLinks, linkedSignIn } from './sign-in-link.ts';
+import { startTheme } from './theme-choice.ts';
 
 /**
- * Starts work that does not need the user interface: the session from an earlier page, sign-in links, the event stream,
- * and the first queries. This chunk runs as soon as it is loaded (vite.config.ts), so that requests are sent while the
+ * Starts work that does not need the user interface: the theme, the session from an earlier page, sign-in links, the event
+ * stream, and the first queries. This chunk runs as soon as it is loaded (vite.config.ts), so that requests are sent while the
  * browser is still loading the other chunks.
  */
 
@@ -35,6 +36,7 @@ const earlyPages: Readonly<Record<string, () => Promise<unknown>>> = {
   '/agents': () => import('../pages/agents/agents-page.tsx'),
 };
 
+startTheme();
 startLive();
 startLiveAgents();
 session.subscribe(() => {
@@ -46,6 +48,8 @@ linkedSignIn.subscribe(() => {
   if (linked?.status === 'pending') earlyQueries[window.location.pathname]?.atLink(linked.pending);
 });
 session.resume();
+// Until the browser has loaded the rest, a signed-in operator sees the outlines of the page instead of an empty one.
+if (session.state().status === 'live') document.getElementById('outlines')?.removeAttribute('hidden');
 followSignInLinks();
 // If this import fails, the router imports the page again and shows the error.
 earlyPages[window.location.pathname]?.().catch(() => {});

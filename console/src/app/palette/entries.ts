@@ -28,7 +28,7 @@ import type { Tone } from '../../parts/badge.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { newItem } from '../../parts/url-state.ts';
 import { destinations } from '../navigation.ts';
-import { setTheme } from '../theme.ts';
+import { setTheme } from '../theme-choice.ts';
 import type { Findable } from './rank.ts';
 
 /** The entries of the palette: pages, agents, modules, and actions. */
