@@ -1,7 +1,8 @@
 import type { DriftRecord } from '@muster/protocol/http';
+import { Fragment } from 'react';
 import { SummaryLine } from '../../parts/summary.tsx';
-import { Line } from '../../parts/text.tsx';
-import { driftText } from '../reconcile/issues.ts';
+import { Line, lineText } from '../../parts/text.tsx';
+import { driftText, nameOf } from '../reconcile/issues.ts';
 
 /** The result of a check in one line: the error, the drifted resources, or the counts. */
 export function DriftFindings({ record: { error, status, resources, summary } }: { readonly record: DriftRecord }) {
@@ -13,8 +14,21 @@ export function DriftFindings({ record: { error, status, resources, summary } }:
     );
   if (status !== 'drifted' || resources.length === 0) return <SummaryLine summary={summary} resultKind="drift" />;
   return (
-    <span className="flex min-w-0 font-mono text-xs">
-      <Line text={resources.map(driftText).join('; ')} />
+    <span className="truncate" title={lineText(resources.map(driftText).join('; '), 1_000)}>
+      {resources.slice(0, maxNamed).map((resource, at) => {
+        const name = nameOf(resource);
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the resources of a check keep their order
+          <Fragment key={at}>
+            {at > 0 && '; '}
+            <bdi className="font-mono text-xs">{lineText(name, 100)}</bdi>
+            <bdi>{lineText(driftText(resource).slice(name.length), 200)}</bdi>
+          </Fragment>
+        );
+      })}
     </span>
   );
 }
+
+/** Maximum number of resources to name. More do not fit on a line. */
+const maxNamed = 8;

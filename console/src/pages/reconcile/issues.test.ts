@@ -26,9 +26,9 @@ test.each([
 test('names the first resources and counts the others', () => {
   expect(issuesOf({ ...off, unapplied: 5 })).toEqual({
     issues: [
-      { reason: 'drifted', text: '/etc/motd: mode 0666, expected 0644' },
-      { reason: 'unapplied', text: 'service nginx: not applied: the unit failed to start' },
-      { reason: 'outdated', text: 'motd: revision 3 applied, newest 4' },
+      { reason: 'drifted', name: '/etc/motd', text: '/etc/motd: mode 0666, expected 0644' },
+      { reason: 'unapplied', name: 'service nginx', text: 'service nginx: not applied: the unit failed to start' },
+      { reason: 'outdated', name: null, text: 'motd: revision 3 applied, newest 4' },
     ],
     more: 4,
   });
@@ -50,9 +50,11 @@ test('describes a stale plan in words', () => {
 
 test('describes accepted drift only on request, or if nothing else is wrong', () => {
   const text = 'sysctl net.ipv4.ip_forward: value 1, expected 0 (audit assignment hardening)';
-  expect(issuesOf(off, true).issues).toEqual([{ reason: 'drifted', text }]);
+  expect(issuesOf(off, true).issues).toEqual([{ reason: 'drifted', name: 'sysctl net.ipv4.ip_forward', text }]);
   const { outdated: _, ...current } = off;
-  expect(issuesOf({ ...current, reasons: [] }).issues).toEqual([{ reason: 'drifted', text }]);
+  expect(issuesOf({ ...current, reasons: [] }).issues).toEqual([
+    { reason: 'drifted', name: 'sysctl net.ipv4.ip_forward', text },
+  ]);
 });
 
 test('names the first outdated modules of an agent that is only outdated, and counts the others', () => {
@@ -60,7 +62,7 @@ test('names the first outdated modules of an agent that is only outdated, and co
   const drift = off.drift.filter(({ accepted }) => accepted !== null);
   const examples = [{ module: 'motd', revision: 3, newest: 4 }];
   expect(issuesOf({ ...off, ...clean, drift, outdated: { modules: 2, examples } })).toEqual({
-    issues: [{ reason: 'outdated', text: 'motd: revision 3 applied, newest 4' }],
+    issues: [{ reason: 'outdated', name: null, text: 'motd: revision 3 applied, newest 4' }],
     more: 1,
   });
 });

@@ -10,13 +10,16 @@ type Change = Example['changes'][number];
 
 export interface Issue {
   readonly reason: OffFinding;
+  /** The name of the resource, with which the text begins; null if the issue concerns no single resource. */
+  readonly name: string | null;
   readonly text: string;
 }
 
 /** Maximum length of a value in an issue, in characters. */
 const maxValue = 48;
 
-const nameOf = ({ type, identity }: { readonly type: string; readonly identity: string }): string =>
+/** Returns a resource's name in the texts of its issues: its path, or its type and identity. */
+export const nameOf = ({ type, identity }: { readonly type: string; readonly identity: string }): string =>
   identity.startsWith('/') || type === '' ? identity : `${type} ${identity}`;
 
 /** Describes a changed field, for example `mode 0666, expected 0644`. */
@@ -58,7 +61,7 @@ export function issuesOf(
   const drifted = drifts.flatMap(({ examples, assignment }) =>
     examples.map((example): Issue => {
       const by = assignment === null ? '' : ` (audit assignment ${assignment})`;
-      return { reason: 'drifted', text: `${driftText(example)}${by}` };
+      return { reason: 'drifted', name: nameOf(example), text: `${driftText(example)}${by}` };
     }),
   );
   const driftedCount = drifts.reduce((sum, { resources }) => sum + resources, 0);
@@ -66,17 +69,27 @@ export function issuesOf(
   const failed: Issue[] =
     failed_operation === null || unapplied > 0
       ? []
-      : [{ reason: 'apply_failed', text: withError(`Apply ${failed_operation.status}`, failed_operation.error) }];
+      : [
+          {
+            ...{ reason: 'apply_failed', name: null },
+            text: withError(`Apply ${failed_operation.status}`, failed_operation.error),
+          },
+        ];
   const left = unfinished.map(
     (entry): Issue =>
       entry.state === 'unapplied'
-        ? { reason: 'unapplied', text: withError(`${nameOf(entry)}: not applied`, entry.reason) }
-        : { reason: 'pending_removals', text: `${nameOf(entry)}: to be removed` },
+        ? {
+            ...{ reason: 'unapplied', name: nameOf(entry) },
+            text: withError(`${nameOf(entry)}: not applied`, entry.reason),
+          }
+        : { reason: 'pending_removals', name: nameOf(entry), text: `${nameOf(entry)}: to be removed` },
   );
   const checks: Issue[] =
-    failed_check === null ? [] : [{ reason: 'drift_failed', text: withError('Check failed', failed_check.error) }];
+    failed_check === null
+      ? []
+      : [{ reason: 'drift_failed', name: null, text: withError('Check failed', failed_check.error) }];
   const newer = (outdated?.examples ?? []).map(
-    (example): Issue => ({ reason: 'outdated', text: revisionsText(example) }),
+    (example): Issue => ({ reason: 'outdated', name: null, text: revisionsText(example) }),
   );
   const issues = [...failed, ...drifted, ...left, ...checks, ...newer];
   const moreOutdated = (outdated?.modules ?? 0) - newer.length;

@@ -5,8 +5,8 @@ import { Button } from '../../parts/button.tsx';
 import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
-import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
+import { IssueLine } from './issue-line.tsx';
 import { issuesOf } from './issues.ts';
 import { acceptable, canRepair, type OffGroup } from './off.ts';
 import type { OffDialog } from './off-dialog.ts';
@@ -127,17 +127,15 @@ function Issues({ agent, max }: { readonly agent: OffAgent; readonly max: number
   if (max === 1)
     return (
       <span className="flex min-w-0 items-center gap-1.5">
-        <span className="line-clamp-2 min-w-0 font-mono text-xs">
-          <Text text={issues[0]?.text ?? ''} maxLength={160} />
-        </span>
+        <span className="line-clamp-2 min-w-0">{issues[0] !== undefined && <IssueLine issue={issues[0]} />}</span>
         {hidden > 0 && <span className="shrink-0 text-muted text-xs">+{hidden}</span>}
       </span>
     );
   return (
     <ul aria-label="Issues" className="min-w-0">
-      {issues.slice(0, max).map(({ text }) => (
-        <li key={text} className="min-w-0 py-1 font-mono text-xs leading-4">
-          <Text text={text} maxLength={160} />
+      {issues.slice(0, max).map((issue) => (
+        <li key={issue.text} className="min-w-0 py-0.5 leading-5">
+          <IssueLine issue={issue} />
         </li>
       ))}
       {hidden > 0 && <li className="text-muted text-xs">and {hidden} more</li>}

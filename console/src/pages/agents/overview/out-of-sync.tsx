@@ -5,7 +5,7 @@ import { Wrench } from 'lucide-react';
 import { outdatedText } from '../../../../../client/src/reason-words.ts';
 import { Button, buttonClasses } from '../../../parts/button.tsx';
 import { Callout } from '../../../parts/callout.tsx';
-import { Text } from '../../../parts/text.tsx';
+import { IssueLine } from '../../reconcile/issue-line.tsx';
 import { issuesOf } from '../../reconcile/issues.ts';
 import { canRepair } from '../../reconcile/off.ts';
 
@@ -41,9 +41,9 @@ export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onF
       }
     >
       <ul aria-label="Issues">
-        {issues.map(({ text }) => (
-          <li key={text} className="min-w-0 font-mono text-xs leading-5">
-            <Text text={text} maxLength={300} />
+        {issues.map((issue) => (
+          <li key={issue.text} className="min-w-0">
+            <IssueLine issue={issue} maxLength={300} />
           </li>
         ))}
       </ul>
