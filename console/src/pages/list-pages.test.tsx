@@ -95,7 +95,7 @@ const cases: readonly Case[] = [
   },
   {
     ...{ name: 'terminals', Page: TerminalsPage, route: listTerminals, none: [], empty: 'No terminal sessions yet' },
-    ...{ full: 'active', list: ['grid', 'Terminal sessions'], noMatch: ['?q=x', 'No matching sessions'] },
+    ...{ full: 'open', list: ['grid', 'Terminal sessions'], noMatch: ['?q=x', 'No matching sessions'] },
   },
   {
     ...{ name: 'operators', Page: OperatorsPage, route: listOperators, none: [], empty: 'No operators' },

@@ -1,4 +1,4 @@
-import { type DriftRecord, driftStatuses } from '@muster/protocol/http';
+import type { DriftRecord } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
@@ -10,7 +10,7 @@ import { ListTable } from '../../parts/table/list-table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AgentLink } from '../links.tsx';
 import { DriftFindings } from './drift-findings.tsx';
-import { DriftStatus, triggerWords } from './drift-status.tsx';
+import { DriftStatus, statusOptions, triggerWords } from './drift-status.tsx';
 
 const columns: readonly Column<DriftRecord>[] = [
   {
@@ -65,7 +65,7 @@ const filters = [
   { name: 'filter', label: 'Selector', placeholder: 'Filter: role=web' },
   {
     ...{ name: 'status', label: 'Result', any: 'Any result' },
-    options: driftStatuses.map((status) => ({ value: status, label: status.replace('_', ' ') })),
+    options: statusOptions,
   },
 ] as const;
 

@@ -1,4 +1,4 @@
-import type { DriftRecord } from '@muster/protocol/http';
+import { type DriftRecord, driftStatuses } from '@muster/protocol/http';
 import { Dot, type StateTone } from '../../parts/badge.tsx';
 import { findingTones, syncTones } from '../reconcile/sync-tones.ts';
 
@@ -11,6 +11,9 @@ const looks: Record<ShownStatus, { readonly tone: StateTone; readonly word: stri
   failed: { tone: findingTones.drift_failed, word: 'check failed' },
   cancelled: { tone: 'neutral', word: 'cancelled' },
 };
+
+/** Statuses of checks as choices of a filter. */
+export const statusOptions = driftStatuses.map((value) => ({ value, label: looks[value].word }));
 
 const shownStatus = ({ status, accepted }: Pick<DriftRecord, 'status' | 'accepted'>): ShownStatus =>
   status === 'drifted' && accepted !== null ? 'accepted' : status;

@@ -24,8 +24,8 @@ test('shows whether agents apply a kind', async () => {
   const { user, address } = await renderPage(KindsPage, { path: '/kinds' });
   const rows = (await screen.findAllByRole('row')).slice(1);
   expect(rows.map(({ textContent }) => textContent)).toEqual([
-    expect.stringMatching(/^file-windowswindows.*not yet/),
-    expect.stringMatching(/^sysctllinux.*yes/),
+    expect.stringMatching(/^file-windowsWindows.*not yet/),
+    expect.stringMatching(/^sysctlLinux.*yes/),
   ]);
   await user.click(rows[1] as HTMLElement);
   expect(address()).toBe('/kinds/sysctl');

@@ -9,6 +9,7 @@ import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { CodeText } from './code-text.tsx';
+import { platformOptions, platformsText } from './platforms.ts';
 
 const columns: readonly Column<Kind>[] = [
   {
@@ -30,7 +31,7 @@ const columns: readonly Column<Kind>[] = [
     id: 'platforms',
     header: 'For',
     width: 'minmax(7rem,1fr)',
-    cell: ({ platforms }) => <span className="truncate text-muted">{platforms.join(', ')}</span>,
+    cell: ({ platforms }) => <span className="truncate text-muted">{platformsText(platforms)}</span>,
   },
   {
     id: 'summary',
@@ -39,7 +40,7 @@ const columns: readonly Column<Kind>[] = [
     from: 'sm',
     phone: 'line',
     cell: ({ summary }) => (
-      <span className="truncate">
+      <span className="sm:truncate">
         <CodeText text={summary} />
       </span>
     ),
@@ -66,7 +67,7 @@ const columns: readonly Column<Kind>[] = [
 
 const filters = [
   { name: 'q', label: 'Search kinds', placeholder: 'Search kinds' },
-  { name: 'for', label: 'For', any: 'Any machine', options: ['linux', 'macos', 'windows'] },
+  { name: 'for', label: 'For', any: 'Any machine', options: platformOptions },
 ] as const;
 const matches = ({ name, summary, platforms }: Kind, { q, for: platform }: FilterTexts) =>
   containsText(q, name, summary) && (platform === '' || platforms.some((each) => each === platform));

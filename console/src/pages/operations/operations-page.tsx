@@ -3,6 +3,7 @@ import type { OperationEntry } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
+import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { operationsQuery } from '../../api/operations.ts';
 import { buttonClasses } from '../../parts/button.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
@@ -54,7 +55,7 @@ const columns: readonly Column<OperationEntry>[] = [
     cell: ({ summary, kind, error }) =>
       error !== null && summary.total === 0 ? (
         <span className="flex min-w-0 text-bad">
-          <Line text={error} />
+          <Line text={operationErrorText(error)} />
         </span>
       ) : (
         <SummaryLine summary={summary} resultKind={kind} />

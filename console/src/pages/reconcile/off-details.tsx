@@ -1,6 +1,7 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { outdatedText } from '../../../../client/src/reason-words.ts';
 import { driftRecordQuery } from '../../api/drift.ts';
 import { operationQuery } from '../../api/operations.ts';
@@ -135,7 +136,7 @@ function FailedResources({ operationId }: { readonly operationId: string }) {
     <>
       {error !== null && failed.length === 0 && (
         <p className="rounded-md bg-bad-soft px-2.5 py-1.5 text-bad text-sm">
-          <Text text={error} maxLength={600} />
+          <Text text={operationErrorText(error)} maxLength={600} />
         </p>
       )}
       <ResultList

@@ -2,6 +2,8 @@ import type { TerminalSession } from '@muster/protocol/http';
 
 export const statusTones = { active: 'good', closed: 'neutral', interrupted: 'warn' } as const;
 
+export const statusWords = { active: 'open', closed: 'closed', interrupted: 'interrupted' } as const;
+
 /** Formats seconds as a clock, for example `4:07` or `1:02:09`. */
 export function clockTime(seconds: number): string {
   const total = Math.max(0, Math.floor(seconds));

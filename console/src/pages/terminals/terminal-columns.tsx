@@ -6,7 +6,7 @@ import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time } from '../../parts/time.tsx';
 import { AgentName } from '../links.tsx';
-import { secondsOf, statusTones } from './session-text.ts';
+import { secondsOf, statusTones, statusWords } from './session-text.ts';
 import { ViewersLine, viewersText } from './viewers.tsx';
 
 type Names = ReadonlyMap<string, string>;
@@ -49,7 +49,7 @@ export function terminalColumns({
       width: '7rem',
       cell: (session) => (
         <Dot tone={statusTones[session.status]} live={session.status === 'active'}>
-          {session.status}
+          {statusWords[session.status]}
         </Dot>
       ),
     },

@@ -15,17 +15,14 @@ import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { useNow } from '../../parts/time.tsx';
 import { OpenTerminalDialog } from './open-terminal-dialog.tsx';
+import { statusWords } from './session-text.ts';
 import { terminalColumns } from './terminal-columns.tsx';
 
-const statuses = [
-  { value: 'active', label: 'Open' },
-  { value: 'closed', label: 'Closed' },
-  { value: 'interrupted', label: 'Interrupted' },
-] as const;
+const statuses = (['active', 'closed', 'interrupted'] as const).map((value) => ({ value, label: statusWords[value] }));
 
 const filters = [
   { name: 'q', label: 'Search', placeholder: 'Search by agent or operator' },
-  { name: 'status', label: 'Status', any: 'All sessions', options: statuses },
+  { name: 'status', label: 'Status', any: 'Any status', options: statuses },
 ] as const;
 
 export function TerminalsPage() {
