@@ -26,6 +26,11 @@ test('shows a notification in a muted color after it was read', async () => {
   expect(read.className).not.toContain('shadow');
 });
 
+test('states the event only once', async () => {
+  const { textContent } = await row({ event_type: 'agent.lost', summary: 'agent web-1 is offline', read: true });
+  expect(textContent?.match(/offline/g)).toHaveLength(1);
+});
+
 test('indicates that a notification was not sent because of a maintenance window', async () => {
   await row({ suppressed: true });
   expect(screen.getByText('maintenance window, not sent').className).toContain('border');

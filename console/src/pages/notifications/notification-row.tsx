@@ -13,7 +13,7 @@ import { notifyError } from '../../parts/dialog/toast.tsx';
 import { cutText, visibleText } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { pathOf } from '../audit/target-link.tsx';
-import { eventLabel, eventsLabel } from './event-labels.ts';
+import { eventsLabel } from './event-labels.ts';
 import { eventTone } from './event-tones.ts';
 import type { NotificationGroup } from './notification-groups.ts';
 
@@ -35,28 +35,45 @@ const fallbackPathOf = ({ event_type }: Notification): string =>
 
 const rowClasses = (isUnread: boolean, isNested = false) =>
   classNames(
-    'relative flex items-start gap-x-3 py-2.5 pr-4',
+    'relative flex items-start gap-x-3 py-2.5 pr-4 max-sm:pr-2',
     isNested ? 'pl-10' : 'pl-4',
     isUnread ? 'bg-accent-soft shadow-[inset_3px_0_0_var(--accent)]' : 'text-muted',
   );
 
 /** The severity as a dot, with its name for screen readers. */
 const Severity = ({ event_type, severity }: Pick<Notification, 'event_type' | 'severity'>) => (
-  <span className="pt-1.5">
+  <span className="flex h-5 shrink-0 items-center">
     <Dot tone={eventTone({ event_type, severity })} />
     {severity !== 'info' && <span className="sr-only">{severity}: </span>}
   </span>
 );
 
-const MarkRead = ({ label, onClick }: { readonly label: string; readonly onClick: () => void }) => (
-  <IconButton
-    small
-    label={label}
-    className="relative z-[1] self-center"
-    onClick={onClick}
-    icon={<Check aria-hidden="true" className="size-4" />}
-  />
+/** A button that marks a notification as read. Its place stays empty afterwards, so that the times are aligned. */
+const MarkRead = ({
+  label,
+  isUnread,
+  onClick,
+}: {
+  readonly label: string;
+  readonly isUnread: boolean;
+  readonly onClick: () => void;
+}) => (
+  <span className="-my-1 w-7 shrink-0 self-center max-sm:w-9">
+    {isUnread && (
+      <IconButton
+        small
+        label={label}
+        className="relative z-[1]"
+        onClick={onClick}
+        icon={<Check aria-hidden="true" className="size-4" />}
+      />
+    )}
+  </span>
 );
+
+/** The text of a notification, and its time: at the end of the line, or on a phone below it. */
+const textClasses = 'min-w-0 flex-1 sm:flex sm:items-baseline sm:gap-3';
+const timeClasses = 'flex shrink-0 flex-wrap items-center gap-x-2 text-muted text-xs sm:justify-end';
 
 /** Shows a notification, or several of one type that can be expanded. */
 export function NotificationGroupRow({ group }: { readonly group: NotificationGroup }) {
@@ -72,13 +89,13 @@ export function NotificationGroupRow({ group }: { readonly group: NotificationGr
     <li>
       <div className={classNames(rowClasses(!newest.read), 'hover:bg-hover')}>
         <Severity {...newest} />
-        <div className="min-w-0 flex-1">
+        <div className={textClasses}>
           <button
             type="button"
             aria-expanded={open}
             onClick={() => setOpen(!open)}
             className={classNames(
-              'flex items-center gap-1 text-left text-sm after:absolute after:inset-0',
+              'flex flex-1 items-center gap-1 text-left text-sm after:absolute after:inset-0',
               !newest.read && 'font-medium',
             )}
           >
@@ -88,11 +105,13 @@ export function NotificationGroupRow({ group }: { readonly group: NotificationGr
               className={classNames('size-4 text-muted transition-transform', open && 'rotate-90')}
             />
           </button>
-          <p className="text-muted text-xs">
-            Latest <Time at={newest.timestamp_ms / 1000} />
+          <p className={timeClasses}>
+            <span>
+              Latest <Time at={newest.timestamp_ms / 1000} />
+            </span>
           </p>
         </div>
-        {!newest.read && <MarkRead label={`Mark ${label} as read`} onClick={() => readAll.mutate()} />}
+        <MarkRead label={`Mark ${label} as read`} isUnread={!newest.read} onClick={() => readAll.mutate()} />
       </div>
       {open && (
         <ul aria-label={label} className="divide-y border-t">
@@ -125,8 +144,8 @@ function NotificationRow({
   return (
     <li className={classNames(rowClasses(!notification.read, isNested), 'hover:bg-hover')}>
       <Severity {...notification} />
-      <div className="min-w-0 flex-1">
-        <p className={classNames('text-sm', !notification.read && 'font-medium')}>
+      <div className={textClasses}>
+        <p className={classNames('min-w-0 flex-1 text-sm', !notification.read && 'font-medium')}>
           <Link
             to={fallback as '/audit'}
             className="after:absolute after:inset-0"
@@ -140,16 +159,15 @@ function NotificationRow({
             {visibleText(cutText(withLocalTimes(eventSentence(notification)), 300))}
           </Link>
         </p>
-        <p className="flex flex-wrap items-center gap-x-2 text-muted text-xs">
-          <span>{eventLabel(notification.event_type)}</span>
-          <Time at={notification.timestamp_ms / 1000} />
+        <p className={timeClasses}>
           {notification.suppressed && (
             // A badge would have nearly the same color as an unread row.
             <span className="rounded border bg-surface px-1.5">maintenance window, not sent</span>
           )}
+          <Time at={notification.timestamp_ms / 1000} />
         </p>
       </div>
-      {!notification.read && <MarkRead label="Mark as read" onClick={() => read.mutate()} />}
+      <MarkRead label="Mark as read" isUnread={!notification.read} onClick={() => read.mutate()} />
     </li>
   );
 }
