@@ -35,8 +35,9 @@ test('lists failures before approvals, and approvals before drift', () => {
     now,
   );
   expect(needs.map(({ id }) => id)).toEqual([
-    ...['apply_failed', 'offline', 'expired', 'pending', 'drifted', 'drift_failed', 'outdated', 'expiring'],
+    ...['apply_failed', 'offline', 'expired', 'drift_failed', 'pending', 'drifted', 'expiring', 'outdated'],
   ]);
+  expect([...new Set(needs.map(({ tone }) => tone))]).toEqual(['bad', 'warn', 'mild']);
   expect(needs.find(({ id }) => id === 'offline')).toMatchObject({ title: '3 agents are offline', tone: 'bad' });
   expect(needs.find(({ id }) => id === 'pending')?.title).toBe('1 agent pending approval');
   expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');

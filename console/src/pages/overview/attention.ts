@@ -5,7 +5,7 @@ import type { StateTone } from '../../parts/badge.tsx';
 import { countedText as counted } from '../../parts/count.ts';
 import { findingTones, syncTones, syncWords } from '../reconcile/sync-tones.ts';
 
-/** Items that need attention, most urgent first. */
+/** Items that need attention, most urgent first: failures, then decisions, then what can wait. */
 
 export interface Need {
   readonly id: string;
@@ -29,33 +29,21 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
   const expired = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) <= now);
   const soon = secrets_expiring.filter(({ expires_at }) => Date.parse(expires_at) > now);
   const offline = agents.approved - agents.connected;
-  const offlineNeed = {
-    ...{ id: 'offline', title: counted(offline, 'agent is offline', 'agents are offline'), action: 'See which' },
-    ...{ to: '/agents', search: { status: 'offline', sort: 'state' } },
-  };
   const needs: Need[] = [
     {
       ...{ id: 'apply_failed', tone: findingTones.apply_failed, count: off.apply_failed, action: 'See why' },
       title: counted(off.apply_failed, 'agent failed its last apply', 'agents failed their last apply'),
       ...{ to: '/out-of-sync', search: { reason: 'apply_failed' } },
     },
-    // More urgent once an agent has been offline for longer than the grace period.
-    { ...offlineNeed, tone: 'bad', count: agents.lost > 0 ? offline : 0 },
+    {
+      ...{ id: 'offline', tone: 'bad', count: offline, action: 'See which' },
+      title: counted(offline, 'agent is offline', 'agents are offline'),
+      ...{ to: '/agents', search: { status: 'offline', sort: 'state' } },
+    },
     {
       ...{ id: 'expired', tone: 'bad', count: expired.length, action: 'Renew' },
       title: counted(expired.length, 'secret has expired', 'secrets have expired'),
       to: '/secrets',
-    },
-    {
-      ...{ id: 'pending', tone: 'warn', count: agents.pending, action: 'See which' },
-      title: counted(agents.pending, 'agent pending approval', 'agents pending approval'),
-      ...{ to: '/agents', search: { status: 'pending' }, isApproval: true },
-    },
-    { ...offlineNeed, tone: 'bad', count: agents.lost > 0 ? 0 : offline },
-    {
-      ...{ id: 'drifted', tone: findingTones.drifted, count: off.drifted, action: 'See which', fixes: 'drifted' },
-      title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),
-      ...{ to: '/out-of-sync', search: { reason: 'drifted' } },
     },
     {
       ...{ id: 'drift_failed', tone: findingTones.drift_failed, count: drift.failed, action: 'See why' },
@@ -63,14 +51,24 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
       ...{ to: '/out-of-sync', search: { reason: 'drift_failed' } },
     },
     {
-      ...{ id: 'outdated', tone: findingTones.outdated, count: outdated, action: 'See which', fixes: 'outdated' },
-      title: counted(outdated, 'agent is outdated', 'agents are outdated'),
-      ...{ to: '/out-of-sync', search: { reason: 'outdated' } },
+      ...{ id: 'pending', tone: 'warn', count: agents.pending, action: 'See which' },
+      title: counted(agents.pending, 'agent pending approval', 'agents pending approval'),
+      ...{ to: '/agents', search: { status: 'pending' }, isApproval: true },
+    },
+    {
+      ...{ id: 'drifted', tone: findingTones.drifted, count: off.drifted, action: 'See which', fixes: 'drifted' },
+      title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),
+      ...{ to: '/out-of-sync', search: { reason: 'drifted' } },
     },
     {
       ...{ id: 'expiring', tone: 'warn', count: soon.length, action: 'Renew' },
       title: counted(soon.length, 'secret expires within 30 days', 'secrets expire within 30 days'),
       to: '/secrets',
+    },
+    {
+      ...{ id: 'outdated', tone: findingTones.outdated, count: outdated, action: 'See which', fixes: 'outdated' },
+      title: counted(outdated, 'agent is outdated', 'agents are outdated'),
+      ...{ to: '/out-of-sync', search: { reason: 'outdated' } },
     },
   ];
   return needs.filter(({ count }) => count > 0);

@@ -28,6 +28,7 @@ export function SessionsPage() {
       }
       query={query}
       rows={query.data}
+      sortedBy="-used"
       columns={columns(setEnding)}
       rowKey={({ id }) => id}
       empty={<Empty title="No sessions" />}

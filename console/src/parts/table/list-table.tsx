@@ -7,7 +7,7 @@ import type { Column, Sorting } from './column.ts';
 import { DataTable, type DataTableProps } from './data-table.tsx';
 import { type Filter, FilterFields, type FilterTexts, useClearFilters, useFilterValues } from './filters.tsx';
 import { FilterButton, type SelectAll, SortMenu } from './phone-tools.tsx';
-import { useSorting } from './sorting.ts';
+import { sortingOf, useSorting } from './sorting.ts';
 import { TableSkeleton } from './table-skeleton.tsx';
 import { useIsPhone } from './use-drawn-columns.ts';
 
@@ -37,7 +37,7 @@ export interface ListTableProps<Row> extends TableProps<Row> {
   readonly toolbar?: ReactNode;
   /** Filters rows in the browser. If absent, the orchestrator filters them. */
   readonly matches?: (row: Row, values: FilterTexts) => boolean;
-  /** Column to sort by initially. If absent, rows keep their order. */
+  /** Column to sort by initially, after `-` if descending. If absent, rows keep their order. */
   readonly sortedBy?: string;
   /** Shown if the list is empty. */
   readonly empty: ReactNode;
@@ -65,7 +65,7 @@ export function ListTable<Row>({
 }: ListTableProps<Row>) {
   const values = useFilterValues(filters);
   const clear = useClearFilters(filters);
-  const [sorting, setSorting] = useSorting({ column: sortedBy ?? '', descending: false });
+  const [sorting, setSorting] = useSorting(sortingOf(sortedBy ?? ''));
   const shown = useMemo(
     () => (matches === undefined ? rows : rows.filter((row) => matches(row, values))),
     [rows, matches, values],
@@ -156,8 +156,9 @@ function PhoneTools<Row>({
   const values: FilterTexts = useFilterValues(filters);
   const search = filters.filter((filter) => !('options' in filter)).slice(0, 1);
   const others = filters.filter((filter) => !search.includes(filter));
-  const isSortable = onSort !== undefined && columns.some(({ sort }) => sort !== undefined);
-  if (filters.length === 0 && !isSortable && toolbar === undefined) return null;
+  // A list without filters is short, so it needs no other order.
+  const isSortable = onSort !== undefined && filters.length > 0 && columns.some(({ sort }) => sort !== undefined);
+  if (filters.length === 0 && toolbar === undefined) return null;
   return (
     <div className="flex flex-wrap items-start justify-end gap-2">
       <FilterFields filters={search} instant={instant} />
