@@ -28,7 +28,7 @@ export const layers: readonly Layer[] = [
   {
     ...{ folder: pages, nested: false },
     others: [
-      ...['apply', 'draft-shape', 'links', 'use-draft-fields'],
+      ...['apply', 'draft-shape', 'item-page', 'links', 'use-draft-fields'],
       ...['use-leave-guard', 'use-match-hint', 'use-stored-draft'],
     ],
   },

@@ -5,7 +5,6 @@ import { sleep } from '../api/live/sleep.ts';
 import { useLiveState } from '../api/live/use-live-state.ts';
 import { Button } from '../parts/button.tsx';
 import { Callout } from '../parts/callout.tsx';
-import { PageSkeleton } from '../parts/page.tsx';
 
 /**
  * Pages whose code is loaded on the first visit. If a page cannot be loaded because the orchestrator is restarting, the
@@ -34,8 +33,9 @@ const partPreloads: readonly (() => Promise<unknown>)[] = [
  * Returns a route component.
  * @param load imports the module of the page
  * @param name the page's export
+ * @param Skeleton shown while the code is loading
  */
-export function lazyPage(load: Load, name: string) {
+export function lazyPage(load: Load, name: string, Skeleton: ComponentType) {
   let Loaded: ComponentType | null = null;
   let pending: Promise<void> | null = null;
   const attempt = (): Promise<void> => {
@@ -50,7 +50,7 @@ export function lazyPage(load: Load, name: string) {
   };
   function LazyPage() {
     const [, setLoaded] = useState(false);
-    return Loaded === null ? <PageLoader attempt={attempt} onLoaded={() => setLoaded(true)} /> : <Loaded />;
+    return Loaded === null ? <PageLoader {...{ attempt, Skeleton }} onLoaded={() => setLoaded(true)} /> : <Loaded />;
   }
   // The router waits for this before it shows the page. After a failure, `PageLoader` retries.
   LazyPage.preload = async () => {
@@ -83,7 +83,15 @@ const whenIdle = (act: () => void): void => {
 type Trouble = 'unreachable' | 'missing';
 
 /** Loads a page. Retries with increasing delays after failures, and immediately when the event stream reopens. */
-function PageLoader({ attempt, onLoaded }: { readonly attempt: () => Promise<void>; readonly onLoaded: () => void }) {
+function PageLoader({
+  attempt,
+  Skeleton,
+  onLoaded,
+}: {
+  readonly attempt: () => Promise<void>;
+  readonly Skeleton: ComponentType;
+  readonly onLoaded: () => void;
+}) {
   const isLive = useLiveState() === 'live';
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a change of the connection starts an attempt
@@ -106,7 +114,7 @@ function PageLoader({ attempt, onLoaded }: { readonly attempt: () => Promise<voi
     void load();
     return () => abort.abort();
   }, [isLive]);
-  if (trouble === null) return <PageSkeleton />;
+  if (trouble === null) return <Skeleton />;
   return (
     <div className="p-4 sm:p-6" role="status">
       {trouble === 'missing' ? (

@@ -1,9 +1,12 @@
 import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router';
+import type { ComponentType } from 'react';
+import { OverviewSkeleton } from '../pages/overview/overview-skeleton.tsx';
 import { PageSkeleton } from '../parts/page.tsx';
 import { parseSearch, stringifySearch } from '../parts/url-state.ts';
 import { CrashPage } from './crash-page.tsx';
 import { Gate } from './gate.tsx';
 import { lazyPage } from './lazy-page.tsx';
+import { destinations } from './navigation.ts';
 import { NotFoundPage } from './not-found-page.tsx';
 
 /**
@@ -17,13 +20,23 @@ type Search = Record<string, string>;
 const textOnly = (search: Record<string, unknown>): Search =>
   Object.fromEntries(Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 
-const page = <const Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
-  createRoute({
+/** Returns what a page shows while its code is loading. */
+function skeletonOf(path: string): ComponentType {
+  if (path === '/') return OverviewSkeleton;
+  const title = destinations.find((destination) => destination.path === path)?.label;
+  return () => <PageSkeleton title={title} />;
+}
+
+const page = <const Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) => {
+  const skeleton = skeletonOf(path);
+  return createRoute({
     getParentRoute: () => root,
     path,
     validateSearch: textOnly,
-    component: lazyPage(load, name),
+    component: lazyPage(load, name, skeleton),
+    pendingComponent: skeleton,
   });
+};
 
 /** Redirects a URL of an earlier release, or another spelling of a path. */
 const moved = <const Path extends string>(
@@ -83,7 +96,7 @@ export const router = createRouter({
   routeTree,
   defaultPreload: 'intent',
   defaultPendingMs: 150,
-  defaultPendingComponent: PageSkeleton,
+  defaultPendingComponent: () => <PageSkeleton />,
   defaultErrorComponent: ({ error, reset }) => <CrashPage error={error as Error} reset={reset} />,
   scrollRestoration: true,
   parseSearch,

@@ -66,3 +66,20 @@ export function Dot({
     </span>
   );
 }
+
+/** The state of a page's object, next to its name: a badge with a dot. */
+export const StateBadge = ({
+  tone,
+  live = false,
+  children,
+}: {
+  readonly tone: StateTone;
+  readonly live?: boolean;
+  readonly children: ReactNode;
+}) => (
+  <Badge tone={tone}>
+    <Dot tone={tone} live={live}>
+      {children}
+    </Dot>
+  </Badge>
+);

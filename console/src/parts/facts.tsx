@@ -1,9 +1,15 @@
 import type { ReactNode } from 'react';
+import { classNames } from './class-names.ts';
+import { Panel } from './panel.tsx';
+import { Skeleton } from './states.tsx';
+
+const gridClasses =
+  'grid grid-cols-[repeat(auto-fill,minmax(8rem,1fr))] sm:grid-cols-[repeat(auto-fill,minmax(8.75rem,1fr))] 2xl:grid-cols-[repeat(auto-fill,minmax(11rem,1fr))] gap-x-6 gap-y-3';
 
 /** A list of names and values. Skips values that are null. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode] | null)[] }) {
   return (
-    <dl className="grid grid-cols-[repeat(auto-fill,minmax(8rem,1fr))] sm:grid-cols-[repeat(auto-fill,minmax(8.75rem,1fr))] 2xl:grid-cols-[repeat(auto-fill,minmax(11rem,1fr))] gap-x-6 gap-y-3">
+    <dl className={gridClasses}>
       {facts
         .filter((fact) => fact !== null)
         .map(([name, value]) => (
@@ -18,6 +24,21 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
     </dl>
   );
 }
+
+/** The facts of an item that is loading, as in `Facts`. */
+export const FactsSkeleton = ({ title, count = 6 }: { readonly title?: string; readonly count?: number }) => (
+  <Panel title={title}>
+    <div className={gridClasses}>
+      {Array.from({ length: count }, (_, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a fixed number of facts
+        <div key={at} className="flex h-9 flex-col justify-center gap-2">
+          <Skeleton className="h-2.5 w-16" />
+          <Skeleton className={classNames('h-3', at % 2 === 0 ? 'w-24' : 'w-20')} />
+        </div>
+      ))}
+    </div>
+  </Panel>
+);
 
 /** Names and values below one another, in the details of a table row. */
 export const DetailFacts = ({ children }: { readonly children: ReactNode }) => (

@@ -8,7 +8,7 @@ export function Panel({
   flush = false,
   className,
 }: {
-  readonly title?: ReactNode;
+  readonly title?: ReactNode | undefined;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
   /** Omits the padding, for tables and lists that have their own. */

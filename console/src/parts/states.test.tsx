@@ -19,6 +19,12 @@ test('announces that content is loading', async () => {
   expect(screen.getByRole('status', { name: 'Loading runs' }).children).toHaveLength(4);
 });
 
+test('does not announce placeholders within others', async () => {
+  fakeApi();
+  await renderPart(<SkeletonRows rows={2} size="entry" label={null} />);
+  expect(screen.queryByRole('status')).toBeNull();
+});
+
 test('begins an error in a dialog with a capital letter', async () => {
   fakeApi();
   await renderPart(<Problem error={new Error('the orchestrator does not answer')} />);

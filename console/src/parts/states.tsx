@@ -20,46 +20,37 @@ export function Skeleton({ className }: { readonly className?: string }) {
   );
 }
 
-export function SkeletonRows({ rows = 6, label = 'Loading' }: { readonly rows?: number; readonly label?: string }) {
+/** Heights of rows: `line` as in a table, `tall` as in a list with buttons, `entry` for two lines. */
+const rowHeights = { dense: 'h-8.5', line: 'h-9', row: 'h-10', tall: 'h-11', entry: 'h-15' } as const;
+export type RowSize = keyof typeof rowHeights;
+
+/** Widths of placeholders, so that rows do not look the same. */
+const rowWidths = ['w-2/5', 'w-1/2', 'w-1/3', 'w-3/5', 'w-2/5'] as const;
+
+/** Rows that are loading: a dot, a text, and a time, as in lists. */
+export function SkeletonRows({
+  rows = 6,
+  size = 'row',
+  label = 'Loading',
+}: {
+  readonly rows?: number;
+  readonly size?: RowSize;
+  /** Null if the rows are a part of a placeholder that announces itself. */
+  readonly label?: string | null;
+}) {
   return (
-    <div role="status" aria-label={label} className="divide-y">
+    <div {...(label === null ? {} : { role: 'status', 'aria-label': label })} className="divide-y">
       {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: all rows are the same
-        <div key={row} className="flex h-10 items-center gap-4 px-4">
-          <Skeleton className="h-3 w-1/4" />
-          <Skeleton className="h-3 w-1/3" />
-          <Skeleton className="h-3 w-1/6" />
+        // biome-ignore lint/suspicious/noArrayIndexKey: a fixed number of rows
+        <div key={row} className={classNames('flex items-center gap-3 px-4', rowHeights[size])}>
+          <Skeleton className="size-2 shrink-0 rounded-full" />
+          <span className="flex-1 space-y-2.5">
+            <Skeleton className={classNames('h-3', rowWidths[row % rowWidths.length])} />
+            {size === 'entry' && <Skeleton className="h-2.5 w-20" />}
+          </span>
+          <Skeleton className="h-2.5 w-12 shrink-0" />
         </div>
       ))}
-    </div>
-  );
-}
-
-/** Loading panels in two columns, as on the overview and on the pages of single objects. */
-export function PanelSkeletons({ label = 'Loading' }: { readonly label?: string }) {
-  const panel = (rows: number) => (
-    <div className="rounded-lg border bg-surface">
-      <div className="flex h-11 items-center border-b px-4">
-        <Skeleton className="h-3 w-32" />
-      </div>
-      <div className="divide-y">
-        {Array.from({ length: rows }, (_, row) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: all rows are the same
-          <div key={row} className="flex h-10 items-center gap-6 px-4">
-            <Skeleton className="h-3 w-1/4" />
-            <Skeleton className="h-3 w-2/5" />
-          </div>
-        ))}
-      </div>
-    </div>
-  );
-  return (
-    <div role="status" aria-label={label} className="grid items-start gap-4 xl:grid-cols-[3fr_2fr]">
-      <div className="space-y-4">
-        {panel(5)}
-        {panel(4)}
-      </div>
-      {panel(6)}
     </div>
   );
 }
@@ -104,11 +95,19 @@ export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
 export const messageOf = (error: unknown): string =>
   visibleText(cutText(error instanceof Error ? error.message : String(error), 4_000));
 
-const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The list page to which an item's page belongs. */
 export interface ListTarget {
-  readonly to: '/kinds' | '/operations' | '/out-of-sync' | '/runs' | '/terminals';
+  readonly to:
+    | '/agents'
+    | '/assignments'
+    | '/kinds'
+    | '/modules'
+    | '/operations'
+    | '/out-of-sync'
+    | '/runs'
+    | '/terminals';
   readonly label: string;
 }
 
@@ -118,6 +117,7 @@ export function Failure({
   retry,
   list,
   item,
+  missing,
   title = item === undefined ? 'The data could not be loaded' : `This ${item} could not be loaded`,
 }: {
   readonly error: unknown;
@@ -126,6 +126,8 @@ export function Failure({
   readonly list?: ListTarget;
   /** The kind of item on an item's page, such as `run`. */
   readonly item?: string;
+  /** Why the item may not exist; the error's message by default. */
+  readonly missing?: string | undefined;
   readonly title?: string;
 }) {
   const problem = error instanceof ApiError ? error.problem : null;
@@ -138,7 +140,9 @@ export function Failure({
         <CircleAlert aria-hidden="true" className="mb-2 size-7 text-bad" strokeWidth={1.4} />
       )}
       <p className="font-medium">{isMissing ? `${capitalized(item ?? 'page')} not found` : title}</p>
-      <p className="max-w-lg break-words text-muted text-sm first-letter:uppercase">{messageOf(error)}</p>
+      <p className="max-w-lg break-words text-muted text-sm first-letter:uppercase">
+        {(isMissing ? missing : undefined) ?? messageOf(error)}
+      </p>
       {problem !== null && !isMissing && (
         <p className="text-muted text-xs">
           <code className="font-mono">{problem.code}</code>

@@ -1,6 +1,6 @@
 import type { OperationStatus } from '@muster/protocol';
 import type { Run } from '@muster/protocol/http';
-import { Badge, Dot, type Tone } from './badge.tsx';
+import { Badge, Dot, StateBadge, type Tone } from './badge.tsx';
 
 export type WorkStatus = OperationStatus | Run['status'];
 
@@ -19,10 +19,9 @@ const tones: Record<WorkStatus, Tone> = {
 
 export function StatusBadge({ status }: { readonly status: WorkStatus }) {
   return (
-    <Badge tone={tones[status]}>
-      <Dot tone={tones[status]} live={status === 'running'} />
+    <StateBadge tone={tones[status]} live={status === 'running'}>
       {status}
-    </Badge>
+    </StateBadge>
   );
 }
 

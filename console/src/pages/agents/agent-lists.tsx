@@ -4,6 +4,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight } from 'lucide-react';
 import { useState } from 'react';
+import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { auditQuery } from '../../api/audit.ts';
 import { agentDriftQuery } from '../../api/drift.ts';
 import { operationsQuery } from '../../api/operations.ts';
@@ -22,9 +23,9 @@ import { CheckNow } from '../drift/check-now.tsx';
 import { DriftFindings } from '../drift/drift-findings.tsx';
 import { DriftStatus, triggerWords } from '../drift/drift-status.tsx';
 import { OperatorName } from '../links.tsx';
-import { eventLabel } from '../notifications/event-labels.ts';
 import { eventTone } from '../notifications/event-tones.ts';
 import { opensTerminal } from '../terminals/opens-terminal.ts';
+import { statusTones, statusWords } from '../terminals/session-text.ts';
 import { ViewersLine } from '../terminals/viewers.tsx';
 import { agentParam, displayName, hasTerminalsDisabled } from './agent-state.ts';
 
@@ -78,13 +79,18 @@ export function OperationsList({
             <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full max-sm:pl-15">
               {error !== null && summary.total === 0 ? (
                 <span className="flex min-w-0 text-bad">
-                  <Line text={error} />
+                  <Line text={operationErrorText(error)} />
                 </span>
               ) : (
                 <SummaryLine summary={summary} resultKind={kind} />
               )}
             </span>
-            <span className="flex w-28 min-w-0 shrink-0 text-muted text-xs max-md:hidden">
+            <span
+              className={classNames(
+                'flex w-28 min-w-0 shrink-0 text-muted text-xs',
+                maxItems === undefined ? 'max-md:hidden' : 'max-2xl:hidden',
+              )}
+            >
               <OperatorName id={requested_by} />
             </span>
             <span className={classNames(age, 'max-sm:ml-auto')}>
@@ -158,11 +164,8 @@ export function TerminalsList({ agent }: { readonly agent: Agent }) {
         <li key={session_id}>
           <Link to="/terminals/$session" params={{ session: session_id }} className={rowClasses}>
             <span className="w-24 shrink-0">
-              <Dot
-                tone={status === 'active' ? 'good' : status === 'interrupted' ? 'bad' : 'neutral'}
-                live={status === 'active'}
-              >
-                {status}
+              <Dot tone={statusTones[status]} live={status === 'active'}>
+                {statusWords[status]}
               </Dot>
             </span>
             <span className="flex min-w-0 flex-1 flex-wrap items-center gap-x-3">
@@ -230,9 +233,6 @@ function HistoryRow({ agent, event }: { readonly agent: Agent; readonly event: A
     <li>
       <Link to="/audit" search={{ agent: agent.node_id, event: event.id } as never} className={rowClasses}>
         <Dot tone={eventTone(event)} />
-        <span className="w-40 shrink-0 truncate text-muted max-lg:hidden" title={event.event_type}>
-          {eventLabel(event.event_type)}
-        </span>
         <span className="wraps-names flex min-w-0 flex-1">
           <Line text={withLocalTimes(eventSentence(event))} maxLength={300} />
         </span>

@@ -120,7 +120,7 @@ export function AgentsPage() {
           ) : isEmpty ? (
             <NoAgents {...{ isFiltered, tab, onAdd, onClear }} />
           ) : !isListed ? (
-            <TableSkeleton columns={columns} isSelectable rows={14} label="Loading agents" />
+            <TableSkeleton columns={columns} hidden={preference.hidden} isSelectable rows={14} label="Loading agents" />
           ) : (
             <TagWidth value={tagWidth}>
               <DataTable

@@ -3,7 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { stateQuery } from '../../api/state.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Loading, PanelSkeleton } from '../../parts/skeletons.tsx';
+import { Empty, Failure } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { ModuleLinks, OperationLink } from '../links.tsx';
@@ -18,7 +19,13 @@ const looks: Record<AppliedEntry['standing'], { readonly text: string; readonly 
 export function StateTab({ agent }: { readonly agent: Agent }) {
   const { data, error, refetch } = useQuery(stateQuery(agent.node_id));
   if (data === undefined)
-    return error === null ? <SkeletonRows rows={8} /> : <Failure error={error} retry={() => void refetch()} />;
+    return error === null ? (
+      <Loading label="Loading">
+        <PanelSkeleton rows={6} size="line" />
+      </Loading>
+    ) : (
+      <Failure error={error} retry={() => void refetch()} />
+    );
   const groups = appliedByModule(data);
   if (groups.length === 0)
     return <Empty title="No applied resources">Resources are listed here after the first apply.</Empty>;

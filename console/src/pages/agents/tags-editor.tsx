@@ -59,7 +59,7 @@ export function TagsEditor({
   };
   return (
     <div className="space-y-2">
-      <ul ref={list} tabIndex={-1} aria-label="Tags" className="divide-y outline-none">
+      <ul ref={list} tabIndex={-1} aria-label="Tags" className="-mt-2 divide-y outline-none last:-mb-2">
         {entries.map(([key, value]) => (
           <li key={key} className="flex min-h-9 items-center gap-3 py-0.5 text-sm">
             <code className="w-2/5 min-w-0 shrink-0 truncate font-mono text-muted text-xs" title={key}>

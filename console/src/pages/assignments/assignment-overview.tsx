@@ -1,12 +1,9 @@
 import type { Assignment } from '@muster/protocol/http';
 import type { SyncState } from '@muster/protocol/sync-state';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type AssignmentWithMatches, modulesOf } from '../../api/assignments.ts';
-import { runsQuery } from '../../api/runs.ts';
 import { Dot } from '../../parts/badge.tsx';
-import { Callout } from '../../parts/callout.tsx';
 import { countText } from '../../parts/count.ts';
 import { Facts } from '../../parts/facts.tsx';
 import { Panel } from '../../parts/panel.tsx';
@@ -24,21 +21,14 @@ import { useMatchedAgents } from './use-matched-agents.ts';
 /** Shows an assignment's modules, agents, parameters, and latest runs. */
 export function AssignmentOverview({ assignment }: { readonly assignment: AssignmentWithMatches }) {
   const { modules, selector, description, parameters, precedence, matches } = assignment;
-  const runs = useInfiniteQuery(runsQuery({ assignment: assignment.name }));
-  const hasNoRuns = runs.data?.pages[0]?.length === 0;
   return (
     <div className="space-y-4">
-      {hasNoRuns && (
-        <Callout tone="info" title="No runs yet">
-          Plan it first. A plan shows what an apply would change on each agent, and changes nothing.
-        </Callout>
-      )}
       <div className="grid gap-4 lg:grid-cols-[3fr_2fr]">
         <div className="min-w-0 space-y-4">
           <Panel title="Assignment">
             <div className="space-y-4">
               {description !== null && (
-                <p>
+                <p className="text-sm">
                   <Text text={description} maxLength={400} />
                 </p>
               )}
@@ -50,16 +40,20 @@ export function AssignmentOverview({ assignment }: { readonly assignment: Assign
                   ],
                   [
                     'Selector',
-                    <code key="selector" className="font-mono text-muted text-xs [overflow-wrap:anywhere]">
-                      {selector === '' ? 'empty, matches no agent' : visibleText(selector)}
-                    </code>,
+                    selector === '' ? (
+                      'empty, matches no agent'
+                    ) : (
+                      <code key="selector" className="font-mono text-muted text-xs [overflow-wrap:anywhere]">
+                        {visibleText(selector)}
+                      </code>
+                    ),
                   ],
                   ...(precedence === 0 ? [] : [['Precedence', String(precedence)] as const]),
                 ]}
               />
             </div>
           </Panel>
-          {!hasNoRuns && <AssignmentRuns name={assignment.name} title="Last runs" maxRuns={5} />}
+          <AssignmentRuns name={assignment.name} title="Last runs" maxRuns={5} />
         </div>
         <MatchesPanel ids={matches} selector={selector} />
       </div>

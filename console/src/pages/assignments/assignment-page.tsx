@@ -1,18 +1,14 @@
-import { ApiError } from '@muster/protocol/client';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { type AssignmentWithMatches, assignmentQuery } from '../../api/assignments.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { buttonClasses } from '../../parts/button.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
-import { Page } from '../../parts/page.tsx';
-import { Panel } from '../../parts/panel.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { ListLink, OperatorName } from '../links.tsx';
+import { ColumnsSkeleton, ItemPage, LoadedItem } from '../item-page.tsx';
+import { OperatorName } from '../links.tsx';
 import { AssignmentActions } from './assignment-actions.tsx';
 import { AssignmentForm } from './assignment-form.tsx';
 import { AssignmentOverview } from './assignment-overview.tsx';
@@ -20,36 +16,15 @@ import { AssignmentRuns } from './assignment-runs.tsx';
 
 export function AssignmentPage() {
   const { assignment: name = '' } = useParams({ strict: false });
-  const query = useQuery(assignmentQuery(name));
-  if (query.data !== undefined) return <AssignmentDetails key={name} assignment={query.data} />;
   return (
-    <Page
+    <LoadedItem
+      of="assignment"
       title={visibleText(name)}
-      crumbs={[
-        <ListLink key="list" to="/assignments">
-          Assignments
-        </ListLink>,
-      ]}
+      query={useQuery(assignmentQuery(name))}
+      skeleton={<ColumnsSkeleton tabs={['Overview', 'Runs', 'Edit']} />}
     >
-      {query.isPending ? (
-        <Panel flush>
-          <SkeletonRows />
-        </Panel>
-      ) : query.error instanceof ApiError && query.error.problem.status === 404 ? (
-        <Empty
-          title="Assignment not found"
-          action={
-            <Link to="/assignments" className={buttonClasses()}>
-              All assignments
-            </Link>
-          }
-        >
-          It may have been removed. Applied resources stay until the next apply on each agent.
-        </Empty>
-      ) : (
-        <Failure error={query.error} retry={() => void query.refetch()} />
-      )}
-    </Page>
+      {(assignment) => <AssignmentDetails key={name} assignment={assignment} />}
+    </LoadedItem>
   );
 }
 
@@ -59,13 +34,9 @@ function AssignmentDetails({ assignment }: { readonly assignment: AssignmentWith
   const { name, mode } = assignment;
   const [tab, setTab] = useUrlState<Tab>('tab', 'overview');
   return (
-    <Page
+    <ItemPage
+      of="assignment"
       title={visibleText(name)}
-      crumbs={[
-        <ListLink key="list" to="/assignments">
-          Assignments
-        </ListLink>,
-      ]}
       subtitle={
         <span className="flex flex-wrap items-center gap-x-2">
           <Badge>{mode}</Badge>
@@ -104,7 +75,7 @@ function AssignmentDetails({ assignment }: { readonly assignment: AssignmentWith
           },
         ]}
       />
-    </Page>
+    </ItemPage>
   );
 }
 
@@ -112,14 +83,10 @@ export function NewAssignmentPage() {
   const navigate = useNavigate();
   const [module] = useUrlState<string>('module', '');
   return (
-    <Page
+    <ItemPage
+      of="assignment"
       title="New assignment"
       description="Assigns modules to all current and future agents that match a selector."
-      crumbs={[
-        <ListLink key="list" to="/assignments">
-          Assignments
-        </ListLink>,
-      ]}
     >
       <AssignmentForm
         base={null}
@@ -130,6 +97,6 @@ export function NewAssignmentPage() {
           void navigate({ to: '/assignments/$assignment', params: { assignment: name } });
         }}
       />
-    </Page>
+    </ItemPage>
   );
 }

@@ -50,7 +50,7 @@ export function ParametersForm({
     <div className="space-y-6">
       {modules.map((module) => (
         <fieldset key={module} className="min-w-0">
-          <legend className="mb-2 flex max-w-full font-mono text-muted text-xs">
+          <legend className="mb-2 flex max-w-full font-medium text-muted text-sm">
             <Line text={module} maxLength={64} />
           </legend>
           <div className="grid gap-x-4 gap-y-3 sm:grid-cols-2">

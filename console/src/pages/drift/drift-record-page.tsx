@@ -6,13 +6,13 @@ import { driftRecordQuery } from '../../api/drift.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Id } from '../../parts/copy.tsx';
 import { Facts } from '../../parts/facts.tsx';
-import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { ResourceResults } from '../../parts/resource/resource-results.tsx';
-import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Elapsed, Time } from '../../parts/time.tsx';
-import { AgentLink, agentWords, ListLink, OperationLink } from '../links.tsx';
+import { ItemPage, LoadedItem, ReportSkeleton } from '../item-page.tsx';
+import { AgentLink, agentWords, OperationLink } from '../links.tsx';
 import { DriftActions } from './drift-actions.tsx';
 import { DriftNotices } from './drift-notices.tsx';
 import { DriftStatus, triggerWords } from './drift-status.tsx';
@@ -20,42 +20,11 @@ import { useDriftHistory } from './use-drift-history.ts';
 
 export function DriftRecordPage() {
   const { record: id } = useParams({ strict: false }) as { record: string };
-  const query = useQuery(driftRecordQuery(id));
-  if (query.isPending)
-    return (
-      <Page
-        title="Drift"
-        crumbs={[
-          <ListLink key="list" to="/out-of-sync">
-            Out of sync
-          </ListLink>,
-        ]}
-      >
-        <Skeleton className="mb-4 h-24 w-full rounded-lg" />
-        <Panel flush>
-          <SkeletonRows />
-        </Panel>
-      </Page>
-    );
-  if (query.isError)
-    return (
-      <Page
-        title="Drift"
-        crumbs={[
-          <ListLink key="list" to="/out-of-sync">
-            Out of sync
-          </ListLink>,
-        ]}
-      >
-        <Failure
-          error={query.error}
-          retry={() => void query.refetch()}
-          list={{ to: '/out-of-sync', label: 'Out of sync' }}
-          item="check"
-        />
-      </Page>
-    );
-  return <DriftDetails key={id} record={query.data} />;
+  return (
+    <LoadedItem of="check" title="Drift" query={useQuery(driftRecordQuery(id))} skeleton={<ReportSkeleton />}>
+      {(record) => <DriftDetails key={id} record={record} />}
+    </LoadedItem>
+  );
 }
 
 function DriftDetails({ record }: { readonly record: DriftRecord }) {
@@ -63,14 +32,10 @@ function DriftDetails({ record }: { readonly record: DriftRecord }) {
   const { newer, since } = useDriftHistory(record);
   const agentName = useAgentName(node_id);
   return (
-    <Page
+    <ItemPage
+      of="check"
       name={`Drift of ${agentWords(agentName)}`}
-      crumbs={[
-        <ListLink key="list" to="/out-of-sync">
-          Out of sync
-        </ListLink>,
-        <AgentLink key="agent" id={node_id} />,
-      ]}
+      under={[<AgentLink key="agent" id={node_id} />]}
       title={
         <span className="flex min-w-0 items-center gap-2.5">
           <span className="flex min-w-0 gap-1.5">
@@ -82,9 +47,9 @@ function DriftDetails({ record }: { readonly record: DriftRecord }) {
         </span>
       }
       actions={<DriftActions record={record} />}
+      banner={<DriftNotices record={record} newer={newer} />}
     >
       <div className="space-y-4">
-        <DriftNotices record={record} newer={newer} />
         <CheckFacts record={record} since={since} />
         <section aria-labelledby="resources">
           <h2 id="resources" className="sr-only">
@@ -103,7 +68,7 @@ function DriftDetails({ record }: { readonly record: DriftRecord }) {
           />
         </section>
       </div>
-    </Page>
+    </ItemPage>
   );
 }
 

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { agentQuery, agentsQuery } from '../../api/agents.ts';
 import { assignmentsQuery } from '../../api/assignments.ts';
 import { arrivalsQuery } from '../../api/enrollment.ts';
-import { Badge, Dot } from '../../parts/badge.tsx';
+import { Dot, StateBadge } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Line } from '../../parts/text.tsx';
 import { agentParam, displayName, stateOf, tones } from '../agents/agent-state.ts';
@@ -51,7 +51,7 @@ function Arrival({ id, isDetailed }: { readonly id: string; readonly isDetailed:
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
         <span className="flex min-w-0 items-center gap-2 font-medium">
           <Line text={displayName(agent)} maxLength={64} />
-          <Badge tone={tones[state]}>{state}</Badge>
+          <StateBadge tone={tones[state]}>{state}</StateBadge>
         </span>
         <code className="font-mono text-muted text-xs">{agent.initial_ip}</code>
         <span className="ml-auto flex gap-2">

@@ -1,5 +1,5 @@
 import type { EnrolmentToken } from '../../api/enrollment.ts';
-import { Badge, type Tone } from '../../parts/badge.tsx';
+import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
 import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
@@ -50,7 +50,7 @@ export function tokenColumns(
       id: 'state',
       header: 'Status',
       width: '6rem',
-      cell: (token) => <Badge tone={tones[tokenState(token, now)]}>{tokenState(token, now)}</Badge>,
+      cell: (token) => <Dot tone={tones[tokenState(token, now)]}>{tokenState(token, now)}</Dot>,
     },
     {
       id: 'uses',

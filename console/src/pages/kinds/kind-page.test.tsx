@@ -15,7 +15,7 @@ const fieldTexts = async () =>
 test('shows placeholders while the kind loads', async () => {
   fakeApi().hold(getKind);
   await open();
-  expect(screen.getByRole('status', { name: 'Loading' })).toBeTruthy();
+  expect(screen.getByRole('status', { name: 'Loading the kind' })).toBeTruthy();
 });
 
 test('shows the fields of the kind that the URL names', async () => {

@@ -6,36 +6,22 @@ import { kindQuery } from '../../api/modules/kinds.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Facts } from '../../parts/facts.tsx';
-import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Failure, SkeletonRows } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
-import { ListLink } from '../links.tsx';
+import { ItemPage, LoadedItem, ReportSkeleton } from '../item-page.tsx';
 import { CodeText } from './code-text.tsx';
+import { platformsText } from './platforms.ts';
 
 export function KindPage() {
   const { kind: name = '' } = useParams({ strict: false });
-  const { data, error, refetch } = useQuery(kindQuery(name));
   return (
-    <Page
-      title={visibleText(name)}
-      subtitle={data && <CodeText text={`${data.summary}.`} />}
-      crumbs={[
-        <ListLink key="kinds" to="/kinds">
-          Kinds
-        </ListLink>,
-      ]}
-    >
-      {error ? (
-        <Failure error={error} retry={() => void refetch()} list={{ to: '/kinds', label: 'All kinds' }} item="kind" />
-      ) : data === undefined ? (
-        <Panel flush>
-          <SkeletonRows />
-        </Panel>
-      ) : (
-        <KindDetails kind={data} />
+    <LoadedItem of="kind" title={visibleText(name)} query={useQuery(kindQuery(name))} skeleton={<ReportSkeleton />}>
+      {(kind) => (
+        <ItemPage of="kind" title={visibleText(name)} subtitle={<CodeText text={`${kind.summary}.`} />}>
+          <KindDetails kind={kind} />
+        </ItemPage>
       )}
-    </Page>
+    </LoadedItem>
   );
 }
 
@@ -51,7 +37,7 @@ function KindDetails({ kind: { platforms, executable, fields, exclusive } }: { r
       <Panel>
         <Facts
           facts={[
-            ['For', platforms.join(', ')],
+            ['For', platformsText(platforms)],
             ['Identity', <Names key="identity" names={identity} />],
           ]}
         />

@@ -182,9 +182,10 @@ function CheckStatus({
   );
 }
 
-function EditorSkeleton() {
+/** Lines of text. @param label null if the skeleton is a part of one that announces itself */
+export function EditorSkeleton({ label = 'Loading the editor' }: { readonly label?: string | null }) {
   return (
-    <div role="status" aria-label="Loading the editor" className="space-y-2.5 p-4">
+    <div {...(label === null ? {} : { role: 'status', 'aria-label': label })} className="space-y-2.5 p-4">
       {['w-1/4', 'w-1/3', 'w-1/5', 'w-2/5', 'w-1/2', 'w-1/3', 'w-2/5', 'w-1/4'].map((width, line) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the lines are interchangeable
         <Skeleton key={line} className={`h-3 ${width}`} />

@@ -1,19 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { isModuleNotFound, moduleQuery } from '../../api/modules/modules.ts';
-import { Button, buttonClasses } from '../../parts/button.tsx';
+import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
-import { Page } from '../../parts/page.tsx';
-import { Panel } from '../../parts/panel.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { TabsSkeleton } from '../../parts/skeletons.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { ListLink, OperatorName } from '../links.tsx';
+import { ItemPage, LoadedItem } from '../item-page.tsx';
+import { OperatorName } from '../links.tsx';
 import { useLeaveGuard } from '../use-leave-guard.tsx';
 import type { Stored } from './draft.ts';
-import { useModuleCheck } from './module-editor.tsx';
+import { EditorSkeleton, useModuleCheck } from './module-editor.tsx';
 import { ModuleRollout } from './module-rollout.tsx';
 import { ModuleTabs, useModuleTab } from './module-tabs.tsx';
 import { RemoveModule } from './remove-module.tsx';
@@ -24,38 +23,21 @@ import { useSave } from './use-save.ts';
 export function ModulePage() {
   const { module: name = '' } = useParams({ strict: false });
   const query = useQuery(moduleQuery(name));
-  if (query.data !== undefined)
-    return <ModuleDetails key={name} latest={query.data} isRemoved={isModuleNotFound(query.error)} />;
   return (
-    <Page
-      title={visibleText(name)}
-      crumbs={[
-        <ListLink key="list" to="/modules">
-          Modules
-        </ListLink>,
-      ]}
-    >
-      {query.isPending ? (
-        <Panel flush>
-          <SkeletonRows />
-        </Panel>
-      ) : isModuleNotFound(query.error) ? (
-        <Empty
-          title="Module not found"
-          action={
-            <Link to="/modules" className={buttonClasses()}>
-              All modules
-            </Link>
-          }
-        >
-          It may have been removed. Its resources stay on machines until the next apply there.
-        </Empty>
-      ) : (
-        <Failure error={query.error} retry={() => void query.refetch()} />
-      )}
-    </Page>
+    <LoadedItem of="module" title={visibleText(name)} query={query} skeleton={<ModuleSkeleton />}>
+      {(latest) => <ModuleDetails key={name} latest={latest} isRemoved={isModuleNotFound(query.error)} />}
+    </LoadedItem>
   );
 }
+
+const ModuleSkeleton = () => (
+  <div>
+    <TabsSkeleton labels={['Editor', 'Try it', 'Revisions', 'Order', 'Used by']} />
+    <div className="h-[max(22rem,calc(100dvh-13.5rem))] rounded-lg border bg-surface">
+      <EditorSkeleton label={null} />
+    </div>
+  </div>
+);
 
 function ModuleDetails({
   latest,
@@ -99,13 +81,9 @@ function ModuleDetails({
   };
 
   return (
-    <Page
+    <ItemPage
+      of="module"
       title={visibleText(name)}
-      crumbs={[
-        <ListLink key="list" to="/modules">
-          Modules
-        </ListLink>,
-      ]}
       subtitle={<Subtitle latest={latest} note={isRemoved ? 'removed' : isEdited ? 'unsaved changes' : null} />}
       actions={
         <>
@@ -130,14 +108,14 @@ function ModuleDetails({
           />
         </>
       }
-    >
-      {isRemoved && (
-        <div className="mb-3">
+      banner={
+        isRemoved && (
           <Callout tone="warn" title="This module was removed">
             Its text is still here. Save it to create the module again with your changes.
           </Callout>
-        </div>
-      )}
+        )
+      }
+    >
       <ModuleTabs {...{ latest, state, check, unsaved, fault, save }} />
       {guard}
       <SaveDialog
@@ -147,7 +125,7 @@ function ModuleDetails({
         name={check.outline.name ?? name}
         onSaved={onSaved}
       />
-    </Page>
+    </ItemPage>
   );
 }
 

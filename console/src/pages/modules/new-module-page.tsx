@@ -5,11 +5,10 @@ import { modulesQuery, uploadModule } from '../../api/modules/modules.ts';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { notify, notifyError } from '../../parts/dialog/toast.tsx';
-import { Page } from '../../parts/page.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Line } from '../../parts/text.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { ListLink } from '../links.tsx';
+import { ItemPage } from '../item-page.tsx';
 import { useLeaveGuard } from '../use-leave-guard.tsx';
 import { useStoredDraft } from '../use-stored-draft.ts';
 import { ModuleEditor, useModuleCheck } from './module-editor.tsx';
@@ -53,14 +52,10 @@ export function NewModulePage() {
   const refusal = taken ? 'A module with this name exists. Open it to change it, or choose another name.' : fault;
   const save = useSave(refusal, () => !store.isPending && store.mutate());
   return (
-    <Page
+    <ItemPage
+      of="module"
       title="New module"
       description="Declares the desired state of machines as YAML."
-      crumbs={[
-        <ListLink key="list" to="/modules">
-          Modules
-        </ListLink>,
-      ]}
       actions={
         <Button
           look="primary"
@@ -72,12 +67,8 @@ export function NewModulePage() {
           Save
         </Button>
       }
+      banner={taken && name !== null && <Taken name={name} />}
     >
-      {taken && name !== null && (
-        <div className="mb-3">
-          <Taken name={name} />
-        </div>
-      )}
       <Tabs<Tab>
         label="New module"
         value={tab}
@@ -110,7 +101,7 @@ export function NewModulePage() {
         ]}
       />
       {guard}
-    </Page>
+    </ItemPage>
   );
 }
 

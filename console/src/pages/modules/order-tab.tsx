@@ -31,7 +31,7 @@ export function OrderTab({ name }: { readonly name: string }) {
       </div>
       <Panel flush>
         {order.isPending ? (
-          <SkeletonRows />
+          <SkeletonRows size="line" />
         ) : order.isError ? (
           <Failure
             title={agent === '' ? 'The order could not be loaded' : 'The module cannot be applied to this agent'}
@@ -70,7 +70,7 @@ function OrderList({ resources }: { readonly resources: ModuleOrder['resources']
             <span className="flex min-w-32 font-medium max-sm:flex-1">
               <Line text={resource.id ?? '–'} />
             </span>
-            <span className="font-mono text-muted text-xs">{resource.type ?? 'by variant'}</span>
+            <span className="text-muted text-xs">{resource.type ?? 'by variant'}</span>
             <span className="flex min-w-0 flex-1 font-mono text-xs max-sm:basis-full max-sm:pl-10">
               {resource.identity !== null && <Line text={resource.identity} />}
             </span>

@@ -8,7 +8,8 @@ import { Button } from '../../parts/button.tsx';
 import { Id } from '../../parts/copy.tsx';
 import { Select } from '../../parts/form/field.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Loading, PanelSkeleton } from '../../parts/skeletons.tsx';
+import { Failure, Skeleton } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -29,7 +30,13 @@ export function RevisionsTab({
   const [older, setOlder] = useUrlState<string>('from', '');
   const [newer, setNewer] = useUrlState<string>('to', '');
   const [shown, setShown] = useState(50);
-  if (revisions.isPending) return <SkeletonRows />;
+  if (revisions.isPending)
+    return (
+      <Loading label="Loading the revisions" className="grid gap-4 xl:grid-cols-[17rem_minmax(0,1fr)]">
+        <PanelSkeleton title="Revisions" rows={4} size="entry" />
+        <Skeleton className="h-40 w-full" />
+      </Loading>
+    );
   if (revisions.isError) return <Failure error={revisions.error} retry={() => void revisions.refetch()} />;
   const numbers = revisions.data.map(({ revision }) => revision);
   const latest = numbers[0] ?? 1;

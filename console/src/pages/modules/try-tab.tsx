@@ -8,6 +8,7 @@ import { notify } from '../../parts/dialog/toast.tsx';
 import { Picker } from '../../parts/form/picker.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { ResourceResults } from '../../parts/resource/resource-results.tsx';
+import { Loading, PanelSkeleton } from '../../parts/skeletons.tsx';
 import { Empty, Failure, Problem, SkeletonRows } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -103,7 +104,12 @@ function PlanResult({
   const query = useQuery(operationQuery(id));
   const [asking, setAsking] = useState(false);
   const [applied, setApplied] = useState<string | null>(null);
-  if (query.isPending) return <SkeletonRows />;
+  if (query.isPending)
+    return (
+      <Loading label="Loading the plan">
+        <PanelSkeleton rows={4} size="line" />
+      </Loading>
+    );
   if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
   const { node_id, status, summary, error, resources, created_at, kind } = query.data;
   // Results for this module come first, then those for the agent's other modules.

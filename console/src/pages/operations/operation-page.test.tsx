@@ -56,7 +56,7 @@ const crumbs = () =>
 test('names the agent in the breadcrumb and in the title of the tab', async () => {
   await open({ status: 'succeeded', ...times, run_id: null });
   await screen.findAllByText('web-1');
-  expect(crumbs()).toEqual(['Agents', 'web-1']);
+  expect(crumbs()).toEqual(['Operations', 'web-1']);
   await waitFor(() => expect(document.title).toContain('on web-1'));
 });
 
@@ -64,7 +64,7 @@ test('shows in the breadcrumb what the operation’s run applies', async () => {
   const [run] = listRuns.example.answer;
   await open({ status: 'succeeded', ...times, run_id: run.run_id, kind: 'apply' });
   await screen.findAllByText(`Apply of ${run.assignment}`);
-  expect(crumbs()).toEqual(['Runs', `Apply of ${run.assignment}`]);
+  expect(crumbs()).toEqual(['Operations', `Apply of ${run.assignment}`]);
 });
 
 test('describes a removed agent in words instead of showing its id', async () => {

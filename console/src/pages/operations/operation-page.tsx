@@ -4,6 +4,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { Ban, Play, RotateCcw } from 'lucide-react';
 import { useState } from 'react';
+import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { agentQuery, useAgentName } from '../../api/agents.ts';
 import { loadUnassignedModules } from '../../api/modules/unassigned-modules.ts';
 import { cancel, operationQuery, outputQuery, startPlan } from '../../api/operations.ts';
@@ -12,57 +13,26 @@ import { Callout } from '../../parts/callout.tsx';
 import { Id } from '../../parts/copy.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
-import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { ProgressBar } from '../../parts/progress-bar.tsx';
 import { ResourceResults } from '../../parts/resource/resource-results.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
-import { Empty, Failure, Problem, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Empty, Problem } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
 import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
-import { AgentLink, agentWords, ListLink, ModuleLinks, NamedRunLink, OperationLink, OperatorName } from '../links.tsx';
+import { ItemPage, LoadedItem, ReportSkeleton } from '../item-page.tsx';
+import { AgentLink, agentWords, ModuleLinks, NamedRunLink, OperationLink, OperatorName } from '../links.tsx';
 
 export function OperationPage() {
   const { operation: id } = useParams({ strict: false }) as { operation: string };
-  const query = useQuery(operationQuery(id));
-  if (query.isPending)
-    return (
-      <Page
-        title="Operation"
-        crumbs={[
-          <ListLink key="list" to="/operations">
-            Operations
-          </ListLink>,
-        ]}
-      >
-        <Skeleton className="mb-4 h-24 w-full rounded-lg" />
-        <Panel flush>
-          <SkeletonRows />
-        </Panel>
-      </Page>
-    );
-  if (query.isError)
-    return (
-      <Page
-        title="Operation"
-        crumbs={[
-          <ListLink key="list" to="/operations">
-            Operations
-          </ListLink>,
-        ]}
-      >
-        <Failure
-          error={query.error}
-          retry={() => void query.refetch()}
-          list={{ to: '/operations', label: 'All operations' }}
-          item="operation"
-        />
-      </Page>
-    );
-  return <OperationDetails key={id} operation={query.data} />;
+  return (
+    <LoadedItem of="operation" title="Operation" query={useQuery(operationQuery(id))} skeleton={<ReportSkeleton />}>
+      {(operation) => <OperationDetails key={id} operation={operation} />}
+    </LoadedItem>
+  );
 }
 
 /** Shows when the plan of an apply was requested, if the plan is still stored. */
@@ -84,23 +54,16 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
   const verb = kind === 'plan' ? 'Plan' : 'Apply';
   const agentName = useAgentName(node_id);
   return (
-    <Page
+    <ItemPage
+      of="operation"
       name={`${verb} on ${agentWords(agentName)}`}
-      crumbs={
-        operation.run_id === null
-          ? [
-              <ListLink key="agents" to="/agents">
-                Agents
-              </ListLink>,
-              <AgentLink key="agent" id={node_id} />,
-            ]
-          : [
-              <ListLink key="runs" to="/runs">
-                Runs
-              </ListLink>,
-              <NamedRunLink key="run" id={operation.run_id} kind={kind} />,
-            ]
-      }
+      under={[
+        operation.run_id === null ? (
+          <AgentLink key="agent" id={node_id} />
+        ) : (
+          <NamedRunLink key="run" id={operation.run_id} kind={kind} />
+        ),
+      ]}
       title={
         <span className="flex min-w-0 items-center gap-2.5">
           <span className="flex min-w-0 gap-1.5">
@@ -110,20 +73,9 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
         </span>
       }
       actions={<Actions operation={operation} />}
+      banner={<Notice operation={operation} />}
     >
       <div className="space-y-4">
-        {endedStale(operation) && (
-          <Callout tone="warn" title="The plan is stale: nothing was changed">
-            The machine, its desired state, or a secret has changed since the plan. Plan again to see the current
-            changes.
-            {operation.plan_id !== null && <PlanTime id={operation.plan_id} />}
-          </Callout>
-        )}
-        {operation.error !== null && !endedStale(operation) && (
-          <Callout tone={status === 'failed' || status === 'interrupted' ? 'bad' : 'warn'} title={reasonTitle[status]}>
-            <Text text={operation.error} maxLength={600} />
-          </Callout>
-        )}
         <Panel>
           <Facts
             facts={[
@@ -167,7 +119,26 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
           />
         </section>
       </div>
-    </Page>
+    </ItemPage>
+  );
+}
+
+/** Why an operation ended without success. */
+function Notice({ operation }: { readonly operation: Operation }) {
+  const { error, status, plan_id } = operation;
+  if (endedStale(operation))
+    return (
+      <Callout tone="warn" title="The plan is stale: nothing was changed">
+        The machine, its desired state, or a secret has changed since the plan. Plan again to see the current changes.
+        {plan_id !== null && <PlanTime id={plan_id} />}
+      </Callout>
+    );
+  return (
+    error !== null && (
+      <Callout tone={status === 'failed' || status === 'interrupted' ? 'bad' : 'warn'} title={reasonTitle[status]}>
+        <Text text={operationErrorText(error)} maxLength={600} />
+      </Callout>
+    )
   );
 }
 

@@ -87,6 +87,17 @@ test('shows the number of agents while they are loading', async () => {
   expect(api.received(listReconcile)).toHaveLength(1);
 });
 
+test('shows the panels while their content is loading', async () => {
+  const api = fakeApi();
+  api.answerExamples(listAssignments, listModules);
+  api.hold(getOverview);
+  await renderPage(OverviewPage);
+  expect(screen.getByRole('status', { name: 'Loading the overview' })).toBeTruthy();
+  expect(screen.getAllByRole('heading', { level: 2 }).map(({ textContent }) => textContent)).toEqual([
+    ...['Needs attention', 'Agents', 'In progress', 'Recent events'],
+  ]);
+});
+
 test('states that an apply does not fix the drift of an audit assignment', async () => {
   await openDrifted({ ...drifted, drift: drifted.drift.map((each) => ({ ...each, assignment: 'audit' })) });
   expect(await screen.findByText(/An apply fixes none of these agents/)).toBeTruthy();

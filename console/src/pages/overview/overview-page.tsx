@@ -14,15 +14,17 @@ import { runsQuery } from '../../api/runs.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
+import { classNames } from '../../parts/class-names.ts';
 import { countedText, countText } from '../../parts/count.ts';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Failure, PanelSkeletons, SkeletonRows } from '../../parts/states.tsx';
+import { Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time, useNow } from '../../parts/time.tsx';
 import { KindBadge } from '../../parts/work-status.tsx';
 import { OutcomeCounts } from '../runs/outcome-counts.tsx';
 import { agentCount, agentShares, type Need, needsOf, syncShares } from './attention.ts';
+import { OverviewSkeleton, overviewColumns } from './overview-skeleton.tsx';
 import { RecentEvents } from './recent-events.tsx';
 import { type ShareLink, Shares } from './shares.tsx';
 
@@ -44,12 +46,7 @@ export function OverviewPage() {
   const isAdmin = useIsAdmin();
   const live = useLiveState() === 'live';
   const now = useNow();
-  if (query.isPending)
-    return (
-      <Page title="Overview">
-        <PanelSkeletons />
-      </Page>
-    );
+  if (query.isPending) return <OverviewSkeleton />;
   if (query.isError)
     return (
       <Page title="Overview">
@@ -75,7 +72,7 @@ export function OverviewPage() {
         </>
       }
     >
-      <div className="grid items-start gap-4 xl:grid-cols-[3fr_2fr]">
+      <div className={overviewColumns}>
         <div className="min-w-0 space-y-4">
           {isNew && (
             <Suspense>
@@ -170,7 +167,14 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
                   </Button>
                 </span>
               )}
-              <span aria-hidden="true" className="shrink-0 text-muted text-xs">
+              {/* On a phone, a button leaves no room for the words. */}
+              <span
+                aria-hidden="true"
+                className={classNames(
+                  'shrink-0 text-muted text-xs',
+                  (fixes !== undefined || isApproval) && 'max-sm:hidden',
+                )}
+              >
                 {action}
               </span>
               <ChevronRight aria-hidden="true" className="size-4 shrink-0 text-muted" />
@@ -208,7 +212,7 @@ function Running({ queued, running }: { readonly queued: number; readonly runnin
       }
     >
       {query.isPending ? (
-        <SkeletonRows rows={2} />
+        <SkeletonRows rows={2} size="entry" />
       ) : query.isError ? (
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : (

@@ -30,7 +30,7 @@ export function RecentEvents() {
       }
     >
       {query.isPending ? (
-        <SkeletonRows rows={8} />
+        <SkeletonRows rows={8} size="dense" />
       ) : query.isError ? (
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : query.data.length === 0 ? (

@@ -8,16 +8,15 @@ import { Callout } from '../../parts/callout.tsx';
 import { Id } from '../../parts/copy.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { sentence } from '../../parts/form/fan-out.ts';
-import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { durationText } from '../../parts/resource/resource-row.tsx';
-import { Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { hasEnded, StatusBadge } from '../../parts/work-status.tsx';
-import { AgentLink, AssignmentLink, ListLink, ModuleLinks, OperatorName, RunLink } from '../links.tsx';
+import { ItemPage, LoadedItem, ReportSkeleton } from '../item-page.tsx';
+import { AgentLink, AssignmentLink, ModuleLinks, OperatorName, RunLink } from '../links.tsx';
 import { RunActions } from './run-actions.tsx';
 import { RunAgents } from './run-agents.tsx';
 import { RunChanges } from './run-changes.tsx';
@@ -26,42 +25,16 @@ import { OutcomeBar, RunProgress } from './run-progress.tsx';
 
 export function RunPage() {
   const { run: id } = useParams({ strict: false }) as { run: string };
-  const query = useQuery(runQuery(id));
-  if (query.isPending)
-    return (
-      <Page
-        title="Run"
-        crumbs={[
-          <ListLink key="list" to="/runs">
-            Runs
-          </ListLink>,
-        ]}
-      >
-        <Skeleton className="mb-4 h-40 w-full rounded-lg" />
-        <Panel flush>
-          <SkeletonRows />
-        </Panel>
-      </Page>
-    );
-  if (query.isError)
-    return (
-      <Page
-        title="Run"
-        crumbs={[
-          <ListLink key="list" to="/runs">
-            Runs
-          </ListLink>,
-        ]}
-      >
-        <Failure
-          error={query.error}
-          retry={() => void query.refetch()}
-          list={{ to: '/runs', label: 'All runs' }}
-          item="run"
-        />
-      </Page>
-    );
-  return <RunDetails key={id} run={query.data} />;
+  return (
+    <LoadedItem
+      of="run"
+      title="Run"
+      query={useQuery(runQuery(id))}
+      skeleton={<ReportSkeleton tabs={['Changes', 'Agents']} />}
+    >
+      {(run) => <RunDetails key={id} run={run} />}
+    </LoadedItem>
+  );
 }
 
 const noCanaries: ReadonlySet<string> = new Set();
@@ -76,13 +49,9 @@ function RunDetails({ run }: { readonly run: Run }) {
   const canaries = useMemo(() => (canary === 0 ? noCanaries : canariesOf(results, canary)), [results, canary]);
   const verb = kind === 'plan' ? 'Plan' : 'Apply';
   return (
-    <Page
+    <ItemPage
+      of="run"
       name={`${verb} of ${assignment ?? `${results.length} agents`}`}
-      crumbs={[
-        <ListLink key="runs" to="/runs">
-          Runs
-        </ListLink>,
-      ]}
       title={
         <span className="flex min-w-0 flex-wrap items-center gap-x-2.5 gap-y-1">
           <span className="flex min-w-0 gap-1.5">
@@ -93,9 +62,9 @@ function RunDetails({ run }: { readonly run: Run }) {
         </span>
       }
       actions={<RunActions run={run} terms={terms ?? null} />}
+      banner={status === 'halted' && <Halted run={run} />}
     >
       <div className="space-y-4">
-        {status === 'halted' && <Halted run={run} />}
         <Panel>
           <Facts
             facts={[
@@ -155,7 +124,7 @@ function RunDetails({ run }: { readonly run: Run }) {
           ]}
         />
       </div>
-    </Page>
+    </ItemPage>
   );
 }
 

@@ -6,11 +6,14 @@ import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { healthQuery, statusQuery } from '../../api/status.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Id } from '../../parts/copy.tsx';
+import { FactsSkeleton } from '../../parts/facts.tsx';
 import { SearchInput } from '../../parts/form/search-input.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Empty, Failure, Skeleton, SkeletonRows } from '../../parts/states.tsx';
+import { Loading } from '../../parts/skeletons.tsx';
+import { Empty, Failure } from '../../parts/states.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
+import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
 import { Line } from '../../parts/text.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { Replicas } from './replicas-panel.tsx';
@@ -62,8 +65,8 @@ export function SettingsPage() {
   const isAdmin = useIsAdmin();
   return (
     <Page
-      title="Settings and health"
-      description="The active configuration. To change it, edit the configuration file."
+      title="Settings"
+      description="The health of the orchestrator, and its active configuration. To change it, edit the configuration file."
     >
       <div className="space-y-4">
         <Health />
@@ -103,9 +106,9 @@ function Health() {
     );
   if (!status.data || !health.data)
     return (
-      <Panel title="Health">
-        <Skeleton className="h-24" />
-      </Panel>
+      <Loading label="Loading the health">
+        <FactsSkeleton title="Health" count={6} />
+      </Loading>
     );
   const { database, secrets_readable, metrics, disk, bus } = health.data;
   const isHealthy = status.data.status === 'ok';
@@ -156,7 +159,7 @@ function Health() {
         </Fact>
         {disk !== null && (
           <div className="sm:col-span-2">
-            <dt className="text-muted">Disk of the data directory</dt>
+            <dt className="text-muted text-xs">Disk of the data directory</dt>
             <dd>
               <div className="mt-1.5 h-2 overflow-hidden rounded-full bg-raised">
                 <div
@@ -179,7 +182,7 @@ function Health() {
 
 const Fact = ({ name, children }: { readonly name: string; readonly children: React.ReactNode }) => (
   <div className="min-w-0">
-    <dt className="text-muted">{name}</dt>
+    <dt className="text-muted text-xs">{name}</dt>
     <dd>{children}</dd>
   </div>
 );
@@ -207,7 +210,7 @@ function Configuration() {
       {error ? (
         <Failure error={error} retry={() => void refetch()} />
       ) : data === undefined ? (
-        <SkeletonRows rows={10} />
+        <TableSkeleton columns={columns} rows={10} />
       ) : (
         <DataTable
           label="Configuration"

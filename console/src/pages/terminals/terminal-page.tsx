@@ -7,21 +7,21 @@ import { loadCode } from '../../api/live/load-code.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { usePerson } from '../../api/sign-in/use-session.ts';
 import { openTerminal, type TerminalAddress, terminalQuery } from '../../api/terminals/terminals.ts';
-import { Badge } from '../../parts/badge.tsx';
+import { StateBadge } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Select } from '../../parts/form/field.tsx';
-import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, Problem, Skeleton } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time, useNow } from '../../parts/time.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { hasTerminalsDisabled, terminalsDisabledText } from '../agents/agent-state.ts';
-import { AgentLink, agentWords, ListLink } from '../links.tsx';
+import { ItemPage, LoadedItem } from '../item-page.tsx';
+import { AgentLink, agentWords } from '../links.tsx';
 import { wasInControl } from './control-mark.ts';
 import { useOpensTerminal } from './opens-terminal.ts';
-import { modeOf, secondsOf, statusTones } from './session-text.ts';
+import { modeOf, secondsOf, statusTones, statusWords } from './session-text.ts';
 
 const LiveTerminal = lazy(async () => ({
   default: (await loadCode(() => import('./live-terminal.tsx'))).LiveTerminal,
@@ -60,9 +60,9 @@ function Session({ session_id }: { readonly session_id: string }) {
 
   if (error !== null && session === undefined && mode === null)
     return (
-      <Page title="Terminal">
-        <Failure error={error} retry={() => void refetch()} list={{ to: '/terminals', label: 'All terminals' }} />
-      </Page>
+      <LoadedItem of="terminal" title="Terminal" query={{ data: undefined, error, refetch }} skeleton={null}>
+        {() => null}
+      </LoadedItem>
     );
   const content = (): ReactNode => {
     if (mode === null || (mode === 'replay' && session === undefined)) return <Waiting />;
@@ -93,7 +93,8 @@ function Session({ session_id }: { readonly session_id: string }) {
     );
   };
   return (
-    <Page
+    <ItemPage
+      of="terminal"
       fill
       name={session === undefined ? 'Terminal' : `Terminal on ${agentWords(agentName)}`}
       title={
@@ -106,14 +107,9 @@ function Session({ session_id }: { readonly session_id: string }) {
         )
       }
       subtitle={session === undefined ? undefined : <Facts session={session} />}
-      crumbs={[
-        <ListLink key="list" to="/terminals">
-          Terminals
-        </ListLink>,
-      ]}
     >
       <Suspense fallback={<Waiting />}>{content()}</Suspense>
-    </Page>
+    </ItemPage>
   );
 }
 
@@ -130,7 +126,7 @@ function Facts({ session }: { readonly session: Parameters<typeof secondsOf>[0] 
   const now = useNow() / 1000;
   return (
     <span className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-0.5">
-      <Badge tone={statusTones[session.status]}>{session.status}</Badge>
+      <StateBadge tone={statusTones[session.status]}>{statusWords[session.status]}</StateBadge>
       <span>
         opened by <Line text={operators.get(session.operator_id) ?? session.operator_id} maxLength={40} />,{' '}
         <Time at={session.opened_at} />
@@ -192,13 +188,9 @@ export function NewTerminalPage() {
   }, [opensAtOnce]);
   const code = error instanceof ApiError ? error.problem.code : '';
   return (
-    <Page
+    <ItemPage
+      of="terminal"
       name={`Terminal on ${agent}`}
-      crumbs={[
-        <ListLink key="list" to="/terminals">
-          Terminals
-        </ListLink>,
-      ]}
       title={
         <>
           Terminal on <Line text={agent} maxLength={80} />
@@ -243,6 +235,6 @@ export function NewTerminalPage() {
           </form>
         </Panel>
       </div>
-    </Page>
+    </ItemPage>
   );
 }

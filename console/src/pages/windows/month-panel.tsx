@@ -3,12 +3,14 @@ import { ChevronLeft, ChevronRight } from 'lucide-react';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { Panel } from '../../parts/panel.tsx';
+import { SkeletonRows } from '../../parts/states.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import { Agenda } from './agenda.tsx';
 import { Calendar } from './calendar.tsx';
 import { useShownMonth } from './use-shown-month.ts';
 import type { WindowAction } from './window-action-dialog.tsx';
 
+const noWindows: readonly Window[] = [];
 const monthTitle = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric' });
 
 /**
@@ -20,14 +22,16 @@ export function MonthPanel({
   now,
   onAction,
 }: {
-  readonly windows: readonly Window[];
+  /** Undefined while loading. */
+  readonly windows: readonly Window[] | undefined;
   readonly now: number;
   readonly onAction: (action: WindowAction) => void;
 }) {
   const isAdmin = useIsAdmin();
   const { year, month, move, showToday } = useShownMonth(now);
   // The days of a calendar are too narrow for text on a phone.
-  const View = useIsPhone() ? Agenda : Calendar;
+  const isPhone = useIsPhone();
+  const View = isPhone ? Agenda : Calendar;
   return (
     <Panel
       flush
@@ -42,13 +46,18 @@ export function MonthPanel({
         </>
       }
     >
-      <View
-        {...{ year, month, now, windows }}
-        {...(isAdmin && {
-          onWindow: (window: Window) => onAction({ kind: 'edit', window, from: null }),
-          onDay: (from: Date) => onAction({ kind: 'edit', window: null, from }),
-        })}
-      />
+      {isPhone && windows === undefined ? (
+        <SkeletonRows rows={3} size="entry" label={null} />
+      ) : (
+        <View
+          {...{ year, month, now }}
+          windows={windows ?? noWindows}
+          {...(isAdmin && {
+            onWindow: (window: Window) => onAction({ kind: 'edit', window, from: null }),
+            onDay: (from: Date) => onAction({ kind: 'edit', window: null, from }),
+          })}
+        />
+      )}
     </Panel>
   );
 }

@@ -52,7 +52,7 @@ export function WindowsPage() {
     >
       <div className="space-y-4">
         <WindowList query={query} windows={data} now={now} onAction={setAction} />
-        {data !== undefined && <MonthPanel windows={data} now={now} onAction={setAction} />}
+        {!query.isError && <MonthPanel windows={data} now={now} onAction={setAction} />}
       </div>
       {action !== null && <WindowActionDialog action={action} now={now} onClose={close} />}
     </Page>

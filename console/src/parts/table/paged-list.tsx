@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Button } from '../button.tsx';
 import { Panel } from '../panel.tsx';
-import { Failure, Newer, SkeletonRows } from '../states.tsx';
+import { Failure, Newer, type RowSize, SkeletonRows } from '../states.tsx';
 
 /** A query's state, without its data. The optional fields are set for a paged query. */
 export interface PagedQuery {
@@ -22,6 +22,7 @@ export function PagedList<Item>({
   children,
   empty,
   onShowNewer,
+  rowSize = 'row',
 }: {
   readonly label: string;
   /** A heading within the panel. */
@@ -36,6 +37,8 @@ export function PagedList<Item>({
   readonly empty: ReactNode;
   /** Loads newer items. Undefined if there are none. */
   readonly onShowNewer?: (() => void) | undefined;
+  /** Height of the placeholders for items. */
+  readonly rowSize?: RowSize;
 }) {
   return (
     <Panel flush {...(title !== undefined && { title })}>
@@ -58,7 +61,14 @@ export function PagedList<Item>({
       ) : query.error ? (
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : (
-        <SkeletonRows rows={10} />
+        <>
+          {header !== undefined && (
+            <div aria-hidden="true" className="border-b">
+              {header}
+            </div>
+          )}
+          <SkeletonRows rows={10} size={rowSize} />
+        </>
       )}
       {query.hasNextPage && (
         <div className="border-t p-3 text-center">

@@ -1,7 +1,7 @@
 import { classNames } from '../class-names.ts';
 import { Skeleton } from '../states.tsx';
 import type { Column } from './column.ts';
-import { trackOf } from './column-track.ts';
+import { gapClass, trackOf } from './column-track.ts';
 import { useDrawnColumns, useIsPhone } from './use-drawn-columns.ts';
 
 /** Widths of placeholders, so that rows do not look the same. */
@@ -10,16 +10,19 @@ const lengths = ['w-3/5', 'w-2/5', 'w-1/2', 'w-3/4', 'w-1/3'] as const;
 /** A table that is loading: its column headers, and rows with a placeholder in each cell. */
 export function TableSkeleton<Row>({
   columns,
+  hidden = [],
   isSelectable = false,
   rows = 12,
   label = 'Loading',
 }: {
   readonly columns: readonly Column<Row>[];
+  /** Ids of the columns that the operator hides. */
+  readonly hidden?: readonly string[];
   readonly isSelectable?: boolean;
   readonly rows?: number;
   readonly label?: string;
 }) {
-  const drawn = useDrawnColumns(columns, undefined);
+  const drawn = useDrawnColumns(columns, undefined).filter(({ id }) => !hidden.includes(id));
   const isPhone = useIsPhone();
   const line = (row: number) =>
     isPhone ? (
@@ -29,7 +32,7 @@ export function TableSkeleton<Row>({
       </div>
     ) : (
       drawn.map(({ id, width, align }, at) => (
-        <div key={id} style={trackOf(width)} className="min-w-0 px-2">
+        <div key={id} style={trackOf(width)} className={classNames('min-w-0 px-2', gapClass(drawn, id))}>
           <Skeleton
             className={classNames('h-3', lengths[(row * 2 + at) % lengths.length], align === 'right' && 'ml-auto')}
           />
@@ -45,7 +48,7 @@ export function TableSkeleton<Row>({
             <div
               key={id}
               style={trackOf(width)}
-              className={classNames('min-w-0 truncate px-2', align === 'right' && 'text-right')}
+              className={classNames('min-w-0 truncate px-2', gapClass(drawn, id), align === 'right' && 'text-right')}
             >
               {header}
             </div>

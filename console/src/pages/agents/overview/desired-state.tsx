@@ -3,6 +3,7 @@ import { syncStateOf } from '@muster/protocol/sync-state';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { operationErrorText } from '../../../../../client/src/operation-error.ts';
 import { assignmentsQuery } from '../../../api/assignments.ts';
 import { latestCheckQuery } from '../../../api/drift.ts';
 import { modulesQuery } from '../../../api/modules/modules.ts';
@@ -59,7 +60,7 @@ export function DesiredState({
   )
     return (
       <Panel title="Desired state" flush>
-        <SkeletonRows rows={4} label="Loading the desired state" />
+        <SkeletonRows rows={4} size="line" label="Loading the desired state" />
       </Panel>
     );
   const given = assignmentsOf(agent, assignments.data);
@@ -190,7 +191,7 @@ function LastApply({ operation }: { readonly operation: OperationEntry | null })
       </OperationLink>
       {error !== null && summary.total === 0 ? (
         <span className="text-bad">
-          <Text text={error} maxLength={200} />
+          <Text text={operationErrorText(error)} maxLength={200} />
         </span>
       ) : (
         <SummaryLine wrap summary={summary} resultKind="apply" />

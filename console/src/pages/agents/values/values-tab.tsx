@@ -3,7 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { valuesQuery } from '../../../api/values.ts';
 import { Badge } from '../../../parts/badge.tsx';
 import { Panel } from '../../../parts/panel.tsx';
-import { Empty, Failure, SkeletonRows } from '../../../parts/states.tsx';
+import { Loading, PanelSkeleton } from '../../../parts/skeletons.tsx';
+import { Empty, Failure } from '../../../parts/states.tsx';
 import { Line, Text, visibleText } from '../../../parts/text.tsx';
 import { AssignmentLink, ModuleLinks } from '../../links.tsx';
 
@@ -11,7 +12,13 @@ import { AssignmentLink, ModuleLinks } from '../../links.tsx';
 export function ValuesTab({ agent }: { readonly agent: Agent }) {
   const { data, error, refetch } = useQuery(valuesQuery(agent.node_id));
   if (data === undefined)
-    return error === null ? <SkeletonRows rows={8} /> : <Failure error={error} retry={() => void refetch()} />;
+    return error === null ? (
+      <Loading label="Loading">
+        <PanelSkeleton rows={6} size="line" />
+      </Loading>
+    ) : (
+      <Failure error={error} retry={() => void refetch()} />
+    );
   if (data.length === 0)
     return <Empty title="No parameters">No module that assignments enforce on this agent has parameters.</Empty>;
   return (
