@@ -8,8 +8,6 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly look?: ButtonLook;
   readonly small?: boolean;
   readonly icon?: ReactNode;
-  /** Whether a phone shows only the icon. */
-  readonly iconOnPhone?: boolean;
   /** Whether to disable the button and show progress. */
   readonly busy?: boolean;
   readonly ref?: Ref<HTMLButtonElement>;
@@ -30,32 +28,17 @@ export const buttonClasses = (look: ButtonLook = 'plain', small = false, square 
     look === 'danger' && 'border-line bg-surface text-bad hover:border-bad hover:bg-bad-soft',
   );
 
-export function Button({
-  look,
-  small,
-  icon,
-  iconOnPhone = false,
-  busy,
-  children,
-  className,
-  disabled,
-  type,
-  ...rest
-}: ButtonProps) {
+export function Button({ look, small, icon, busy, children, className, disabled, type, ...rest }: ButtonProps) {
   return (
     <button
       type={type ?? 'button'}
       disabled={disabled || busy}
       aria-busy={busy || undefined}
-      className={classNames(
-        buttonClasses(look, small),
-        iconOnPhone && (small ? 'max-sm:w-9 max-sm:px-0' : 'max-sm:w-11 max-sm:px-0'),
-        className,
-      )}
+      className={classNames(buttonClasses(look, small), className)}
       {...rest}
     >
       {icon}
-      {iconOnPhone ? <span className="max-sm:sr-only">{children}</span> : children}
+      {children}
       {busy && <span aria-hidden="true" className="ml-0.5 size-1.5 animate-pulse rounded-full bg-current" />}
     </button>
   );
@@ -70,7 +53,7 @@ export function IconButton({
   className,
   type,
   ...rest
-}: Omit<ButtonProps, 'children' | 'iconOnPhone'> & { readonly label: string }) {
+}: Omit<ButtonProps, 'children'> & { readonly label: string }) {
   return (
     <button
       type={type ?? 'button'}

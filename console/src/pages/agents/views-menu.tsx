@@ -23,11 +23,7 @@ export function ViewsMenu() {
             className="max-w-44"
             aria-label={here === undefined ? 'Views' : `View: ${here.name}`}
           >
-            {here === undefined ? (
-              <span className="max-sm:hidden">Views</span>
-            ) : (
-              <Line text={here.name} maxLength={40} />
-            )}
+            {here === undefined ? 'Views' : <Line text={here.name} maxLength={40} />}
           </Button>
         }
       >

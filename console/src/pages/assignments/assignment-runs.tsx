@@ -4,14 +4,14 @@ import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { runsQuery } from '../../api/runs.ts';
 import { Panel } from '../../parts/panel.tsx';
-import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Empty, Failure } from '../../parts/states.tsx';
 import { type Column, DataTable } from '../../parts/table/data-table.tsx';
 import { loadNextPage } from '../../parts/table/list-table.tsx';
+import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName, RunLink } from '../links.tsx';
-import { CompactOutcomeCounts } from '../runs/compact-outcome-counts.tsx';
-import { OutcomeCounts } from '../runs/outcome-counts.tsx';
+import { OutcomeCounts, OutcomeWords } from '../runs/outcome-counts.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
   {
@@ -37,8 +37,8 @@ const columns: readonly Column<RunEntry>[] = [
         <span className="flex min-w-0 flex-1 max-sm:hidden">
           <OutcomeCounts outcomes={outcomes} />
         </span>
-        <span className="sm:hidden">
-          <CompactOutcomeCounts outcomes={outcomes} />
+        <span className="flex min-w-0 sm:hidden">
+          <OutcomeWords wrap outcomes={outcomes} />
         </span>
       </>
     ),
@@ -78,7 +78,7 @@ export function AssignmentRuns({
   return (
     <Panel flush {...(title === undefined ? {} : { title })}>
       {query.isPending ? (
-        <SkeletonRows />
+        <TableSkeleton columns={columns} rows={5} />
       ) : query.isError ? (
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : (
@@ -92,7 +92,9 @@ export function AssignmentRuns({
             if (rows.length < maxRuns) loadNextPage(query);
           }}
           empty={
-            <Empty title="No runs yet">Plan the assignment to see what an apply would change, then apply it.</Empty>
+            <Empty title="No runs yet">
+              A plan shows what an apply would change on each agent, and changes nothing.
+            </Empty>
           }
         />
       )}

@@ -3,7 +3,7 @@ import { Download, History } from 'lucide-react';
 import { useState } from 'react';
 import { auditQuery, exportEvents, reloadNewest } from '../../api/audit.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
-import { Button } from '../../parts/button.tsx';
+import { MoreActions } from '../../parts/dialog/more-actions.tsx';
 import { notifyError } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { saveFile } from '../../parts/save-file.ts';
@@ -13,7 +13,7 @@ import { useUrlState } from '../../parts/url-state.ts';
 import { AuditFilters, useAuditFilter } from './audit-filters.tsx';
 import { EventHeader, EventRow } from './event-row.tsx';
 import { Retention } from './retention.tsx';
-import { VerifyButton } from './verify-button.tsx';
+import { useVerification } from './use-verification.tsx';
 
 export function AuditPage() {
   const [open, setOpen] = useUrlState('event', '');
@@ -25,34 +25,37 @@ export function AuditPage() {
     mutationFn: async () => saveFile(await exportEvents(filter), 'muster-audit.jsonl'),
     onError: notifyError,
   });
+  const verification = useVerification();
   const hasNewer = query.data !== undefined && query.data.pages.length > 1 && query.isStale;
   return (
     <Page
       title="Audit log"
       description="Who did what, to what, and when. Each event contains the hash of the previous one."
       actions={
-        <>
-          <VerifyButton />
-          <Button
-            iconOnPhone
-            icon={<Download className="size-4" />}
-            busy={save.isPending}
-            onClick={() => save.mutate()}
-          >
-            Export
-          </Button>
-          {isAdmin && (
-            <Button iconOnPhone icon={<History className="size-4" />} onClick={() => setPruning(true)}>
-              Retention…
-            </Button>
-          )}
-        </>
+        <MoreActions
+          actions={[
+            verification.action,
+            {
+              ...{ label: 'Export', icon: <Download aria-hidden="true" className="size-4" /> },
+              ...{ busy: save.isPending, onSelect: () => save.mutate() },
+            },
+            ...(isAdmin
+              ? [
+                  {
+                    ...{ label: 'Retention…', icon: <History aria-hidden="true" className="size-4" /> },
+                    onSelect: () => setPruning(true),
+                  },
+                ]
+              : []),
+          ]}
+        />
       }
     >
       <AuditFilters />
       <PagedList
         label="Events"
         header={<EventHeader />}
+        rowSize="line"
         query={query}
         items={query.data?.pages.flatMap(({ events }) => events)}
         onShowNewer={hasNewer ? () => void reloadNewest(filter) : undefined}
@@ -73,6 +76,7 @@ export function AuditPage() {
           />
         )}
       </PagedList>
+      {verification.dialog}
       {pruning && <Retention onClose={() => setPruning(false)} />}
     </Page>
   );

@@ -2,6 +2,7 @@ import { Plus, Radar } from 'lucide-react';
 import { useState } from 'react';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Button } from '../../parts/button.tsx';
+import { MoreActions } from '../../parts/dialog/more-actions.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty } from '../../parts/states.tsx';
@@ -21,9 +22,14 @@ export function EnrollmentPage() {
       description="Enroll a machine with a token and one command, or discover installed agents on the network."
       actions={
         <>
-          <Button iconOnPhone icon={<Radar className="size-4" />} onClick={() => setDiscovering(true)}>
-            Discover
-          </Button>
+          <MoreActions
+            actions={[
+              {
+                ...{ label: 'Discover…', icon: <Radar aria-hidden="true" className="size-4" /> },
+                onSelect: () => setDiscovering(true),
+              },
+            ]}
+          />
           {isAdmin && (
             <Button look="primary" icon={<Plus className="size-4" />} onClick={() => setEdited(newItem, true)}>
               New token

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { BellOff, CheckCheck } from 'lucide-react';
 import { markAllRead, notificationsQuery, reloadNewestNotifications } from '../../api/notifications.ts';
 import { Button } from '../../parts/button.tsx';
+import { MoreActions } from '../../parts/dialog/more-actions.tsx';
 import { notifyError } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Empty } from '../../parts/states.tsx';
@@ -39,20 +40,21 @@ export function NotificationsPage() {
           <Button aria-pressed={onlyUnread} onClick={() => setShown(onlyUnread ? 'all' : 'unread')}>
             {onlyUnread ? 'Show all' : 'Show unread'}
           </Button>
-          <Button
-            iconOnPhone
-            icon={<CheckCheck className="size-4" />}
-            disabled={(data?.pages[0]?.unread_count ?? 0) === 0}
-            busy={readAll.isPending}
-            onClick={() => readAll.mutate()}
-          >
-            Mark all as read
-          </Button>
+          <MoreActions
+            actions={[
+              {
+                ...{ label: 'Mark all as read', icon: <CheckCheck aria-hidden="true" className="size-4" /> },
+                disabled: (data?.pages[0]?.unread_count ?? 0) === 0,
+                ...{ busy: readAll.isPending, onSelect: () => readAll.mutate() },
+              },
+            ]}
+          />
         </>
       }
     >
       <PagedList
         label="Notifications"
+        rowSize="row"
         query={query}
         items={groups}
         onShowNewer={hasNewer ? () => void reloadNewestNotifications(onlyUnread) : undefined}

@@ -20,7 +20,7 @@ export function operatorColumns(
     {
       id: 'username',
       header: 'Name',
-      width: '2fr',
+      width: '1fr',
       sort: (operator) => operator.username,
       cell: (operator) => (
         <span className="flex min-w-0 items-center gap-2">
@@ -41,7 +41,7 @@ export function operatorColumns(
     {
       id: 'added',
       header: 'Added',
-      width: '1fr',
+      width: 'minmax(8rem,1fr)',
       from: 'sm',
       phone: 'labeled',
       sort: (operator) => operator.added_at,

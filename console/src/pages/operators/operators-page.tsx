@@ -6,6 +6,7 @@ import { deleteOperator, endedText, operatorsQuery, useOperatorNames } from '../
 import { useIsAdmin, usePerson } from '../../api/sign-in/use-session.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { MoreActions } from '../../parts/dialog/more-actions.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
@@ -21,20 +22,22 @@ export function OperatorsPage() {
   const [shown, setShown] = useUrlState<'active' | 'all'>('show', 'active');
   const [edited, setEdited] = useUrlState('edit', '');
   const [removing, setRemoving] = useState<Operator | null>(null);
+  const ShownIcon = shown === 'all' ? EyeOff : Eye;
   return (
     <ListPage
       title="Operators"
       description={`People who can sign in. Each uses their own key; there are no passwords.${isAdmin ? '' : ' Only admins can change them.'}`}
       actions={
         <>
-          <Button
-            iconOnPhone
-            icon={shown === 'all' ? <EyeOff className="size-4" /> : <Eye className="size-4" />}
-            onClick={() => setShown(shown === 'all' ? 'active' : 'all')}
-            aria-pressed={shown === 'all'}
-          >
-            {shown === 'all' ? 'Hide removed' : 'Show removed'}
-          </Button>
+          <MoreActions
+            actions={[
+              {
+                label: shown === 'all' ? 'Hide removed' : 'Show removed',
+                icon: <ShownIcon aria-hidden="true" className="size-4" />,
+                onSelect: () => setShown(shown === 'all' ? 'active' : 'all'),
+              },
+            ]}
+          />
           {isAdmin && (
             <Button look="primary" icon={<UserPlus className="size-4" />} onClick={() => setEdited(newItem, true)}>
               Add operator
@@ -44,6 +47,7 @@ export function OperatorsPage() {
       }
       query={query}
       rows={query.data?.filter(({ removed_at }) => shown === 'all' || removed_at === null)}
+      sortedBy="username"
       columns={operatorColumns(names, me, isAdmin ? setRemoving : undefined)}
       rowKey={({ operator_id }) => operator_id}
       empty={<Empty title="No operators" />}

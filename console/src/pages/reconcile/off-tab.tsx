@@ -128,7 +128,6 @@ function CheckButton({
 }) {
   return (
     <Button
-      iconOnPhone
       icon={<RefreshCw aria-hidden="true" className="size-4" />}
       disabled={!agents.some(canCheck)}
       onClick={() => onDialog({ kind: 'check', agents })}

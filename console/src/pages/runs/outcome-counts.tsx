@@ -4,7 +4,7 @@ import { classNames } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
 import { Counts } from '../../parts/counts.tsx';
 
-export const outcomeColors: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string }>> = {
+const outcomeColors: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string }>> = {
   failed: { fill: 'bg-bad', text: 'text-bad' },
   cancelled: { fill: 'bg-warn-mark', text: 'text-warn' },
   skipped: { fill: 'bg-line-strong', text: 'text-muted' },
@@ -13,8 +13,19 @@ export const outcomeColors: Readonly<Record<RunOutcome, { readonly fill: string;
   succeeded: { fill: 'bg-good', text: 'text-muted' },
 };
 
-export const presentIn = (outcomes: RunOutcomes): RunOutcome[] =>
-  runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
+const presentIn = (outcomes: RunOutcomes): RunOutcome[] => runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
+
+/** The counts of a run's agents by outcome, failures first. */
+export const OutcomeWords = ({ outcomes, wrap }: { readonly outcomes: RunOutcomes; readonly wrap: boolean }) => (
+  <Counts
+    wrap={wrap}
+    items={presentIn(outcomes).map((outcome) => ({
+      key: outcome,
+      text: `${countText(outcomes[outcome])} ${outcome}`,
+      className: outcomeColors[outcome].text,
+    }))}
+  />
+);
 
 /** A run's agents by outcome, failures first: a bar and the counts. */
 export function OutcomeCounts({
@@ -40,14 +51,7 @@ export function OutcomeCounts({
           />
         ))}
       </span>
-      <Counts
-        wrap={wrap}
-        items={present.map((outcome) => ({
-          key: outcome,
-          text: `${countText(outcomes[outcome])} ${outcome}`,
-          className: outcomeColors[outcome].text,
-        }))}
-      />
+      <OutcomeWords {...{ outcomes, wrap }} />
     </span>
   );
 }

@@ -13,8 +13,7 @@ import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
-import { CompactOutcomeCounts } from './compact-outcome-counts.tsx';
-import { OutcomeCounts } from './outcome-counts.tsx';
+import { OutcomeCounts, OutcomeWords } from './outcome-counts.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
   {
@@ -50,8 +49,8 @@ const columns: readonly Column<RunEntry>[] = [
         <span className="flex min-w-0 flex-1 max-sm:hidden">
           <OutcomeCounts outcomes={outcomes} />
         </span>
-        <span className="sm:hidden">
-          <CompactOutcomeCounts outcomes={outcomes} />
+        <span className="flex min-w-0 sm:hidden">
+          <OutcomeWords wrap outcomes={outcomes} />
         </span>
       </>
     ),

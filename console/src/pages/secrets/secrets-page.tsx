@@ -7,6 +7,7 @@ import { removeSecretForGood, secretsQuery } from '../../api/secrets.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
+import { MoreActions } from '../../parts/dialog/more-actions.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
@@ -37,9 +38,14 @@ export function SecretsPage() {
       actions={
         <>
           {isAdmin && (
-            <Button iconOnPhone icon={<RotateCw className="size-4" />} onClick={() => setRotating(true)}>
-              Rotate key
-            </Button>
+            <MoreActions
+              actions={[
+                {
+                  ...{ label: 'Rotate key…', icon: <RotateCw aria-hidden="true" className="size-4" /> },
+                  onSelect: () => setRotating(true),
+                },
+              ]}
+            />
           )}
           <Button look="primary" icon={<Plus className="size-4" />} onClick={() => edit(newItem)}>
             New secret

@@ -1,6 +1,6 @@
-import { ArrowDownNarrowWide, ArrowUpNarrowWide, ListFilter } from 'lucide-react';
+import { ArrowDownNarrowWide, ArrowUpNarrowWide } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
-import { IconButton } from '../button.tsx';
+import { Button } from '../button.tsx';
 import { Menu, MenuCheck, MenuHeading, MenuItem, MenuLine } from '../dialog/menu.tsx';
 import type { Column, Sorting } from './column.ts';
 import { FilterSheet } from './filter-sheet.tsx';
@@ -21,13 +21,13 @@ export function FilterButton({
   return (
     <>
       <span className="relative">
-        <IconButton
-          look="plain"
-          label={active === 0 ? 'Filters' : `Filters (${active} set)`}
+        <Button
+          aria-label={active === 0 ? 'Filters' : `Filters (${active} set)`}
           aria-haspopup="dialog"
-          icon={<ListFilter aria-hidden="true" className="size-4" />}
           onClick={() => setOpen(true)}
-        />
+        >
+          Filters
+        </Button>
         {active > 0 && (
           <span
             aria-hidden="true"
@@ -68,15 +68,7 @@ export function SortMenu<Row>({
   const { column: sorted, descending } = sorting;
   const Arrow = descending ? ArrowUpNarrowWide : ArrowDownNarrowWide;
   return (
-    <Menu
-      trigger={
-        <IconButton
-          look="plain"
-          label={choose === null ? 'Sort' : 'Sort and select'}
-          icon={<Arrow aria-hidden="true" className="size-4" />}
-        />
-      }
-    >
+    <Menu trigger={<Button aria-label={choose === null ? 'Sort' : 'Sort and select'}>Sort</Button>}>
       <MenuHeading>Sort by</MenuHeading>
       {columns
         .filter(({ sort }) => sort !== undefined)

@@ -1,20 +1,23 @@
 import { useMutation } from '@tanstack/react-query';
 import { ShieldCheck } from 'lucide-react';
+import type { ReactNode } from 'react';
 import { verifyChain } from '../../api/audit.ts';
-import { Button } from '../../parts/button.tsx';
 import { Id } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
+import type { PageAction } from '../../parts/dialog/more-actions.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 
-export function VerifyButton() {
+/** Returns an action that verifies the hashes of the audit log, and the dialog with its result. */
+export function useVerification(): { readonly action: PageAction; readonly dialog: ReactNode } {
   const verify = useMutation({ mutationFn: () => verifyChain() });
   const { data, error, isPending } = verify;
-  return (
-    <>
-      <Button iconOnPhone icon={<ShieldCheck className="size-4" />} busy={isPending} onClick={() => verify.mutate()}>
-        Verify
-      </Button>
+  return {
+    action: {
+      ...{ label: 'Verify', icon: <ShieldCheck aria-hidden="true" className="size-4" /> },
+      ...{ busy: isPending, onSelect: () => verify.mutate() },
+    },
+    dialog: (
       <Dialog
         open={!verify.isIdle}
         onOpenChange={(open) => !open && verify.reset()}
@@ -51,6 +54,6 @@ export function VerifyButton() {
           </p>
         )}
       </Dialog>
-    </>
-  );
+    ),
+  };
 }
