@@ -1,16 +1,22 @@
 import { Check, Copy as CopyIcon } from 'lucide-react';
 import { useState } from 'react';
-import { IconButton } from './button.tsx';
+import { Button, type ButtonLook, IconButton } from './button.tsx';
+import { classNames } from './class-names.ts';
 import { visibleText } from './text.tsx';
 
 export function CopyButton({
   text,
   label = 'Copy',
+  isLabeled = false,
+  look,
   className,
   onCopy,
 }: {
   readonly text: string;
   readonly label?: string;
+  /** Whether the button shows its label. */
+  readonly isLabeled?: boolean;
+  readonly look?: ButtonLook | undefined;
   readonly className?: string;
   readonly onCopy?: (() => void) | undefined;
 }) {
@@ -21,15 +27,19 @@ export function CopyButton({
     onCopy?.();
     window.setTimeout(() => setCopied(false), 1_500);
   };
-  return (
-    <IconButton
-      small
-      {...(className === undefined ? {} : { className })}
-      label={copied ? 'Copied' : label}
-      onClick={() => void copy()}
-      icon={copied ? <Check className="size-3.5 text-good" /> : <CopyIcon className="size-3.5" />}
-    />
-  );
+  const shared = {
+    small: true,
+    ...(look === undefined ? {} : { look }),
+    ...(className === undefined ? {} : { className }),
+    onClick: () => void copy(),
+    icon: copied ? (
+      <Check aria-hidden="true" className={classNames('size-3.5', look !== 'primary' && 'text-good')} />
+    ) : (
+      <CopyIcon aria-hidden="true" className="size-3.5" />
+    ),
+  } as const;
+  const shown = copied ? 'Copied' : label;
+  return isLabeled ? <Button {...shared}>{shown}</Button> : <IconButton {...shared} label={shown} />;
 }
 
 /** The last characters of an id, with the whole id as tooltip and a copy button. */
@@ -46,13 +56,22 @@ export function Id({ id, length = 8 }: { readonly id: string; readonly length?: 
 }
 
 /** A command or a line of code with a copy button. */
-export function Code({ text, onCopy }: { readonly text: string; readonly onCopy?: () => void }) {
+export function Code({
+  text,
+  look,
+  onCopy,
+}: {
+  readonly text: string;
+  /** The look of the button; `primary` if copying is the main action. */
+  readonly look?: ButtonLook;
+  readonly onCopy?: () => void;
+}) {
   return (
-    <div className="flex items-start gap-2 rounded-md border bg-raised py-1.5 pr-1.5 pl-3">
-      <code className="min-w-0 flex-1 self-center overflow-x-auto whitespace-pre-wrap font-mono [overflow-wrap:anywhere] text-xs">
+    <div className="flex items-start gap-2 rounded-md border bg-raised py-1.5 pr-1.5 pl-3 max-sm:flex-col max-sm:items-stretch max-sm:px-3 max-sm:py-2.5">
+      <code className="min-w-0 flex-1 overflow-x-auto whitespace-pre-wrap font-mono [overflow-wrap:anywhere] text-xs sm:self-center">
         {visibleText(text)}
       </code>
-      <CopyButton text={text} onCopy={onCopy} />
+      <CopyButton isLabeled {...{ text, look, onCopy }} />
     </div>
   );
 }

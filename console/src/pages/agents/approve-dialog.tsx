@@ -86,7 +86,12 @@ export function ApproveDialog(props: ApproveProps) {
           Verify each agent: you expect its hostname from its address, and the agent’s log on the machine shows the same
           node ID at startup. An agent chooses its hostname; no other machine can have its node ID.
         </p>
-        <div className="max-h-[52vh] overflow-auto rounded-md border" tabIndex={0} role="group" aria-label="Agents">
+        <div
+          className="rounded-md border sm:max-h-[52vh] sm:overflow-auto"
+          tabIndex={0}
+          role="group"
+          aria-label="Agents"
+        >
           <div
             className={`sticky top-0 z-10 flex min-h-8 items-center gap-2 border-b bg-surface px-3 font-medium text-muted text-xs ${columns}`}
           >
@@ -121,7 +126,7 @@ export function ApproveDialog(props: ApproveProps) {
   );
 }
 
-const tickClasses = 'size-4 shrink-0 accent-[var(--accent)]';
+const tickClasses = 'size-4 shrink-0';
 
 function TickAll({ open, chosen, tick }: Pick<Approval, 'open' | 'chosen' | 'tick'>) {
   const hasAll = open.length > 0 && chosen.length === open.length;
@@ -169,7 +174,7 @@ function AgentRow({
         onChange={(event) => tick([node_id], event.target.checked)}
       />
       <span className="block min-w-0 sm:order-2">
-        <span className="flex min-w-0 font-medium">
+        <span className="flex min-w-0 font-medium max-sm:pr-16">
           <Line text={initial_hostname} maxLength={80} />
         </span>
         <span className="block text-muted [overflow-wrap:anywhere]">
@@ -178,6 +183,9 @@ function AgentRow({
       </span>
       <span className="block font-mono text-muted text-xs sm:order-3">{initial_ip}</span>
       <div className="min-w-0 sm:order-1">
+        <span aria-hidden="true" className="mb-1 block text-muted text-xs sm:hidden">
+          Name
+        </span>
         <input
           aria-label={`Name of ${label}`}
           aria-invalid={fault === undefined ? undefined : true}
@@ -195,7 +203,7 @@ function AgentRow({
           </p>
         )}
       </div>
-      <span className="block sm:order-4 sm:text-right">
+      <span className="block max-sm:absolute max-sm:top-2 max-sm:right-2 max-sm:mt-0 sm:order-4 sm:text-right">
         {isRejected ? (
           <Badge tone="neutral">rejected</Badge>
         ) : (

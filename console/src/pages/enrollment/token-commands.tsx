@@ -39,7 +39,7 @@ export function TokenCommands({
           <Text text={token.note} maxLength={500} />
         </Callout>
       )}
-      <Code text={token.command} onCopy={onCopy} />
+      <Code look="primary" text={token.command} onCopy={onCopy} />
       {installs && (
         <>
           <p className="text-muted text-sm">If the agent is already installed:</p>

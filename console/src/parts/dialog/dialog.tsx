@@ -12,6 +12,10 @@ const overlay = 'fixed inset-0 z-50 bg-[oklch(0.15_0.02_260/45%)]';
 const sheet =
   'fixed z-50 flex max-h-[92dvh] flex-col border bg-surface shadow-float outline-none inset-x-0 bottom-0 rounded-t-xl sm:inset-auto sm:top-[8vh] sm:left-1/2 sm:max-h-[84vh] sm:-translate-x-1/2 sm:rounded-xl';
 
+// On a phone, the buttons share the width, above the line with which phones go to their home screen.
+const footerClasses =
+  'flex flex-wrap justify-end gap-2 border-t px-5 py-3 max-sm:px-4 max-sm:pb-[max(0.75rem,env(safe-area-inset-bottom))] max-sm:*:flex-1';
+
 /** A dialog over the page; on phones, a sheet at the bottom. Escape closes it. */
 export function Dialog({
   open,
@@ -56,7 +60,7 @@ export function Dialog({
           onInteractOutside={(event) => (persistent || typed.current) && event.preventDefault()}
           onEscapeKeyDown={(event) => (persistent || hasOpenList(event.target)) && event.preventDefault()}
         >
-          <header className="flex items-start gap-3 border-b px-5 py-3 max-sm:py-2">
+          <header className="flex items-start gap-3 border-b px-5 py-3 max-sm:px-4 max-sm:py-2">
             <div className="min-w-0 flex-1 max-sm:py-2">
               <Radix.Title className="break-words font-semibold text-base">
                 {lineText(title, maxTitleLength)}
@@ -73,10 +77,10 @@ export function Dialog({
               </Radix.Close>
             )}
           </header>
-          {children !== undefined && <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>}
-          {footer !== undefined && (
-            <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">{footer}</footer>
+          {children !== undefined && (
+            <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4 max-sm:px-4">{children}</div>
           )}
+          {footer !== undefined && <footer className={footerClasses}>{footer}</footer>}
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>
@@ -140,18 +144,18 @@ export function Confirm({
       <RadixAlert.Portal>
         <RadixAlert.Overlay className={overlay} />
         <RadixAlert.Content className={classNames(sheet, 'sm:w-[min(32rem,94vw)]')} onCloseAutoFocus={returnFocus}>
-          <header className="border-b px-5 py-3">
+          <header className="border-b px-5 py-3 max-sm:px-4">
             <RadixAlert.Title className="break-words font-semibold text-base">
               {lineText(title, maxTitleLength)}
             </RadixAlert.Title>
           </header>
-          <div className="min-h-0 flex-1 space-y-3 overflow-y-auto px-5 py-4">
+          <div className="min-h-0 flex-1 space-y-3 overflow-y-auto px-5 py-4 max-sm:px-4">
             <RadixAlert.Description asChild>
               <div className="text-sm">{children}</div>
             </RadixAlert.Description>
             <Problem error={error} />
           </div>
-          <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">
+          <footer className={footerClasses}>
             <RadixAlert.Cancel asChild>
               <Button>Cancel</Button>
             </RadixAlert.Cancel>

@@ -1,11 +1,17 @@
 import { render, screen } from '@testing-library/react';
 import { expect, test } from 'vitest';
-import { notify, Toaster } from './toast.tsx';
+import { notify, notifyError, Toaster } from './toast.tsx';
 
 test('shows a toast', async () => {
   render(<Toaster theme="light" />);
   notify('Saved the module.');
   expect(await screen.findByText('Saved the module.')).toBeTruthy();
+});
+
+test('shows an error as a sentence', async () => {
+  render(<Toaster theme="light" />);
+  notifyError(new Error('the agent is offline'));
+  expect(await screen.findByText('The agent is offline')).toBeTruthy();
 });
 
 test('shows no toast of an earlier test', async () => {

@@ -1,6 +1,5 @@
-import { ApiError } from '@muster/protocol/client';
 import { useEffect, useState } from 'react';
-import { messageOf } from '../states.tsx';
+import { capitalized, messageOf } from '../states.tsx';
 import { lineText } from '../text.tsx';
 
 /** Toasts confirm actions. An important message must also be shown next to the affected object. */
@@ -23,11 +22,9 @@ async function show(send: (toast: Loaded['toast']) => void): Promise<void> {
 
 export const notify = (message: string): void => void show((toast) => void toast(lineText(message, 300)));
 
-/** Shows an error for 12 seconds, with its API error code. */
-export const notifyError = (error: unknown): void => {
-  const code = error instanceof ApiError ? error.problem.code : undefined;
-  void show((toast) => void toast.error(messageOf(error), { description: code, duration: 12_000 }));
-};
+/** Shows an error for 12 seconds. */
+export const notifyError = (error: unknown): void =>
+  void show((toast) => void toast.error(capitalized(messageOf(error)), { duration: 12_000 }));
 
 /**
  * The toaster loads after the page, but before the first toast if possible: screen readers announce only toasts in a
