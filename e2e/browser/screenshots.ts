@@ -10,7 +10,7 @@ import { fileNameOf, pagesOf } from './pages.ts';
 import { Tab } from './tab.ts';
 
 /**
- * Takes screenshots of every console page with data from a busy fleet:
+ * Takes screenshots of every console page, and of some dialogs, with data from a busy fleet:
  *
  *     npm run console:screenshots -- DIRECTORY [--only agents] [--widths 390,1280,1920] [--themes light,dark] [--empty]
  *
@@ -43,12 +43,37 @@ async function stretched(tab: Tab, width: number): Promise<void> {
   await tab.page.setViewportSize({ width, height: Math.min(tallest, height + Number(hidden)) });
 }
 
-async function shoot(tab: Tab, name: string, width: number, theme: string): Promise<void> {
+/** @param isStretched whether to show all content; otherwise what the window shows without scrolling */
+async function shoot(tab: Tab, name: string, width: number, theme: string, isStretched = true): Promise<void> {
   await tab.settled().catch((error: Error) => console.error(`${name}: ${error.message}`));
   await tab.fontsShown();
-  await stretched(tab, width);
+  if (isStretched) await stretched(tab, width);
   await tab.page.screenshot({ path: join(directory as string, `${name}.${width}.${theme}.png`) });
   await tab.page.setViewportSize({ width, height });
+}
+
+/** Dialogs by name: a page of the showcase, and the button that opens the dialog there. */
+const dialogs: Readonly<Record<string, readonly [path: string, button: string]>> = {
+  'approve-dialog': ['/', 'Approve…'],
+  'apply-dialog': ['/agents/web-paris-1', 'Apply…'],
+  'apply-run-dialog': ['/assignments/web', 'Apply…'],
+  'add-machine-dialog': ['/agents', 'Add machine'],
+  'new-secret-dialog': ['/secrets', 'New secret'],
+};
+
+/** Takes screenshots of dialogs as they open. */
+async function shootDialogs(tab: Tab, names: readonly string[], width: number, theme: string): Promise<void> {
+  for (const name of names) {
+    const [path, button] = dialogs[name] as (typeof dialogs)[string];
+    await tab.go(path);
+    await tab.settled();
+    await tab.page.locator('#content').getByRole('button', { name: button }).first().click();
+    const dialog = tab.page.getByRole('dialog');
+    await dialog.waitFor();
+    await shoot(tab, name, width, theme, false);
+    await tab.page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'hidden' });
+  }
 }
 
 async function shootAll(
@@ -90,6 +115,7 @@ async function shootAll(
     await tab.page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'hidden' });
   }
+  if (showcase !== null) await shootDialogs(tab, Object.keys(dialogs).filter(isSelected), width, theme);
   for (const fault of new Set(tab.watch.faults)) console.error(`${width} ${theme}: ${fault}`);
   await tab.close();
 }
