@@ -16,6 +16,7 @@ import {
   logout,
   openTerminal,
   putTag,
+  undrainReplica,
   uploadModule,
 } from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
@@ -248,6 +249,21 @@ async function expectDrain(parts: {
   expect(refusal).toMatchObject({ code: 'last_replica' });
   // A drained replica still serves requests that reach it.
   await at(a)(putTag, { params: { node_id: agents[0]!.nodeId, key: 'site' }, body: { value: 'south' } });
+
+  await at(a)(undrainReplica, { params: { name: 'a' } });
+  await eventually('A is ready and has work again', async () => {
+    const [ofA] = await at(c)(listReplicas, {});
+    return ofA!.ready && !ofA!.draining && ofA!.leases.length > 0 ? true : null;
+  });
+  expect(await statusOf(a, '/readyz')).toBe(200);
+  await at(a)(drainReplica, { params: { name: 'c' } });
+  await eventually('everything has moved to A', async () => {
+    const [ofA, ofC] = await at(a)(listReplicas, {});
+    return ofC!.connected_agents === 0 && ofC!.leases.length === 0 && ofA!.connected_agents === agents.length
+      ? true
+      : null;
+  });
+  await at(a)(undrainReplica, { params: { name: 'c' } });
 }
 
 function statusOf(replica: Orchestrator, path: string): Promise<number | undefined> {

@@ -88,6 +88,7 @@ const unusual: Readonly<Record<string, string>> = {
   updateWindow: `windows end ${ulid}`,
   getSettings: 'settings show',
   drainReplica: 'replicas drain muster-1 --no-wait',
+  undrainReplica: 'replicas undrain muster-1 --no-wait',
   getStatus: 'status',
   getHealth: 'doctor',
   openTerminal: 'terminal open web-1',

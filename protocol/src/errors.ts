@@ -372,6 +372,7 @@ export const errorKinds = {
     'No other replica is ready',
     'Start another replica first, or stop this one without draining it.',
   ),
+  replica_stopping: kind(409, false, 'The replica is stopping', 'Start it again when it has stopped.'),
   terminal_ended: kind(
     409,
     false,

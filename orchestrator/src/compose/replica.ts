@@ -29,7 +29,9 @@ import type { Store } from './store.ts';
 export class OwnState {
   readonly #settings: Settings;
   readonly #key: Buffer;
-  readonly #drained = Promise.withResolvers<void>();
+  #draining = false;
+  #apply: ((draining: boolean) => Promise<void>) | null = null;
+  #applied: Promise<void> = Promise.resolve();
   health: Health | null = null;
 
   constructor(settings: Settings, identity: Identity) {
@@ -37,12 +39,26 @@ export class OwnState {
     this.#key = configDigestKey(identity);
   }
 
-  /** Resolves when an operator drains this process. */
-  get drained(): Promise<void> {
-    return this.#drained.promise;
-  }
+  readonly setDraining = (draining: boolean): void => {
+    this.#draining = draining;
+    const apply = this.#apply;
+    if (apply) this.#applied = this.#applied.then(() => apply(draining));
+  };
 
-  readonly drain = (): void => this.#drained.resolve();
+  /**
+   * Calls `apply` whenever an operator drains this process or takes that back, also if it was drained before this call.
+   * Each call waits for the previous one.
+   * @param apply must not reject
+   * @returns a function that stops the calls, and waits for the last one
+   */
+  followDraining(apply: (draining: boolean) => Promise<void>): () => Promise<void> {
+    this.#apply = apply;
+    if (this.#draining) this.setDraining(true);
+    return () => {
+      this.#apply = null;
+      return this.#applied;
+    };
+  }
 
   /** Returns what this process reports with its heartbeats. */
   readonly standing = (): Standing => ({
@@ -90,8 +106,8 @@ export async function joinDatabase(
     await db.alone(resetChanges, {});
   }
   const { log, onFatal } = options;
-  const { standing, drain: onDrain } = own;
-  const parts = { db, clock: clock!, log, incarnation, name: name ?? hostname(), version, standing, onDrain };
+  const { standing, setDraining: onDraining } = own;
+  const parts = { db, clock: clock!, log, incarnation, name: name ?? hostname(), version, standing, onDraining };
   const replica = await joinReplicas(parts);
   disposables.add(startBeats(replica, { clock: clock!, log, inFleet: name !== null, onClosed: onFatal }));
   return replica;
@@ -127,7 +143,7 @@ export async function openPresence(
   return { presence: new SharedPresence(own, view), view };
 }
 
-/** The data for the replica list that operators see, and this process as a replica. */
+/** The data for the list of replicas that operators see and for metrics, and this replica. */
 export interface ReplicaView extends ReplicaListParts {
   readonly replica: Replica;
 }

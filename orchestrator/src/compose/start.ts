@@ -166,11 +166,12 @@ async function start(
   disposables.add(() => stop({ app, gateway, domain, schedules, sync, replica, clock, log }));
   await app.listen({ host: config.api_host, port: config.api_port });
   addresses.apiPort = (app.server.address() as AddressInfo).port;
-  addresses.agentPort = await listenForAgents(gateway, config);
+  addresses.agentPort = await listenForAgents(gateway, config, config.agent_port);
   await schedules.start();
   if (replicas) {
     disposables.add(startReplicaRelease({ replicas, gateway, settings, clock: options.clock, log }));
-    void own.drained.then(() => drain({ gateway, domain, log }));
+    const working = { gateway, domain, config, agentPort: addresses.agentPort, ...options };
+    disposables.add(own.followDraining((draining) => (draining ? drain(working) : resume(working))));
   }
 
   return {
@@ -207,12 +208,31 @@ async function bootstrap(context: Context, config: Config): Promise<boolean> {
   return public_key !== null && username !== null && (await bootstrapOperator(context, { public_key, username }));
 }
 
-/** Begins to move this replica's work to other replicas. The agents move at a steady rate. */
-async function drain({ gateway, domain, log }: { gateway: Gateway; domain: Domain; log: Logger }): Promise<void> {
+interface WorkingParts extends Pick<StartOptions, 'log' | 'onFatal'> {
+  readonly gateway: Gateway;
+  readonly domain: Domain;
+  readonly config: Config;
+  /** The port on which this process listens for agents. */
+  readonly agentPort: number;
+}
+
+/** Begins to move this replica's work to other replicas. Its agents follow at a steady rate. */
+async function drain({ gateway, domain, log }: WorkingParts): Promise<void> {
   domain.health.draining = true;
-  log.info({}, 'draining: agents and work move to other replicas; restart this process to use it again');
+  log.info({}, 'draining: agents and work move to other replicas; undrain or restart this replica to use it again');
   gateway.stopAccepting();
   await domain.conductor.handOver();
+}
+
+/** Takes agents and work again. If another process has taken the port for agents, the process must exit. */
+async function resume({ gateway, domain, config, agentPort, log, onFatal }: WorkingParts): Promise<void> {
+  try {
+    await listenForAgents(gateway, config, agentPort);
+    domain.health.draining = false;
+    log.info({}, 'undrained: agents and work may move to this replica again');
+  } catch (error) {
+    onFatal(error as Error);
+  }
 }
 
 interface ReloadParts {
@@ -263,7 +283,9 @@ async function stop({ app, gateway, domain, schedules, sync, replica, clock, log
   // Refuses new requests, and returns the current state to requests that are waiting for agents.
   app.drain();
   // Other processes take over each lease as soon as its work here has ended.
-  await replica?.drain().catch((error: unknown) => log.warn({ err: error }, 'failed to announce the shutdown'));
+  await replica
+    ?.prepareToLeave()
+    .catch((error: unknown) => log.warn({ err: error }, 'failed to announce the shutdown'));
   const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
   await schedules.stop();
   // Without sweeps, runs whose shards stayed here would not progress until the conductor stops.
@@ -323,13 +345,13 @@ const createAgentGateway = ({ domain, identity, config, connected, clock, log }:
   });
 
 /** Listens for agents on all addresses unless an address is configured. Uses only IPv4 on machines without IPv6. */
-async function listenForAgents(gateway: Gateway, config: Config): Promise<number> {
-  if (config.agent_host !== null) return gateway.listen(config.agent_host, config.agent_port);
+async function listenForAgents(gateway: Gateway, config: Config, port: number): Promise<number> {
+  if (config.agent_host !== null) return gateway.listen(config.agent_host, port);
   try {
-    return await gateway.listen('::', config.agent_port);
+    return await gateway.listen('::', port);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') throw error;
-    return gateway.listen('0.0.0.0', config.agent_port);
+    return gateway.listen('0.0.0.0', port);
   }
 }

@@ -1895,6 +1895,20 @@ describe('a link that closes', () => {
     expect(await first.closed).toEqual({ code: 1001, reason: 'drain' });
   });
 
+  test('accepts agents again at the same port after it has stopped accepting them, and keeps those that stayed', async () => {
+    await start();
+    const stayed = await dial();
+    await stayed.join();
+    gateway.stopAccepting();
+    await expect(dialAsAgent(port)).rejects.toThrow(/ECONNREFUSED/);
+    expect(await gateway.listen('127.0.0.1', port)).toBe(port);
+    await (await dial()).join();
+    expect(gateway.presence.count).toBe(2);
+    expect(gateway.presence.isConnected(stayed.key.nodeId)).toBe(true);
+    gateway.stopAccepting();
+    await expect(dialAsAgent(port)).rejects.toThrow(/ECONNREFUSED/);
+  });
+
   test('refuses requests that do not upgrade to an agent link', async () => {
     await start();
     const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });

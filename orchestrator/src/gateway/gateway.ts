@@ -54,7 +54,7 @@ export function createConnectedAgents(clock: Clock, limits: Partial<GatewayLimit
 
 export interface Gateway {
   /**
-   * Listens for agents.
+   * Accepts agents, for the first time or after `stopAccepting`.
    * @param port 0 for any free port
    * @returns the actual port
    */
@@ -66,7 +66,7 @@ export interface Gateway {
   readonly backlog: { readonly agents: number; readonly bytes: number };
   /** Number of connections dropped before their handshake. */
   readonly dropped: number;
-  /** Stops accepting agents and opening shells. Connected agents stay. */
+  /** Stops accepting agents and opening shells, until `listen`. Connected agents stay. */
   stopAccepting(): void;
   /**
    * Stops accepting agents, sends connected agents their reconnect delay, and waits for pending commits. Call `close`
@@ -176,8 +176,10 @@ class AgentGateway implements Gateway, LinkOwner {
     return this.port.dropped;
   }
 
-  listen(host: string, port: number): Promise<number> {
-    return this.port.listen(host, port);
+  async listen(host: string, port: number): Promise<number> {
+    const actual = await this.port.listen(host, port);
+    this.registry.draining = false;
+    return actual;
   }
 
   stopAccepting(): void {

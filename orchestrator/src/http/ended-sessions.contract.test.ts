@@ -16,7 +16,7 @@ import { hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { startRun } from '../domain/runs/runs.ts';
 import { createSecret } from '../domain/secrets/secrets.ts';
 import { defineQuery } from '../store/query.ts';
-import { insertReplica, raiseBeat } from '../store/replicas.ts';
+import { drainReplica, insertReplica, raiseBeat } from '../store/replicas.ts';
 import type { Schema } from '../store/schema.ts';
 
 /**
@@ -100,6 +100,16 @@ function preparations({
     const { session_id } = await terminals.open({ actor, role: 'admin' }, 'web-1', {});
     return { params: { session_id } };
   };
+  /** Registers two replicas that are ready. */
+  const replicas = async () => {
+    const name = fresh('replica');
+    const other = `other of ${name}`;
+    for (const incarnation of [name, other]) {
+      await context.db.alone(insertReplica, { incarnation, name: incarnation, version: '0', started_at: 0 });
+      await context.db.alone(raiseBeat, { incarnation, ready: 1, config_digest: '' });
+    }
+    return { name, other };
+  };
   const modules = { body: { modules: ['m'] } };
   return {
     addOperator: async () => ({ body: { public_key: (await newKey()).hex, username: fresh('op'), role: 'admin' } }),
@@ -155,12 +165,10 @@ function preparations({
       await createSecret(context, actor, { name: fresh('s'), value: 'x' });
       return {};
     },
-    drainReplica: async () => {
-      const name = fresh('replica');
-      for (const incarnation of [name, `other of ${name}`]) {
-        await context.db.alone(insertReplica, { incarnation, name: incarnation, version: '0', started_at: 0 });
-        await context.db.alone(raiseBeat, { incarnation, ready: 1, config_digest: '' });
-      }
+    drainReplica: async () => ({ params: { name: (await replicas()).name } }),
+    undrainReplica: async () => {
+      const { name, other } = await replicas();
+      await context.db.alone(drainReplica, { incarnation: name, successors: [other] });
       return { params: { name } };
     },
     attachTerminal: terminal,

@@ -151,6 +151,7 @@ describeAnyDatabase('the API', (fixture) => {
       removeModule: 409, // the assignment `other` uses the module
       removeOperator: 409, // the last admin
       removeOperatorReporting: 409,
+      undrainReplica: 404,
     });
     await app.close();
   });

@@ -10,7 +10,7 @@ describe('a replica lets its agents go', () => {
     [{ draining: false, beatAgeMs: 60_000, runningMs: 4_000, hasReadyPeer: true }, true],
     [{ draining: false, beatAgeMs: 60_000, runningMs: 60_000, hasReadyPeer: false }, false],
     [{ draining: true, beatAgeMs: 0, runningMs: 0, hasReadyPeer: true }, true],
-    [{ draining: true, beatAgeMs: 0, runningMs: 0, hasReadyPeer: false }, true],
+    [{ draining: true, beatAgeMs: 0, runningMs: 0, hasReadyPeer: false }, false],
   ])('%j: %s', (situation, expected) => {
     expect(letsAgentsGo(situation)).toBe(expected);
   });

@@ -40,7 +40,7 @@ export interface ReplicaSituation {
  * that was suspended first tries to send a heartbeat.
  */
 export const letsAgentsGo = ({ draining, beatAgeMs, runningMs, hasReadyPeer }: ReplicaSituation): boolean =>
-  draining || (hasReadyPeer && beatAgeMs >= lostAfterMs && runningMs >= resumeMs);
+  hasReadyPeer && (draining || (beatAgeMs >= lostAfterMs && runningMs >= resumeMs));
 
 export interface LinkReleaseParts {
   readonly clock: Clock;

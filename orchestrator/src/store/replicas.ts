@@ -61,9 +61,49 @@ export const removeFormerReplicas = defineQuery(
     db.deleteFrom('replicas').where('name', '=', p.name).where('incarnation', '<>', p.incarnation),
 );
 
+/**
+ * Marks a process for draining, unless none of `successors` is still ready. Locks all rows first, so that of two
+ * concurrent statements, the second one reads what the first one wrote.
+ */
+export const drainReplica = defineQuery(
+  'replicas/drain',
+  (db, p: { incarnation: string; successors: readonly string[] }, d) =>
+    db
+      .with('locked', (cte) => {
+        const rows = cte
+          .selectFrom('replicas')
+          .select(['incarnation', 'ready', 'draining'])
+          // Without an order, two statements could wait for each other.
+          .orderBy('incarnation');
+        return d.kind === 'postgres' ? rows.forUpdate() : rows;
+      })
+      .updateTable('replicas')
+      .set({ draining: 1 })
+      .where('incarnation', '=', p.incarnation)
+      .where('draining', '=', 0)
+      .where((e) =>
+        e(
+          // Counts, because a search for one row would lock only the rows that it reads.
+          e
+            .selectFrom('locked')
+            .select((count) => count.fn.countAll<number>().as('count'))
+            .where(d.isIn('locked.incarnation', p.successors))
+            .where('locked.draining', '=', 0)
+            .where('locked.ready', '=', 1),
+          '>',
+          e.lit(0),
+        ),
+      ),
+);
+
+/** Takes back the draining of a process. Changes no row if the process is stopping. */
+export const undrainReplica = defineQuery('replicas/undrain', (db, p: { incarnation: string }) =>
+  db.updateTable('replicas').set({ draining: 0 }).where('incarnation', '=', p.incarnation).where('draining', '=', 1),
+);
+
 /** Marks a process as stopping. */
-export const drainReplica = defineQuery('replicas/drain', (db, p: { incarnation: string }) =>
-  db.updateTable('replicas').set({ draining: 1 }).where('incarnation', '=', p.incarnation),
+export const stopReplica = defineQuery('replicas/stop', (db, p: { incarnation: string }) =>
+  db.updateTable('replicas').set({ draining: 2 }).where('incarnation', '=', p.incarnation),
 );
 
 /** Closes a process, unless it has sent a heartbeat in the meantime. */

@@ -390,8 +390,8 @@ export interface ReplicasTable {
   started_at: number;
   /** Counter that the process increments every two seconds. */
   beat: number;
-  /** Whether the process is stopping, so that it should hold no leases. */
-  draining: Generated<0 | 1>;
+  /** Why the process should hold no leases: 1 if an operator drains it, 2 if it is stopping; 0 if it may hold some. */
+  draining: Generated<0 | 1 | 2>;
   /** Whether the process was ready at its last heartbeat; null if its release does not report readiness. */
   ready: 0 | 1 | null;
   /** Equal for processes with the same configuration; null if the release of the process does not report a digest. */

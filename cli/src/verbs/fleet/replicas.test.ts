@@ -1,4 +1,4 @@
-import { drainReplica, listReplicas, type Replica } from '@muster/protocol/http';
+import { drainReplica, listReplicas, type Replica, undrainReplica } from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { makeCertificate } from '../../../test/certificate.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../../test/orchestrator.ts';
@@ -80,4 +80,36 @@ test('explains why the last replica cannot be drained', async () => {
   const ran = await muster('drain', 'a');
   expect(ran.exit).not.toBe(0);
   expect(ran.stderr).toContain('no replica other than a is ready');
+});
+
+test('reports that another request has undrained a replica while it waits', async () => {
+  answers.listReplicas = () => ({ body: [{ ...replica, draining: false }] });
+  const ran = await muster('drain', 'muster-1');
+  expect(ran.exit).toBe(1);
+  expect(ran.stderr).toContain('another request has undrained muster-1');
+});
+
+test('waits until an undrained replica is ready', async () => {
+  answers[undrainReplica.id] = () => ({ body: { ...replica, ready: false } });
+  const rest = [{ ...replica, ready: false }, replica];
+  answers.listReplicas = () => ({ body: [rest.shift()] });
+  const ran = await muster('undrain', 'muster-1');
+  expect(ran.exit, ran.stderr).toBe(0);
+  expect(ran.stdout).toContain('muster-1 is used again.');
+  expect(rest).toEqual([]);
+  server.seen.length = 0;
+  expect(JSON.parse((await muster('undrain', 'muster-1', '--no-wait', '--json')).stdout)).toMatchObject({
+    ready: false,
+  });
+  expect(server.seen.some(({ route }) => route.id === 'listReplicas')).toBe(false);
+});
+
+test('fails if an undrained replica ends or is drained again before it is ready', async () => {
+  answers[undrainReplica.id] = () => ({ body: { ...replica, ready: false } });
+  answers.listReplicas = () => ({ body: [] });
+  const ended = await muster('undrain', 'muster-1');
+  expect(ended.exit).toBe(1);
+  expect(ended.stderr).toContain('muster-1 has ended');
+  answers.listReplicas = () => ({ body: [{ ...replica, draining: true }] });
+  expect((await muster('undrain', 'muster-1')).stderr).toContain('another request has drained or stopped muster-1');
 });

@@ -1,7 +1,7 @@
-import { drainReplica, listReplicas, type Replica } from '@muster/protocol/http';
+import { drainReplica, listReplicas, type Replica, undrainReplica } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { type Exit, exits } from '../../exit.ts';
+import { CliError, type Exit, exits } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { duration } from '../../text/style.ts';
 
@@ -21,9 +21,19 @@ export const register: Register = (command, act) => {
     .option('--no-wait', 'Do not wait until its agents and work have moved')
     .addHelpText(
       'after',
-      '\nThe replica stops being ready, disconnects its agents at drain.links_per_second, and passes its leases to other replicas.\nIt keeps running until you stop or restart it; after a restart, it is used again.\n\nExample:\n  $ muster replicas drain muster-1',
+      '\nThe replica stops being ready, disconnects its agents at drain.links_per_second, and passes its leases to other replicas.\nIt keeps running until you stop or restart it; after a restart, or after `muster replicas undrain`, it is used again.\n\nExample:\n  $ muster replicas drain muster-1',
     )
     .action(act(drain));
+  command
+    .command('undrain')
+    .description('Use a drained replica again')
+    .argument('<replica>')
+    .option('--no-wait', 'Do not wait until it is ready')
+    .addHelpText(
+      'after',
+      '\nThe replica accepts agents again and takes its share of the leases. Agents that have moved stay where they are.\n\nExample:\n  $ muster replicas undrain muster-1',
+    )
+    .action(act(undrain));
 };
 
 async function list(context: Context): Promise<undefined> {
@@ -47,7 +57,7 @@ async function list(context: Context): Promise<undefined> {
   );
 }
 
-/** Polling interval while a replica is being drained, in milliseconds. */
+/** Polling interval while a replica changes its state, in milliseconds. */
 const pollMs = 1_000;
 
 async function drain(context: Context, name: string, { wait }: { wait: boolean }): Promise<Exit> {
@@ -64,6 +74,8 @@ async function drain(context: Context, name: string, { wait }: { wait: boolean }
       await context.sleep(pollMs);
       const last: Replica = replica;
       replica = (await call(listReplicas, {})).find((one) => one.incarnation === incarnation);
+      if (replica?.draining === false)
+        throw new CliError(exits.failed, 'drain_undone', `another request has undrained ${name}`);
       // The process has ended, so nothing is left to move.
       if (!replica) out.data({ ...last, connected_agents: 0, leases: [] });
     }
@@ -75,6 +87,31 @@ async function drain(context: Context, name: string, { wait }: { wait: boolean }
     wait
       ? `Drained ${sanitiseLine(name)}. Stop or restart it.`
       : `Draining ${sanitiseLine(name)}. See: muster replicas list`,
+  );
+  return exits.done;
+}
+
+async function undrain(context: Context, name: string, { wait }: { wait: boolean }): Promise<Exit> {
+  const { out } = context;
+  const { call } = await context.connect();
+  let replica: Replica = await call(undrainReplica, { params: { name } });
+  const { incarnation } = replica;
+  const progress = out.progress(`Waiting until ${name} is ready`);
+  try {
+    while (wait && !(replica.ready && !replica.draining)) {
+      await context.sleep(pollMs);
+      const found = (await call(listReplicas, {})).find((one) => one.incarnation === incarnation);
+      if (!found) throw new CliError(exits.failed, 'replica_ended', `${name} has ended`, 'Start it to use it again.');
+      if (found.draining)
+        throw new CliError(exits.failed, 'drained_again', `another request has drained or stopped ${name}`);
+      replica = found;
+    }
+  } finally {
+    progress.end();
+  }
+  out.data(replica);
+  out.print(
+    wait ? `${sanitiseLine(name)} is used again.` : `Undraining ${sanitiseLine(name)}. See: muster replicas list`,
   );
   return exits.done;
 }

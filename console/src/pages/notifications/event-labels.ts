@@ -65,6 +65,7 @@ const labels: Readonly<Record<EventType, string>> = {
   'state.cancel_requested': 'Cancellation requested',
   'state.cancelled': 'Operation canceled',
   'replica.drain_requested': 'Replica drained',
+  'replica.undrain_requested': 'Replica undrained',
   'system.restored': 'Restored from a backup',
   'terminal.opened': 'Terminal opened',
   'terminal.joined': 'Terminal joined',

@@ -1,15 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
 import { expect, test } from 'vitest';
 import { describePostgres } from '../../../test/databases/databases.ts';
 import { newAdmin, openDomain } from '../../../test/domain.ts';
 import type { Database } from '../../store/database.ts';
-import { insertReplica, raiseBeat, removeReplica } from '../../store/replicas.ts';
+import { drainReplica, insertReplica, raiseBeat, removeReplica, stopReplica } from '../../store/replicas.ts';
 import { listAudit } from '../audit/audit.ts';
 import { Leases } from '../shared/leases.ts';
-import { drainNamedReplica, listReplicas } from './replica-list.ts';
+import { drainNamedReplica, listReplicas, undrainNamedReplica } from './replica-list.ts';
 
 describePostgres('the list of replicas', (fixture) => {
   async function open() {
-    const domain = await openDomain(fixture);
+    const at = await fixture.newAddress();
+    const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
     const { context } = domain;
     const { actor } = await newAdmin(domain);
     const ages = new Map<string, number>();
@@ -24,7 +27,7 @@ describePostgres('the list of replicas', (fixture) => {
       await context.db.alone(insertReplica, { incarnation, name, version: '1.2.3', started_at: 1_700_000_000 });
       if (ready !== null) await context.db.alone(raiseBeat, { incarnation, ready, config_digest: 'digest' });
     };
-    return { context, actor, ages, parts, join };
+    return { at, context, actor, ages, parts, join };
   }
 
   test('shows each replica with its leases, agents, and last heartbeat', async () => {
@@ -65,6 +68,63 @@ describePostgres('the list of replicas', (fixture) => {
     await expect(drain('b')).rejects.toMatchObject({ code: 'last_replica' });
     const { events } = await listAudit(context, { event_type: 'replica.drain_requested' });
     expect(events).toMatchObject([{ actor: { id: actor.id }, metadata: { replica: 'a' } }]);
+  });
+
+  test('drains only one of two replicas if both are requested at once', async () => {
+    const { at, context, actor, parts, join } = await open();
+    await join('a', 1);
+    await join('b', 1);
+    const [other, watcher] = await Promise.all(
+      [0, 1].map(async () => {
+        const client = new Client({ connectionString: at });
+        await client.connect();
+        return client;
+      }),
+    );
+    try {
+      // The other request has drained B, but not committed that.
+      const { rows } = await other!.query<{ pid: number }>('select pg_backend_pid() as pid');
+      await other!.query('begin');
+      await other!.query(`update replicas set draining = 1 where name = 'b'`);
+      let isSettled = false;
+      const outcome = drainNamedReplica(parts, actor, 'a')
+        .then(
+          () => 'drained',
+          (error: { code: string }) => error.code,
+        )
+        .finally(() => {
+          isSettled = true;
+        });
+      const waiting = 'select 1 from pg_stat_activity where $1 = any(pg_blocking_pids(pid))';
+      while (!isSettled && (await watcher!.query(waiting, [rows[0]!.pid])).rowCount === 0) await sleep(5);
+      await other!.query('commit');
+      expect(await outcome).toBe('last_replica');
+      expect(await listReplicas(parts)).toMatchObject([{ draining: false }, { draining: true }]);
+    } finally {
+      await Promise.all([other!.end(), watcher!.end()]);
+    }
+    expect((await context.db.alone(drainReplica, { incarnation: 'of a', successors: ['of b'] })).changes).toBe(0);
+  });
+
+  test('takes back the draining of a replica, unless it is stopping, and records the operator', async () => {
+    const { context, actor, parts, join } = await open();
+    const undrain = (name: string) => undrainNamedReplica(parts, actor, name);
+    await join('a', 1);
+    await join('b', 1);
+    await expect(undrain('c')).rejects.toMatchObject({ code: 'replica_not_found' });
+    expect(await undrain('a')).toMatchObject({ name: 'a', draining: false });
+    expect((await listAudit(context, { event_type: 'replica.undrain_requested' })).events).toEqual([]);
+    await drainNamedReplica(parts, actor, 'a');
+    expect(await undrain('a')).toMatchObject({ name: 'a', draining: false });
+    expect(await listReplicas(parts)).toMatchObject([{ draining: false }, { draining: false }]);
+    const { events } = await listAudit(context, { event_type: 'replica.undrain_requested' });
+    expect(events).toMatchObject([{ actor: { id: actor.id }, metadata: { replica: 'a' } }]);
+    await context.db.alone(stopReplica, { incarnation: 'of a' });
+    expect(await listReplicas(parts)).toMatchObject([{ draining: true }, { draining: false }]);
+    await expect(undrain('a')).rejects.toMatchObject({ code: 'replica_stopping' });
+    // A replica that is stopping is not drained as well, so that it cannot be undrained afterward.
+    expect(await drainNamedReplica(parts, actor, 'a')).toMatchObject({ draining: true });
+    await expect(undrain('a')).rejects.toMatchObject({ code: 'replica_stopping' });
   });
 
   test('does not report a replica as drained if it was closed in the meantime', async () => {

@@ -18,7 +18,7 @@ export interface PeerTrouble {
 
 interface Peer extends ReplicaFacts {
   readonly incarnation: string;
-  readonly draining: 0 | 1;
+  readonly draining: 0 | 1 | 2;
 }
 
 /** The replicas that ended without being stopped and have not returned. */

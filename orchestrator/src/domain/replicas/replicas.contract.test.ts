@@ -3,7 +3,7 @@ import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { startBeats } from '../../schedule/beats.ts';
 import type { Database } from '../../store/database.ts';
-import { closeReplica, drainReplica, otherReplicas, raiseBeat } from '../../store/replicas.ts';
+import { closeReplica, drainReplica, otherReplicas, raiseBeat, undrainReplica } from '../../store/replicas.ts';
 import { closeOtherReplicas, joinReplicas, type Replica, ReplicaClosed } from './replicas.ts';
 import { createServerClock } from './server-clock.ts';
 
@@ -13,7 +13,7 @@ const log = { debug: silent, info: silent, warn: silent, error: silent };
 const standing = () => ({ ready: true, configDigest: 'same' });
 
 describeDatabases('replicas', (fixture) => {
-  const join = async (db: Database, incarnation: string, onDrain = () => {}) => {
+  const join = async (db: Database, incarnation: string, onDraining: (draining: boolean) => void = () => {}) => {
     const local = new ManualClock();
     const clock = createServerClock(local);
     const replica = await joinReplicas({
@@ -24,7 +24,7 @@ describeDatabases('replicas', (fixture) => {
       name: incarnation,
       version: '1',
       standing,
-      onDrain,
+      onDraining,
     });
     return { local, clock, replica };
   };
@@ -100,11 +100,11 @@ describeDatabases('replicas', (fixture) => {
     await beat(one);
     expect(one.replica.placement.shared).toBe(true);
     expect([...preferredBy(one), ...ofTwo].toSorted()).toEqual(names.toSorted());
-    await two.replica.drain();
+    await two.replica.prepareToLeave();
     expect(preferredBy(two)).toEqual([]);
     await beat(one);
     expect(preferredBy(one)).toEqual(names);
-    await one.replica.drain();
+    await one.replica.prepareToLeave();
     expect(preferredBy(one)).toEqual(names);
     expect(one.replica.placement.peerLeftAt).toBe(Number.NEGATIVE_INFINITY);
     one.local.advance(1_000);
@@ -131,25 +131,42 @@ describeDatabases('replicas', (fixture) => {
       await one.replica.readPeers();
       expect(one.replica.hasReadyPeer).toBe(expected);
     }
-    await two.replica.drain();
+    await two.replica.prepareToLeave();
     await one.replica.readPeers();
     expect([one.replica.hasReadyPeer, one.replica.placement.shared]).toEqual([false, true]);
   });
 
-  test('reports once that an operator drained it, and gives up all leases', async () => {
+  test('reports once when an operator drains it or takes that back, and holds no leases in between', async () => {
     const db = await fixture.open();
-    let drained = 0;
-    const one = await join(db, 'one', () => drained++);
+    const reports: boolean[] = [];
+    const one = await join(db, 'one', (draining) => reports.push(draining));
     const two = await join(db, 'two');
-    await db.alone(drainReplica, { incarnation: 'one' });
-    expect([drained, one.replica.draining]).toEqual([0, false]);
-    await beat(one);
-    await beat(one);
-    expect([drained, one.replica.draining]).toEqual([1, true]);
-    expect(one.replica.placement.isPreferred('any')).toBe(false);
-    await two.replica.drain();
     await two.replica.beat();
-    expect(drained).toBe(1);
+    await db.alone(drainReplica, { incarnation: 'one', successors: ['two'] });
+    expect([reports, one.replica.draining]).toEqual([[], false]);
+    await beat(one);
+    await beat(one);
+    expect([reports, one.replica.draining]).toEqual([[true], true]);
+    expect(one.replica.placement.isPreferred('any')).toBe(false);
+    await db.alone(undrainReplica, { incarnation: 'one' });
+    await beat(one);
+    await beat(one);
+    expect([reports, one.replica.draining]).toEqual([[true, false], false]);
+    const names = Array.from({ length: 32 }, (_, index) => `lease-${index}`);
+    expect(names.some((name) => one.replica.placement.isPreferred(name))).toBe(true);
+  });
+
+  test('ignores drains by operators while it stops', async () => {
+    const db = await fixture.open();
+    const reports: boolean[] = [];
+    const one = await join(db, 'one', (draining) => reports.push(draining));
+    const two = await join(db, 'two');
+    await two.replica.beat();
+    await one.replica.prepareToLeave();
+    expect((await db.alone(undrainReplica, { incarnation: 'one' })).changes).toBe(0);
+    expect((await db.alone(drainReplica, { incarnation: 'one', successors: ['two'] })).changes).toBe(0);
+    await one.replica.beat();
+    expect([reports, one.replica.draining]).toEqual([[], true]);
   });
 
   test('stops its heartbeats, and reports once that it was closed', async () => {

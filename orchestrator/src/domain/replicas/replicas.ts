@@ -3,12 +3,12 @@ import type { Database } from '../../store/database.ts';
 import {
   closeReplica,
   deleteReplicaKeys,
-  drainReplica,
   insertReplica,
   otherReplicas,
   raiseBeat,
   removeOtherReplicas,
   removeReplica,
+  stopReplica,
 } from '../../store/replicas.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { MissingPeers, type PeerTrouble, peerTroubles } from './peer-troubles.ts';
@@ -29,8 +29,8 @@ export interface ReplicaParts {
   readonly version: string;
   /** Returns what the next heartbeat reports. */
   readonly standing: () => Standing;
-  /** Called once, when an operator drains this process. */
-  readonly onDrain: () => void;
+  /** Called when an operator drains this process, with true, and when an operator takes that back, with false. */
+  readonly onDraining: (draining: boolean) => void;
 }
 
 /** The state that a process reports with its heartbeats. */
@@ -63,8 +63,10 @@ export interface Replica {
   beat(): Promise<void>;
   /** Reads the other processes, and closes those that are no longer alive. */
   readPeers(): Promise<void>;
-  /** Makes the other processes the preferred holders of this process's leases. The heartbeats continue. */
-  drain(): Promise<void>;
+  /**
+   * Makes the other processes the preferred holders of this process's leases until it leaves. The heartbeats continue.
+   */
+  prepareToLeave(): Promise<void>;
   /** Leaves the group, so that other processes take over immediately. */
   leave(): Promise<void>;
 }
@@ -79,7 +81,7 @@ export class ReplicaClosed extends Error {
 
 /** Joins the group of processes on the database. */
 export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
-  const { db, clock, log, incarnation, name, version, standing, onDrain } = parts;
+  const { db, clock, log, incarnation, name, version, standing, onDraining } = parts;
   const watch = new PeerWatch<PeerRow>();
   const missing = new MissingPeers();
   const peers = new Peers(incarnation);
@@ -99,6 +101,7 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
   measure((await db.alone(insertReplica, { incarnation, name, version, started_at })).rows, askedAt);
   await readPeers();
   let beatAt = askedAt;
+  let leaving = false;
   return {
     incarnation,
     placement: peers,
@@ -124,10 +127,10 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
       const { rows } = await db.alone(raiseBeat, { incarnation, ready: ready ? 1 : 0, config_digest });
       if (!measure(rows, at)) throw new ReplicaClosed();
       beatAt = at;
-      if (rows.some(({ draining }) => draining === 1) && !peers.draining) {
-        peers.draining = true;
-        onDrain();
-      }
+      const isDrained = rows.some(({ draining }) => draining === 1);
+      if (leaving || isDrained === peers.draining) return;
+      peers.draining = isDrained;
+      onDraining(isDrained);
     },
     async readPeers() {
       for (const peer of await readPeers()) {
@@ -135,10 +138,10 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
         if (changes > 0) log.warn({ replica: peer.name }, 'closed a replica that did not respond for 10 seconds');
       }
     },
-    async drain() {
-      // Set before the write, because the next heartbeat may already read it.
+    async prepareToLeave() {
+      leaving = true;
       peers.draining = true;
-      await db.alone(drainReplica, { incarnation });
+      await db.alone(stopReplica, { incarnation });
     },
     async leave() {
       await db.alone(removeReplica, { incarnation });
@@ -151,7 +154,7 @@ interface PeerRow {
   readonly name: string;
   readonly version: string;
   readonly beat: number;
-  readonly draining: 0 | 1;
+  readonly draining: 0 | 1 | 2;
   /** Null if the process's release does not report readiness. */
   readonly ready: 0 | 1 | null;
   readonly config_digest: string | null;

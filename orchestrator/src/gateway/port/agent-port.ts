@@ -68,18 +68,24 @@ export class AgentPort {
     return this.handshakes.dropped;
   }
 
-  /** @param port 0 for any free port. @returns the actual port */
+  /**
+   * Listens for the first time, or again after `stopListening`.
+   * @param port 0 for any free port
+   * @returns the actual port
+   */
   listen(host: string, port: number): Promise<number> {
     const { tls: server } = this;
     return new Promise((resolve, reject) => {
-      server.once('error', reject);
+      server.removeListener('error', this.onServerError).once('error', reject);
       server.listen({ host, port, backlog: 1024 }, () => {
-        server.removeListener('error', reject);
-        server.on('error', (error) => this.options.log.error({ err: error }, 'server error on the agent port'));
+        server.removeListener('error', reject).on('error', this.onServerError);
         resolve((server.address() as AddressInfo).port);
       });
     });
   }
+
+  private readonly onServerError = (error: Error): void =>
+    this.options.log.error({ err: error }, 'server error on the agent port');
 
   stopListening(): void {
     if (this.tls.listening) this.tls.close();

@@ -365,6 +365,12 @@ export const eventTypes = {
     target: '',
     metadata: ['replica'],
   },
+  'replica.undrain_requested': {
+    severity: ['info'],
+    when: 'an admin took back the draining of a replica: it is used again',
+    target: '',
+    metadata: ['replica'],
+  },
   'system.restored': {
     severity: ['warning'],
     when: 'the orchestrator started from a backup; operations that were open in the backup have ended, and its enrollment tokens are revoked',

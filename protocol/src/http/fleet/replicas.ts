@@ -61,10 +61,25 @@ export const drainReplica = route({
   tag: 'Replicas',
   summary: 'Move the agents and work of a replica to other replicas',
   description:
-    'Within a few seconds, the replica is no longer ready, closes its agent links, and releases its leases. It keeps running and responds to requests until it is restarted or stopped. Draining it again has no effect.',
+    'Within a few seconds, the replica is no longer ready, closes its agent links, and releases its leases. It keeps running and responds to requests until it is restarted or stopped. Draining it again has no effect. `undrainReplica` takes it back.',
   access: 'admin',
   params: z.strictObject({ name: z.string() }),
   answers: { 200: replicaSchema },
   errors: ['replica_not_found', 'last_replica'],
   example: { params: { name: 'muster-1' }, answer: { ...example, draining: true } },
+});
+
+export const undrainReplica = route({
+  id: 'undrainReplica',
+  method: 'POST',
+  path: '/replicas/{name}/undrain',
+  tag: 'Replicas',
+  summary: 'Use a drained replica again',
+  description:
+    'Within a few seconds, the replica accepts agents, is ready, and takes its share of the work. Agents that have moved stay where they are. A replica that is not drained is left as it is.',
+  access: 'admin',
+  params: z.strictObject({ name: z.string() }),
+  answers: { 200: replicaSchema },
+  errors: ['replica_not_found', 'replica_stopping'],
+  example: { params: { name: 'muster-1' }, answer: example },
 });
