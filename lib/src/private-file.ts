@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
+  constants,
   fsyncSync,
   linkSync,
   mkdirSync,
@@ -88,9 +89,32 @@ export function writePrivateFile(path: string, content: string | Uint8Array, exi
   } finally {
     rmSync(temporary, { force: true });
   }
+  syncDirectory(directory);
+}
+
+/**
+ * Creates a file with mode 0600 and syncs it, on any file system, also on those without hard links. Never replaces a
+ * file, and follows no link at the path. Removes the file if it cannot be written.
+ * @throws Error with code EEXIST if anything exists at the path
+ */
+export function createPrivateFile(path: string, content: string | Uint8Array): void {
+  const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+  try {
+    writeFileSync(file, content);
+    fsyncSync(file);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+  syncDirectory(dirname(path));
+}
+
+function syncDirectory(path: string): void {
   // Windows cannot sync a directory.
   if (process.platform === 'win32') return;
-  const handle = openSync(directory, 'r');
+  const handle = openSync(path, 'r');
   try {
     fsyncSync(handle);
   } finally {

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
@@ -21,7 +19,7 @@ import { type ConnectedAgents, createConnectedAgents, createGateway, type Gatewa
 import { createTelemetry } from '../http/metrics/telemetry.ts';
 import { loadApiCertificate } from '../identity/api-certificate.ts';
 import { type Identity, loadIdentity } from '../identity/identity.ts';
-import { finishRestore } from '../offline/restore-place.ts';
+import { finishRestore, isRestoring } from '../offline/restore-place.ts';
 import { type ReplicaSync, startReplicaSync } from '../schedule/replica-sync.ts';
 import { anyOperator } from '../store/queries/operators.ts';
 import { Addresses, readTls } from './addresses.ts';
@@ -313,7 +311,7 @@ async function stop({ app, gateway, domain, schedules, sync, replica, clock, log
  * @throws Error if its files are incomplete, or if a restore is in progress
  */
 async function finishInterruptedRestore(dataDir: string): Promise<boolean> {
-  if (!(await stat(join(dataDir, '.restoring')).catch(() => null))) return false;
+  if (!(await isRestoring(dataDir))) return false;
   const unlock = await lockDirectory(dataDir, 'orchestrator');
   try {
     return await finishRestore(dataDir);

@@ -1,5 +1,6 @@
-import { openSync, readFileSync } from 'node:fs';
+import { openSync, readFileSync, statSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
+import { readPrivateFile } from '../../../lib/src/private-file.ts';
 
 /** Encrypts backups and shared keys in the age format (age-encryption.org), which every age tool can decrypt. */
 
@@ -70,16 +71,28 @@ export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Ope
   }
 }
 
-/** @returns the first line of the file. The caller checks the file's permissions. */
+/**
+ * Reads a file that contains a passphrase or an age identity. Its group may read it, as with `secrets_key_file`.
+ * @throws LoosePermissionsError if others may read it
+ */
+function secretOf(file: string): string {
+  // The permissions of a pipe or a terminal do not say who can read its data.
+  return statSync(file).isFile() ? (readPrivateFile(file, 0o037) ?? '') : readFileSync(file, 'utf8');
+}
+
+/**
+ * @returns the first line of the file
+ * @throws LockError, LoosePermissionsError
+ */
 export function passphraseOf(file: string): string {
-  const [line = ''] = readFileSync(file, 'utf8').split(/\r?\n/);
+  const [line = ''] = secretOf(file).split(/\r?\n/);
   if (line === '') throw new LockError(`${file} has an empty first line, which must contain the passphrase`);
   return line;
 }
 
-/** @throws LockError if the file contains no identity */
+/** @throws LockError if the file contains no identity, LoosePermissionsError */
 export function identitiesOf(file: string): string[] {
-  const found = readFileSync(file, 'utf8')
+  const found = secretOf(file)
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));

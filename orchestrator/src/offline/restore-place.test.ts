@@ -2,7 +2,16 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { scratchDirectory } from '../../test/scratch.ts';
-import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
+import {
+  beginRestore,
+  completeRestore,
+  contentOf,
+  dropRestore,
+  finishRestore,
+  isRestoring,
+  markDatabase,
+  RestoreIncomplete,
+} from './restore-place.ts';
 
 /**
  * Verifies that the directory contains either the previous or the new content if a restore is interrupted at any step,
@@ -44,6 +53,7 @@ describe('a restored data directory', () => {
 
   test('discards an incomplete restore, and keeps the previous content', async () => {
     await startRestore();
+    await expect(finishRestore(directory)).rejects.toThrow(RestoreIncomplete);
     await expect(finishRestore(directory)).rejects.toThrow('run `muster restore` or `muster orchestrator join` again');
     expect((await contentOf(directory)).sort()).toEqual(['identity.key', 'muster.db']);
     await startRestore();
@@ -57,6 +67,7 @@ describe('a restored data directory', () => {
     // Makes the restore fail twice. The second failure must preserve the record of the committed database.
     for (const _ of [1, 2]) {
       await dropRestore(directory);
+      await expect(finishRestore(directory)).rejects.toThrow(RestoreIncomplete);
       await expect(finishRestore(directory)).rejects.toThrow('with the same backup; the former data is in');
       await startRestore();
     }
@@ -90,4 +101,30 @@ describe('a restored data directory', () => {
       expectRestored();
     },
   );
+
+  test.each([
+    ['before it removed its folder', ['cleared', 'content']],
+    ['after it removed the folder for new content', ['cleared']],
+    ['after it removed its marker', []],
+  ])('finishes a restore that was interrupted %s', async (_, left) => {
+    await startRestore();
+    await completeRestore(directory, aside);
+    mkdirSync(join(directory, '.restoring'));
+    if (left.includes('cleared')) writeFileSync(join(directory, '.restoring/cleared'), aside);
+    if (left.includes('content')) mkdirSync(join(directory, '.restoring/content'));
+    await finishRestore(directory);
+    expectRestored();
+    expect(await isRestoring(directory)).toBe(false);
+  });
+
+  test('never discards complete content, whose move may have begun', async () => {
+    const content = await startRestore();
+    mkdirSync(join(directory, aside), { mode: 0o700 });
+    renameSync(join(directory, 'muster.db'), join(directory, aside, 'muster.db'));
+    writeFileSync(join(directory, '.restoring/whole'), aside);
+    await dropRestore(directory);
+    expect(readFileSync(join(content, 'muster.db'), 'utf8')).toBe('new');
+    await finishRestore(directory);
+    expectRestored();
+  });
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chown, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chown, lstat, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
@@ -32,6 +32,10 @@ export interface Restoring {
 
 const staging = (dataDir: string) => join(dataDir, folder);
 
+/** Reports whether a restore into the directory is in progress, or was interrupted. */
+export const isRestoring = async (dataDir: string): Promise<boolean> =>
+  (await lstat(staging(dataDir)).catch(() => null)) !== null;
+
 /**
  * Returns the time and random part of the name for previous content. The random part distinguishes restores within the
  * same second.
@@ -51,8 +55,12 @@ export async function contentOf(dataDir: string): Promise<string[]> {
   );
 }
 
+/** The content of an interrupted restore is incomplete, so that it cannot be finished. */
+export class RestoreIncomplete extends Error {}
+
 /**
- * Discards an unfinished restore, and creates an empty folder for a new restore. The caller has locked the directory.
+ * Discards a restore whose content is incomplete, and creates an empty folder for a new one. The caller has locked the
+ * directory, and finished a restore whose content is complete.
  */
 export async function beginRestore(dataDir: string): Promise<Restoring> {
   await dropRestore(dataDir);
@@ -63,9 +71,13 @@ export async function beginRestore(dataDir: string): Promise<Restoring> {
   return { content, scratch: staging(dataDir) };
 }
 
-/** Discards an unfinished restore, unless its database was committed. */
+/**
+ * Discards an unfinished restore, except the record of a committed database. Keeps a restore whose content is complete,
+ * because the former content may already have been moved: the next start finishes it.
+ */
 export async function dropRestore(dataDir: string): Promise<void> {
   const there = await readdir(staging(dataDir)).catch(() => [] as string[]);
+  if (there.includes(completeMarker) || there.includes(cleared)) return;
   for (const name of there)
     if (name !== database) await rm(join(staging(dataDir), name), { recursive: true, force: true });
   if (!there.includes(database)) await rm(staging(dataDir), { recursive: true, force: true });
@@ -105,7 +117,7 @@ export async function completeRestore(dataDir: string, aside: string | null): Pr
 /**
  * Finishes an interrupted restore.
  * @returns false if no restore was interrupted
- * @throws Error if its content is incomplete
+ * @throws RestoreIncomplete, and errors of the file system, after which it can be finished later
  */
 export async function finishRestore(dataDir: string): Promise<boolean> {
   const at = (name: string) => join(staging(dataDir), name);
@@ -114,14 +126,19 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
     throw error;
   });
   if (there === null) return false;
+  if (there.length === 0) {
+    // The restore was finished, or nothing had been written.
+    await rmdir(staging(dataDir));
+    return false;
+  }
   if (!there.includes(cleared)) {
     const former = there.includes(database) ? (await readFile(at(database), 'utf8')).trim() : null;
     if (!there.includes(completeMarker) && former !== null)
-      throw new Error(
+      throw new RestoreIncomplete(
         `a restore into ${dataDir} was interrupted after the database was restored and before the directory was: run \`muster restore\` again, with the same backup${former === '' ? '' : `; the former data is in schema ${former} of the database`}`,
       );
     if (!there.includes(completeMarker))
-      throw new Error(
+      throw new RestoreIncomplete(
         `a restore into ${dataDir} is in progress or was interrupted: run \`muster restore\` or \`muster orchestrator join\` again, or remove ${staging(dataDir)}`,
       );
     const aside = (await readFile(at(completeMarker), 'utf8')).trim();
@@ -134,8 +151,17 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
     await rename(at(completeMarker), at(cleared));
     await sync(staging(dataDir));
   }
-  for (const name of await readdir(at('content'))) await rename(join(at('content'), name), join(dataDir, name));
+  const contents = await readdir(at('content')).catch((error: NodeJS.ErrnoException) => {
+    // The restore was interrupted while its folder was removed.
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  for (const name of contents) await rename(join(at('content'), name), join(dataDir, name));
   await sync(dataDir);
+  // Removes the marker last. Without it, the rest of the folder would look like a restore with incomplete content.
+  for (const name of await readdir(staging(dataDir)))
+    if (name !== cleared) await rm(at(name), { recursive: true, force: true });
+  await sync(staging(dataDir));
   await rm(staging(dataDir), { recursive: true, force: true });
   await sync(dataDir);
   return true;

@@ -25,6 +25,7 @@ import {
   dropRestore,
   finishRestore,
   markDatabase,
+  RestoreIncomplete,
   restoreStamp,
 } from './restore-place.ts';
 
@@ -89,7 +90,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
 }
 
 /** Finishes an interrupted restore whose content is complete. Ignores a restore with incomplete content. */
-const finishInterrupted = (dataDir: string): Promise<boolean> => finishRestore(dataDir).catch(() => false);
+const finishInterrupted = (dataDir: string): Promise<boolean> =>
+  finishRestore(dataDir).catch((error: unknown) => {
+    if (error instanceof RestoreIncomplete) return false;
+    throw error;
+  });
 
 async function restoreLocked(
   options: RestoreOptions,

@@ -1,14 +1,22 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { lockDirectory } from '../../../lib/src/instance-lock.ts';
-import { ensurePrivateDirectory, writePrivateFile } from '../../../lib/src/private-file.ts';
+import { DirectoryInUse, lockDirectory } from '../../../lib/src/instance-lock.ts';
+import { createPrivateFile, ensurePrivateDirectory, writePrivateFile } from '../../../lib/src/private-file.ts';
 import { version } from '../version.ts';
 import type { OfflineCommand } from './command.ts';
 import { decrypting, encrypting, isArmored, LockError, type Openers } from './encryption.ts';
 import { lockOf, openerOptions, openersOf, type PassphraseUse } from './encryption-options.ts';
-import { replaceable } from './replaceable.ts';
-import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, restoreStamp } from './restore-place.ts';
+import {
+  beginRestore,
+  completeRestore,
+  contentOf,
+  dropRestore,
+  finishRestore,
+  isRestoring,
+  RestoreIncomplete,
+  restoreStamp,
+} from './restore-place.ts';
 import {
   filesOf,
   KeysRefused,
@@ -32,8 +40,8 @@ const share: OfflineCommand = {
 Writes the keys that all replicas of a fleet must have to an encrypted file, or
 to standard output for \`-\`: the identity key, the generated API certificate with
 its key, and the secrets keys. "muster orchestrator join" installs them. The
-orchestrator may keep running. Prompts for a passphrase unless an option or
-MUSTER_SHARE_PASSPHRASE provides one.
+orchestrator may keep running. FILE must not exist. Prompts for a passphrase
+unless an option or MUSTER_SHARE_PASSPHRASE provides one.
 
 Anyone who can decrypt the file can impersonate the orchestrator: delete it when
 the other replicas have joined.
@@ -49,15 +57,16 @@ Examples:
   $ muster orchestrator share --data-dir ./data --recipient age1… keys.age
 `,
   run: async (config, dataDir, [named = ''], { given, env, tell, stdout, now }) => {
-    const file = named === '-' ? null : await replaceable(named);
-    const keys = sharedKeysOf(dataDir, { now: now(), version });
+    const file = named === '-' ? null : named;
+    if (file !== null && lstatSync(file, { throwIfNoEntry: false })) throw fileExists(file);
+    const keys = await readKeys(dataDir, now());
     const lock = await lockOf(given, env, passphraseUse, true);
     if (lock === null) throw new LockError('the keys are not written without encryption');
     const plain = new Blob([JSON.stringify(keys)]).stream() as ReadableStream<Uint8Array>;
     const bytes = await collected((await encrypting(plain, lock)) as AsyncIterable<Uint8Array>);
     if (file === null)
       await new Promise<void>((resolve, reject) => stdout.write(bytes, (error) => (error ? reject(error) : resolve())));
-    else writePrivateFile(file, bytes, 'replace');
+    else createKeysFile(file, bytes);
     const names = filesOf(keys.files).map(([name]) => name);
     tell(`${file ?? 'standard output'}: ${names.join(', ')} of the orchestrator ${keys.public_key}, encrypted`);
     if (config.tls_cert !== null) tell('not included: the configured API certificate; configure it for each replica');
@@ -108,6 +117,41 @@ Examples:
   },
 };
 
+const fileExists = (file: string) =>
+  new KeysRefused(`${file} exists: remove it, or choose another name; nothing was changed`);
+
+function createKeysFile(file: string, bytes: Uint8Array): void {
+  try {
+    createPrivateFile(file, bytes);
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? fileExists(file) : error;
+  }
+}
+
+/**
+ * Reads the keys of a data directory, and locks it unless the orchestrator runs, so that no restore or `join` replaces
+ * some of them at the same time.
+ * @throws KeysRefused
+ */
+async function readKeys(dataDir: string, now: number): Promise<SharedKeys> {
+  const unlock = await lockDirectory(dataDir, 'orchestrator').catch((error: unknown) => {
+    const { code } = error as NodeJS.ErrnoException;
+    // A missing directory has no keys, and nothing changes in a read-only one.
+    if (error instanceof DirectoryInUse || code === 'ENOENT' || code === 'EROFS') return () => {};
+    throw error;
+  });
+  try {
+    const keys = sharedKeysOf(dataDir, { now, version });
+    if (await isRestoring(dataDir))
+      throw new KeysRefused(
+        `a restore into ${dataDir} is in progress or was interrupted: finish it, or start the orchestrator, and try again`,
+      );
+    return keys;
+  } finally {
+    unlock();
+  }
+}
+
 export const shareCommands: Readonly<Record<string, OfflineCommand>> = {
   'orchestrator share': share,
   'orchestrator join': joinFleet,
@@ -156,7 +200,8 @@ async function install(
   ensurePrivateDirectory(dataDir);
   const unlock = await lockDirectory(dataDir, 'orchestrator');
   try {
-    await finishRestore(dataDir).catch(async () => {
+    await finishRestore(dataDir).catch(async (error: unknown) => {
+      if (!(error instanceof RestoreIncomplete)) throw error;
       await dropRestore(dataDir);
       // Refuses if an interrupted restore has replaced the database, because only `muster restore` can complete it.
       await finishRestore(dataDir);
@@ -173,11 +218,11 @@ async function install(
     const { content } = await beginRestore(dataDir);
     try {
       for (const [name, text] of files) writePrivateFile(join(content, name), text, 'keep');
+      await completeRestore(dataDir, aside);
     } catch (error) {
       await dropRestore(dataDir).catch(() => undefined);
       throw error;
     }
-    await completeRestore(dataDir, aside);
     return { installed: files.map(([name]) => name), aside: aside === null ? null : join(dataDir, aside) };
   } finally {
     unlock();

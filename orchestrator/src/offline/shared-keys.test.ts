@@ -1,11 +1,12 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { lockDirectory } from '../../../lib/src/instance-lock.ts';
 import { scratchDirectory } from '../../test/scratch.ts';
 import { loadApiCertificate } from '../identity/api-certificate.ts';
 import { loadIdentity } from '../identity/identity.ts';
-import { beginRestore, markDatabase } from './restore-place.ts';
+import { beginRestore, completeRestore, markDatabase } from './restore-place.ts';
 import { runOffline } from './run.ts';
 import { KeysRefused, parseSharedKeys, planJoin, sharedKeysOf } from './shared-keys.ts';
 
@@ -78,11 +79,59 @@ describe('muster orchestrator share and join', () => {
   });
 
   test('never prints a key', async () => {
-    const said = [await share(), await joinFleet(), await run('share', 'to', '--recipient', recipient, '--json')];
+    const said = [await share(), await joinFleet()];
+    rmSync(at('keys.age'));
+    said.push(await run('share', 'to', '--recipient', recipient, '--json'));
     const text = said.map((each) => each.said).join('');
     expect(said.map(({ exit }) => exit)).toEqual([0, 0, 0]);
     expect(text).not.toContain(secrets.trim());
     expect(text).not.toContain(readFileSync(at('from', 'identity.key'), 'utf8').split('\n')[1]);
+  });
+
+  test.each([
+    ['a file', () => writeFileSync(at('keys.age'), 'other')],
+    ['a key in the data directory', () => symlinkSync(at('from', 'identity.key'), at('keys.age'))],
+    ['a link to nothing', () => symlinkSync(at('nothing'), at('keys.age'))],
+  ])('shares no keys if the target is %s', async (_, make) => {
+    const before = readFileSync(at('from', 'identity.key'), 'utf8');
+    make();
+    const refused = await share();
+    expect(refused).toMatchObject({ exit: 1, said: expect.stringContaining('keys.age exists: remove it') });
+    expect(readFileSync(at('from', 'identity.key'), 'utf8')).toBe(before);
+    expect(content('.')).not.toContain('nothing');
+  });
+
+  test('shares no keys while a restore is unfinished', async () => {
+    await beginRestore(at('from'));
+    const refused = await share();
+    expect(refused).toMatchObject({ exit: 1, said: expect.stringContaining('is in progress or was interrupted') });
+    expect(content('.')).not.toContain('keys.age');
+    expect(content('from').filter((name) => name.startsWith('orchestrator-lock'))).toEqual([]);
+  });
+
+  test('shares keys while the orchestrator runs', async () => {
+    const unlock = await lockDirectory(at('from'), 'orchestrator');
+    expect(await share()).toMatchObject({ exit: 0 });
+    unlock();
+  });
+
+  test('refuses files with a passphrase or an identity that other users can read', async () => {
+    writeFileSync(at('passphrase'), 'correct horse battery\n', { mode: 0o600 });
+    const byPassphrase = ['--passphrase-file', at('passphrase')];
+    for (const mode of [0o644, 0o620]) {
+      chmodSync(at('passphrase'), mode);
+      expect((await run('share', 'from', ...byPassphrase)).said).toContain('gives other users access to keys');
+    }
+    expect(content('.')).not.toContain('keys.age');
+    chmodSync(at('passphrase'), 0o640);
+    expect(await run('share', 'from', ...byPassphrase)).toMatchObject({ exit: 0 });
+    chmodSync(at('passphrase'), 0o604);
+    expect((await run('join', 'to', ...byPassphrase)).said).toContain('gives other users access to keys');
+    rmSync(at('keys.age'));
+    await share();
+    chmodSync(at('age.key'), 0o644);
+    expect((await joinFleet()).said).toContain('gives other users access to keys');
+    expect(content('to')).toEqual([]);
   });
 
   test('reads the passphrase from a file, and refuses a wrong or short passphrase', async () => {
@@ -132,11 +181,26 @@ describe('muster orchestrator share and join', () => {
     expect(content('to')).toEqual(['.restoring']);
   });
 
+  test('keeps the content of an interrupted restore that it cannot finish', async () => {
+    await share();
+    const killed = await beginRestore(at('to'));
+    writeFileSync(join(killed.content, 'muster.db'), 'new');
+    // A directory in place of the file makes the move fail.
+    mkdirSync(at('to', 'muster.db', 'x'), { recursive: true });
+    await expect(completeRestore(at('to'), null)).rejects.toThrow(/EISDIR|ENOTDIR|ENOTEMPTY/);
+    for (const more of [[], ['--force']]) expect(await joinFleet(...more)).toMatchObject({ exit: 1 });
+    expect(readFileSync(join(killed.content, 'muster.db'), 'utf8')).toBe('new');
+    rmSync(at('to', 'muster.db'), { recursive: true });
+    expect((await joinFleet()).said).toContain('is not empty (muster.db)');
+    expect(readFileSync(at('to', 'muster.db'), 'utf8')).toBe('new');
+  });
+
   test('refuses files that are damaged, too large, or written by other programs', async () => {
     writeFileSync(at('keys.age'), 'not a file of muster');
     expect(await joinFleet()).toMatchObject({ exit: 1, said: expect.stringContaining('was not written by muster') });
     writeFileSync(at('keys.age'), Buffer.alloc(2 ** 20 + 1));
     expect((await joinFleet()).said).toContain('too large');
+    rmSync(at('keys.age'));
     await share();
     const bytes = readFileSync(at('keys.age'));
     bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
@@ -193,8 +257,23 @@ describe('shared keys', () => {
       planJoin(files, { found, content, where: '/data', force });
     expect(plan({}, [])).toEqual({ action: 'install', isOccupied: false });
     expect(plan(files, [...names, 'muster.db'])).toEqual({ action: 'nothing' });
+    expect(plan({ ...files, 'api.crt': 'renewed' }, names)).toEqual({ action: 'nothing' });
+    expect(plan(files, names, true)).toEqual({ action: 'nothing' });
     expect(() => plan({ 'api.key': 'other' }, ['api.key'])).toThrow('has other keys (api.key)');
     expect(() => plan({}, ['a', 'b', 'c', 'd'])).toThrow('is not empty (a, b, c, …)');
     expect(plan({ 'api.key': 'other' }, ['api.key'], true)).toEqual({ action: 'install', isOccupied: true });
+  });
+
+  test('names the keys that only the directory or only the file has', () => {
+    const { files } = valid();
+    const { 'secrets.keys': _, ...fewer } = files;
+    const plan = (shared: typeof fewer, found: object, force = false) =>
+      planJoin(shared, { found, content: Object.keys(found), where: '/data', force });
+    expect(() => plan(fewer, files)).toThrow('/data has keys that the file lacks (secrets.keys); nothing was changed');
+    expect(() => plan(files, fewer)).toThrow('/data lacks keys of the file (secrets.keys); nothing was changed');
+    expect(() => plan(fewer, { ...files, 'identity.key': 'other' })).toThrow(
+      '/data has other keys (identity.key) and has keys that the file lacks (secrets.keys);',
+    );
+    expect(plan(fewer, files, true)).toEqual({ action: 'install', isOccupied: true });
   });
 });

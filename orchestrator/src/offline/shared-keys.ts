@@ -141,15 +141,32 @@ export function planJoin(
 ): JoinPlan {
   // Replicas renew the certificate, each for its own host, with the same key.
   const compared = keyFileNames.filter((name) => name !== 'api.crt');
-  if (compared.every((name) => shared[name] === undefined || shared[name] === found[name]))
-    return { action: 'nothing' };
+  const differing = compared.filter((name) => shared[name] !== found[name]);
+  if (differing.length === 0) return { action: 'nothing' };
   if (content.length === 0 || force) return { action: 'install', isOccupied: content.length > 0 };
-  const others = compared.filter((name) => found[name] !== undefined && found[name] !== shared[name]);
-  const shown = content.length > 3 ? [...content.slice(0, 3), '…'] : content;
-  const reason = others.length > 0 ? `has other keys (${others.join(', ')})` : `is not empty (${shown.join(', ')})`;
   throw new KeysRefused(
-    `${where} ${reason}; nothing was changed: use an empty directory, or --force, which moves the existing data aside`,
+    `${where} ${occupation(differing, { shared, found, content })}; nothing was changed: use an empty directory, or --force, which moves the existing data aside`,
   );
+}
+
+/** Describes how the keys in a directory differ from the shared ones; if it has none of them, what else it contains. */
+function occupation(
+  differing: readonly KeyFileName[],
+  { shared, found, content }: { shared: KeyFiles; found: Partial<KeyFiles>; content: readonly string[] },
+): string {
+  const named = (verb: string, names: readonly KeyFileName[]) =>
+    names.length === 0 ? [] : [`${verb} (${names.join(', ')})`];
+  const inBoth = differing.filter((name) => shared[name] !== undefined && found[name] !== undefined);
+  const onlyFound = differing.filter((name) => shared[name] === undefined);
+  const onlyShared = differing.filter((name) => found[name] === undefined);
+  const hasShared = keyFileNames.some((name) => shared[name] !== undefined && shared[name] === found[name]);
+  const reasons = [
+    ...named('has other keys', inBoth),
+    ...named('has keys that the file lacks', onlyFound),
+    ...(hasShared ? named('lacks keys of the file', onlyShared) : []),
+  ];
+  const shown = content.length > 3 ? [...content.slice(0, 3), '…'] : content;
+  return reasons.length > 0 ? reasons.join(' and ') : `is not empty (${shown.join(', ')})`;
 }
 
 /** Returns the names of the files to install. */
