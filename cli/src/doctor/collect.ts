@@ -6,7 +6,7 @@ import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
-import type { Client } from '@muster/protocol/client';
+import { ApiError, type Client } from '@muster/protocol/client';
 import type { AnswerOf, listAudit } from '@muster/protocol/http';
 import type { Context } from '../context/context.ts';
 import type { Target } from '../context/profile.ts';
@@ -245,7 +245,12 @@ export async function collectFleet(
   const { call, target } = await context.connect();
   // Sends this request before the parallel ones, because it signs in.
   const health = await call(http.getHealth, {});
-  const [agents, secrets, notifications] = await Promise.all([
+  const [replicas, agents, secrets, notifications] = await Promise.all([
+    call(http.listReplicas, {}).catch((error: unknown) => {
+      // The orchestrator's release has no replicas.
+      if (error instanceof ApiError && error.problem.status === 404) return [];
+      throw error;
+    }),
     call(http.listAgents, { query: { sort: 'name' } }),
     call(http.listSecrets, { query: { limit: '1000' } }),
     call(http.listNotifications, { query: { limit: '100', unread: 'true' } }),
@@ -261,6 +266,8 @@ export async function collectFleet(
   return {
     now: context.now(),
     version,
+    replicas,
+    bus: health.bus ?? null,
     agents,
     secrets,
     disk: health.disk,

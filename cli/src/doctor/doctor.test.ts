@@ -2,6 +2,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { createServer as createPlainServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { listReplicas, type Replica } from '@muster/protocol/http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCertificate } from '../../test/certificate.ts';
 import { agent } from '../../test/examples.ts';
@@ -170,7 +171,12 @@ const fleet: FleetFacts = {
   signInsWithoutServer: { count: 0, usernames: [] },
   channel: { address: 'o:4747', error: null },
   audit: null,
+  replicas: [],
+  bus: null,
 };
+const [replica] = listReplicas.example.answer as [Replica];
+const replicas = (...changes: Partial<Replica>[]) =>
+  changes.map((change, index) => ({ ...replica, name: `muster-${index}`, ...change }));
 const secret = (name: string, days: number) =>
   ({ name, expires_at: new Date((now + days * day) * 1000).toISOString() }) as FleetFacts['secrets'][number];
 
@@ -195,6 +201,39 @@ describe('findings about the fleet', () => {
       'sign-ins that are not bound to a server',
       { signInsWithoutServer: { count: 3, usernames: ['ada', 'ci'] } },
       ['sign_ins_unbound: warning'],
+    ],
+    ['equal replicas', { replicas: replicas({}, {}, {}), bus: { connected: true, unheard: [] } }, []],
+    [
+      'one replica of two that is not ready',
+      { replicas: replicas({}, { ready: false }) },
+      ['replicas_ready: problem', 'replicas_spare: warning'],
+    ],
+    ['a late replica of three', { replicas: replicas({}, {}, { heartbeat_age_secs: 6 }) }, ['replicas_ready: problem']],
+    [
+      'a drained replica of three',
+      { replicas: replicas({}, {}, { draining: true, ready: false }) },
+      ['replicas_drained: warning'],
+    ],
+    ['a single replica', { replicas: replicas({}) }, ['replicas_spare: warning']],
+    [
+      'replicas of two releases, whose configurations cannot be compared',
+      { replicas: replicas({}, { version: '0.2.0', config_digest: 'other' }) },
+      ['replicas_version: warning'],
+    ],
+    [
+      'replicas with two configurations',
+      { replicas: replicas({}, { config_digest: 'other' }, { config_digest: null }) },
+      ['replicas_configuration: warning'],
+    ],
+    [
+      'a replica without a connection to NATS',
+      { replicas: replicas({}, {}), bus: { connected: false, unheard: [] } },
+      ['replicas_bus: warning'],
+    ],
+    [
+      'a replica that does not hear another one',
+      { replicas: replicas({}, {}), bus: { connected: true, unheard: ['muster-1'] } },
+      ['replicas_bus: warning'],
     ],
     ['a broken audit chain', { audit: { ok: false, verified: 3, fault: 'x' } }, ['audit_chain: problem']],
     ['an intact audit chain', { audit: { ok: true, verified: 3, fault: null } }, []],

@@ -4,6 +4,7 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { counted, duration } from '../text/style.ts';
 import { type Fingerprint, fingerprintSource, showFingerprint } from '../transport/trust.ts';
 import { type Finding, findingsOf, judgeDisk, orchestratorLog } from './finding.ts';
+import { judgeReplicas, type ReplicaFacts } from './replicas.ts';
 
 /** Facts about an orchestrator that require no sign-in. Times are Unix seconds. */
 export interface ReachFacts {
@@ -35,7 +36,9 @@ export interface ReachFacts {
 
 const { ok, warning, problem } = findingsOf('orchestrator');
 
-const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
+const late = 'The replicas continue, but more slowly, or with fewer of them.';
+
+const reasons: Readonly<Record<string, [what: string, remedy: string, why?: string]>> = {
   database: [
     'the database does not accept writes',
     `Check the disk of its data directory with df -h, and its log: ${orchestratorLog}`,
@@ -52,7 +55,9 @@ const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
   bus: [
     'messages from other replicas do not arrive through NATS, so changes appear a few seconds late',
     `Check the NATS server, and the settings nats.* of each replica. The reason is in its log: ${orchestratorLog}`,
+    late,
   ],
+  replica: ['a replica is missing, or has another release or configuration', 'muster replicas list', late],
 };
 
 /** Reports whether the certificate is trusted. If it is not, no more requests are sent. */
@@ -165,11 +170,11 @@ export function judgeReach(facts: ReachFacts): Finding[] {
   for (const reason of status.reasons) {
     // Uses only own properties, because an untrusted reason could be `constructor`.
     const known = Object.hasOwn(reasons, reason) ? reasons[reason] : undefined;
-    const [what, remedy] = known ?? [
+    const [what, remedy, why = 'New work is refused, or cannot be recorded.'] = known ?? [
       `the orchestrator reports that it is degraded: ${sanitiseLine(reason)}`,
       `On its machine, see why: ${orchestratorLog}`,
     ];
-    findings.push(problem('health', what, 'New work is refused, or cannot be recorded.', remedy));
+    findings.push(problem('health', what, why, remedy));
   }
   if (status.status === 'ok') findings.push(ok('health', 'the orchestrator reports that it is healthy'));
   else if (status.reasons.length === 0)
@@ -191,7 +196,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
 }
 
 /** Facts that a signed-in operator can request; null if they are not available to this operator. */
-export interface FleetFacts {
+export interface FleetFacts extends ReplicaFacts {
   now: number;
   version: string | null;
   agents: readonly Agent[];
@@ -325,7 +330,7 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
             'Open it in the orchestrator’s firewall; for agent_port and advertised_host see muster settings show',
           ),
     );
-  findings.push(...judgeAgents(facts), ...judgeSecrets(facts));
+  findings.push(...judgeReplicas(facts), ...judgeAgents(facts), ...judgeSecrets(facts));
   if (unreadCritical > 0)
     findings.push(
       fleet.warning(

@@ -173,7 +173,7 @@ function discoveryOf({ domain, settings, addresses, identity }: HttpParts) {
   });
 }
 
-function scrapeOf({ domain, store, gateway, telemetry, nats }: HttpParts, app: () => FastifyInstance) {
+function scrapeOf({ domain, store, gateway, telemetry, nats, replicas }: HttpParts, app: () => FastifyInstance) {
   const sources = {
     census: createCensus(domain.context),
     ready: () => domain.health.isReady(),
@@ -188,6 +188,14 @@ function scrapeOf({ domain, store, gateway, telemetry, nats }: HttpParts, app: (
       connections: { api: app().connections.stats, agentsDropped: gateway.dropped },
       remoteWrite: domain.remoteWrite?.stats() ?? null,
       bus: nats?.state ?? null,
+      replica: replicas && {
+        states: replicas.replica.states,
+        troubles: replicas.replica.troubles.map(({ trouble }) => trouble),
+        isDraining: replicas.replica.draining,
+        heartbeatAgeSecs: replicas.replica.heartbeatAge(replicas.replica.incarnation) / 1000,
+        closed: replicas.replica.closed,
+        leases: replicas.leases.counts,
+      },
     }),
   };
   return () => telemetry.scrape(sources);

@@ -13,6 +13,7 @@ import { closeOtherReplicas, joinReplicas, type Replica, type Standing } from '.
 import type { ServerClock } from '../domain/replicas/server-clock.ts';
 import type { Context, Presence } from '../domain/shared/context.ts';
 import type { Health } from '../domain/shared/health.ts';
+import type { Leases } from '../domain/shared/leases.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { ApiCertificate } from '../identity/api-certificate.ts';
 import { configDigestKey, type Identity } from '../identity/identity.ts';
@@ -146,16 +147,19 @@ export async function openPresence(
 /** The data for the list of replicas that operators see and for metrics, and this replica. */
 export interface ReplicaView extends ReplicaListParts {
   readonly replica: Replica;
+  readonly leases: Leases;
 }
 
 export const replicaListOf = (parts: {
   context: Context;
   replica: Replica;
+  leases: Leases;
   view: LinkView;
   own: Presence;
 }): ReplicaView => ({
   context: parts.context,
   replica: parts.replica,
+  leases: parts.leases,
   connectedTo: (incarnation) =>
     incarnation === parts.replica.incarnation ? parts.own.count : parts.view.countOf(incarnation),
 });

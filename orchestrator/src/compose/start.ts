@@ -142,7 +142,7 @@ async function start(
     // Each process counts only its own hints, so that the sum over all processes is correct.
     if (source === 'own' && hint.type === 'operation_ended') telemetry.operationEnded(hint.status);
   });
-  const replicas = view && replica && replicaListOf({ context, replica, view, own: connected.registry });
+  const replicas = view && replica && replicaListOf({ context, replica, leases, view, own: connected.registry });
   const parts = {
     domain,
     store,

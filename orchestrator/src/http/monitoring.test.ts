@@ -41,6 +41,14 @@ const { body } = await telemetry.scrape({
     samples: { queued: 4, stored: 900, failed: 6, passedOver: 9 },
     remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
     bus: { isConnected: true, sent: 41, received: 42, dropped: 43, gaps: 44, ignored: { forged: 45 } },
+    replica: {
+      states: ['ready', 'draining', 'ready'],
+      troubles: ['missing', 'version'],
+      isDraining: true,
+      heartbeatAgeSecs: 1.5,
+      closed: 51,
+      leases: { held: 52, lost: 53 },
+    },
   }),
 });
 

@@ -39,6 +39,8 @@ export interface Standing {
   readonly configDigest: string;
 }
 
+export type ReplicaState = 'ready' | 'not_ready' | 'draining';
+
 export interface Replica {
   readonly incarnation: string;
   /** Whether this process is being stopped or drained. */
@@ -50,6 +52,10 @@ export interface Replica {
    * report whether they are ready count as ready.
    */
   readonly hasReadyPeer: boolean;
+  /** The states of this process and of the others, of the others according to the last read. */
+  readonly states: readonly ReplicaState[];
+  /** Number of other processes that this one has closed because they sent no heartbeats. */
+  readonly closed: number;
   /** Problems with the other processes to report to operators, according to the last read. */
   readonly troubles: readonly PeerTrouble[];
   /** Returns the milliseconds since the last heartbeat of a known process. */
@@ -102,6 +108,7 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
   await readPeers();
   let beatAt = askedAt;
   let leaving = false;
+  let closed = 0;
   return {
     incarnation,
     placement: peers,
@@ -110,6 +117,13 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
     },
     get hasReadyPeer() {
       return peers.others.some(({ draining, ready }) => draining === 0 && ready !== 0);
+    },
+    get states() {
+      const own = { draining: peers.draining ? 1 : 0, ready: standing().ready ? 1 : 0 };
+      return [own, ...peers.others].map(stateOf);
+    },
+    get closed() {
+      return closed;
     },
     get troubles() {
       return peerTroubles({ name, version, config_digest: standing().configDigest }, peers.others, missing.names);
@@ -135,7 +149,9 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
     async readPeers() {
       for (const peer of await readPeers()) {
         const { changes } = await db.alone(closeReplica, { incarnation: peer.incarnation, beat: peer.beat });
-        if (changes > 0) log.warn({ replica: peer.name }, 'closed a replica that did not respond for 10 seconds');
+        if (changes === 0) continue;
+        closed++;
+        log.warn({ replica: peer.name }, 'closed a replica that did not respond for 10 seconds');
       }
     },
     async prepareToLeave() {
@@ -148,6 +164,10 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
     },
   };
 }
+
+/** A process of a release that does not report whether it is ready counts as ready. */
+const stateOf = ({ draining, ready }: { draining: number; ready: number | null }): ReplicaState =>
+  draining !== 0 ? 'draining' : ready === 0 ? 'not_ready' : 'ready';
 
 interface PeerRow {
   readonly incarnation: string;

@@ -68,10 +68,16 @@ export class Leases {
   readonly #known = new Set<string>();
   #checkedAt = Number.NEGATIVE_INFINITY;
   #refreshing: Promise<void> | null = null;
+  #lost = 0;
 
   constructor({ db, now, incarnation }: Pick<Context, 'db' | 'now' | 'incarnation'>, placement: Placement = alone) {
     this.#context = { db, now, incarnation };
     this.placement = placement;
+  }
+
+  /** Counts of the leases that this process holds, and of those that other processes took from it. */
+  get counts(): { readonly held: number; readonly lost: number } {
+    return { held: this.#held.size, lost: this.#lost };
   }
 
   lease(name: string): Lease {
@@ -141,6 +147,7 @@ export class Leases {
       const row = rows.get(name);
       const held = this.#held.get(name);
       if (held && row?.holder === holder && row.token === held.token) continue;
+      if (held) this.#lost++;
       this.#held.delete(name);
       const lastToken = this.#lastTokens.get(name);
       const isOwn = row?.holder === holder && (lastToken === undefined || row.token === lastToken);

@@ -1,5 +1,6 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Census } from '../../domain/fleet/fleet-counts.ts';
+import { gauge, type Registers, total } from './registered.ts';
+import { type ReplicaLevels, replicaGauges } from './replica-gauges.ts';
 
 /** Metrics that are read on each scrape: levels, and totals that other modules maintain. */
 
@@ -40,6 +41,8 @@ export interface Levels {
   readonly remoteWrite: RemoteWriteLevels | null;
   /** The connection to NATS; null if NATS is not configured. */
   readonly bus: BusLevels | null;
+  /** This replica and the others; null without `replica.name`. */
+  readonly replica: ReplicaLevels | null;
 }
 
 export interface BusLevels {
@@ -58,26 +61,6 @@ export interface RemoteWriteLevels {
   readonly refused: number;
   readonly passedOver: number;
   readonly retries: number;
-}
-
-type Registers = [Registry];
-
-const gauge = <L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) =>
-  new Gauge<L>({ name, help, labelNames, registers });
-
-/** Creates a counter whose total is maintained by another module. */
-function total<L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) {
-  const counter = new Counter<L>({ name, help, labelNames, registers });
-  return {
-    set(value: number): void {
-      counter.reset();
-      counter.inc(value);
-    },
-    setEach(values: readonly (readonly [Record<L, string>, number])[]): void {
-      counter.reset();
-      for (const [labels, value] of values) counter.inc(labels, value);
-    },
-  };
 }
 
 /** @returns a function that sets the gauges for the fleet's records */
@@ -115,6 +98,7 @@ export function levelGauges(registers: Registers): (levels: Levels) => void {
   const setRemoteWrite = remoteWriteGauges(registers);
   /** Created only with NATS, so that no alert about a missing connection fires without it. */
   let setBus: ReturnType<typeof busGauges> | null = null;
+  let setReplica: ReturnType<typeof replicaGauges> | null = null;
   return (levels) => {
     setLinks(levels);
     setDatabase(levels.database);
@@ -126,6 +110,10 @@ export function levelGauges(registers: Registers): (levels: Levels) => void {
     if (levels.bus) {
       setBus ??= busGauges(registers);
       setBus(levels.bus);
+    }
+    if (levels.replica) {
+      setReplica ??= replicaGauges(registers);
+      setReplica(levels.replica);
     }
   };
 }

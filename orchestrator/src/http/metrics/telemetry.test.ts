@@ -19,6 +19,14 @@ const levels: Levels = {
   samples: { queued: 4, stored: 900, failed: 6, passedOver: 9 },
   remoteWrite: { queued: 21, sent: 22, overflowed: 23, refused: 24, passedOver: 25, retries: 26 },
   bus: { isConnected: true, sent: 41, received: 42, dropped: 43, gaps: 44, ignored: { forged: 45 } },
+  replica: {
+    states: ['ready', 'draining', 'ready'],
+    troubles: ['missing', 'version'],
+    isDraining: true,
+    heartbeatAgeSecs: 1.5,
+    closed: 51,
+    leases: { held: 52, lost: 53 },
+  },
 };
 const census = {
   agents: { pending: 1, approved: 7, rejected: 0 },
@@ -130,6 +138,17 @@ describe('metrics', () => {
       muster_bus_dropped_total: 43,
       muster_bus_gaps_total: 44,
       'muster_bus_ignored_total{reason="forged"}': 45,
+      'muster_replicas{state="ready"}': 2,
+      'muster_replicas{state="not_ready"}': 0,
+      'muster_replicas{state="draining"}': 1,
+      'muster_replica_troubles{trouble="missing"}': 1,
+      'muster_replica_troubles{trouble="version"}': 1,
+      'muster_replica_troubles{trouble="configuration"}': 0,
+      muster_replica_draining: 1,
+      muster_replica_heartbeat_age_seconds: 1.5,
+      muster_replicas_closed_total: 51,
+      muster_leases_held: 52,
+      muster_leases_lost_total: 53,
       muster_commit_units_sum: 12,
       'muster_commit_seconds_bucket{le="0.005"}': 1,
     });
