@@ -1,26 +1,15 @@
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { root } from '../tools/suite/cli.ts';
 import { Program } from '../tools/suite/program.ts';
+import { documented } from './documented.ts';
 import { test } from './harness.ts';
 import { missing } from './requirements.ts';
 import type { Orchestrator, Stage } from './stage.ts';
-
-/** The HAProxy configuration from the documentation, with the addresses and ports of a test. */
-function haproxyConfig(replacements: Readonly<Record<string, string>>): string {
-  const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
-  let [, text = ''] = /^```haproxy\n(.*?)^```/ms.exec(page) ?? [];
-  for (const [before, after] of Object.entries(replacements)) {
-    expect(text).toContain(before);
-    text = text.replaceAll(before, after);
-  }
-  return text;
-}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -35,12 +24,16 @@ async function freePort(): Promise<number> {
 async function startBalancer(stage: Stage, orchestrator: Orchestrator): Promise<{ api: number; agents: number }> {
   const [api, agents] = [await freePort(), await freePort()];
   const config = join(stage.folder('haproxy'), 'haproxy.cfg');
-  const text = haproxyConfig({
-    'bind :443': `bind 127.0.0.1:${api}`,
-    'bind :4747': `bind 127.0.0.1:${agents}`,
-    '192.0.2.11:4748': `127.0.0.1:${orchestrator.apiPort} source 127.0.0.2`,
-    '192.0.2.11:4747': `127.0.0.1:${orchestrator.agentPort} source 127.0.0.2`,
-  });
+  const text = documented(
+    'docs/operations.md',
+    { language: 'haproxy' },
+    {
+      'bind :443': `bind 127.0.0.1:${api}`,
+      'bind :4747': `bind 127.0.0.1:${agents}`,
+      '192.0.2.11:4748': `127.0.0.1:${orchestrator.apiPort} source 127.0.0.2`,
+      '192.0.2.11:4747': `127.0.0.1:${orchestrator.agentPort} source 127.0.0.2`,
+    },
+  );
   writeFileSync(config, text);
   stage.watch(new Program({ name: 'haproxy', command: '/usr/sbin/haproxy', args: ['-db', '-f', config] }));
   return { api, agents };
