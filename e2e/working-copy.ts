@@ -19,6 +19,17 @@ export function copyRepository(to: string, installed: boolean): void {
     copyFileSync(join(root, file), join(to, file));
   }
   if (!installed) return;
+  copyPackages(to);
+  // Copies the console, because building it takes seconds.
+  if (existsSync(join(root, '.cache/console')))
+    cpSync(join(root, '.cache/console'), join(to, '.cache/console'), { recursive: true });
+  const stamp = join(to, 'node_modules/.muster-stamp');
+  rmSync(stamp, { force: true });
+  writeFileSync(stamp, execFileSync('cksum', { input: readFileSync(join(to, 'package-lock.json')) }));
+}
+
+/** Copies the installed packages. The links to the workspaces lead to those of the copy. */
+export function copyPackages(to: string): void {
   try {
     execFileSync('cp', ['-al', 'node_modules', to], { cwd: root, stdio: 'pipe' });
   } catch {
@@ -26,12 +37,6 @@ export function copyRepository(to: string, installed: boolean): void {
     rmSync(join(to, 'node_modules'), { recursive: true, force: true });
     cpSync(join(root, 'node_modules'), join(to, 'node_modules'), { recursive: true, verbatimSymlinks: true });
   }
-  // Copies the console, because building it takes seconds.
-  if (existsSync(join(root, '.cache/console')))
-    cpSync(join(root, '.cache/console'), join(to, '.cache/console'), { recursive: true });
-  const stamp = join(to, 'node_modules/.muster-stamp');
-  rmSync(stamp, { force: true });
-  writeFileSync(stamp, execFileSync('cksum', { input: readFileSync(join(to, 'package-lock.json')) }));
 }
 
 /** Returns the search path without `node_modules/.bin`, so that programs use the machine's own Node.js. */
