@@ -17,6 +17,8 @@ const apart = [
   'agent/src/resources/container/change.test.ts',
 ];
 const contractApart = ['orchestrator/src/store/transfer/transfer.contract.test.ts'];
+/** Tests in e2e that start no process. */
+const decisions = ['e2e/faults/**/*.test.ts'];
 const bundled = ['tools/suite/bundles-for-tests.ts'];
 // The limits only stop tests that hang, because tests take many times longer on a busy machine. The limit of a wait is
 // shorter than the limit of its test, so that the failure names the expected condition.
@@ -56,7 +58,10 @@ export default defineConfig({
         test: {
           ...unit,
           name: 'unit',
-          include: ['{protocol,lib,client,orchestrator,agent,cli,console,tools,packaging,bench}/**/*.test.ts'],
+          include: [
+            '{protocol,lib,client,orchestrator,agent,cli,console,tools,packaging,bench}/**/*.test.ts',
+            ...decisions,
+          ],
           exclude: ['**/node_modules/**', '**/*.contract.test.ts', ...apart],
           isolate: false,
         },
@@ -103,7 +108,7 @@ export default defineConfig({
           ...e2e,
           name: 'e2e',
           include: ['e2e/**/*.test.ts'],
-          exclude: ['**/node_modules/**', ...omittedFiles(process.env)],
+          exclude: ['**/node_modules/**', ...decisions, ...omittedFiles(process.env)],
           isolate: false,
           maxWorkers: 8,
           sequence: { groupOrder: 2 },

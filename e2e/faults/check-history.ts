@@ -1,0 +1,31 @@
+import {
+  accessAfterEnd,
+  brokenRuns,
+  lostOutput,
+  lostWrites,
+  missingEffects,
+  repeatedEffects,
+  secondEnds,
+  unclearRefusals,
+} from './client-invariants.ts';
+import type { History, Violation } from './history.ts';
+import { forkedChain, gapsInStreams, staleWrites, unrecordedWrites } from './log-invariants.ts';
+
+/** All invariants. Each returns its violations in a history. */
+export const invariants: readonly ((history: History) => Violation[])[] = [
+  lostWrites,
+  secondEnds,
+  repeatedEffects,
+  missingEffects,
+  brokenRuns,
+  accessAfterEnd,
+  unclearRefusals,
+  lostOutput,
+  forkedChain,
+  gapsInStreams,
+  unrecordedWrites,
+  staleWrites,
+];
+
+/** Returns everything in the history that must never happen. */
+export const checkHistory = (history: History): Violation[] => invariants.flatMap((check) => check(history));
