@@ -25,6 +25,10 @@ export interface FleetWatch {
   onEnded(nodeId: string, operationId: string): void;
   /** Called when an agent receives an operation again after its result was acknowledged. */
   onRepeated(nodeId: string, operationId: string): void;
+  /** Called when an agent is welcomed, and when it loses its link. */
+  onLink?(nodeId: string, linked: boolean): void;
+  /** Returns how long an agent waits before it connects again, in milliseconds; default: 20. */
+  pauseMs?(): number;
   /** Returns the final status of an agent's next operation, and its duration in milliseconds. */
   judge(nodeId: string): { status: 'succeeded' | 'failed'; afterMs: number };
 }
@@ -55,7 +59,7 @@ export class SimulatedAgent {
       await this.#connect().catch(() => {});
       this.#link?.end();
       this.#link = null;
-      await sleep(20);
+      await sleep(this.#watch.pauseMs?.() ?? 20);
     }
   }
 
@@ -76,9 +80,14 @@ export class SimulatedAgent {
         .map(([operation_id, state]) => ({ operation_id, state: state === 'running' ? 'running' : 'finished' })),
     });
     this.#token = null;
+    this.#watch.onLink?.(this.key.nodeId, true);
     this.#acknowledge(welcome.acknowledged);
     for (const report of this.#spool) link.send({ type: 'report', ...report });
-    await Promise.all([this.#work(link), this.#acks(link)]);
+    try {
+      await Promise.all([this.#work(link), this.#acks(link)]);
+    } finally {
+      this.#watch.onLink?.(this.key.nodeId, false);
+    }
   }
 
   async #acks(link: TestAgent): Promise<void> {

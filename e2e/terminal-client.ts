@@ -31,7 +31,7 @@ export class TerminalScreen {
   }
 
   /** Connects to a terminal. @param address URL or path, as in `ws_url` */
-  static async connect(orchestrator: Orchestrator, address: string): Promise<TerminalScreen> {
+  static async connect(orchestrator: Pick<Orchestrator, 'dataDir' | 'url'>, address: string): Promise<TerminalScreen> {
     const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
     const ws = new WebSocket(new URL(address, orchestrator.url), { ca, perMessageDeflate: false });
     const screen = new TerminalScreen(ws);

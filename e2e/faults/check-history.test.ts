@@ -66,7 +66,7 @@ const fenced = (fence: string, holder: string, began: number, transaction = `wri
   what: 'a row',
 });
 
-/** What a loop without violations records. */
+/** The records of a loop without violations. */
 const sound: History = [
   ...write(0, 'x', 'x1'),
   ...write(10, 'x', 'x2', unknown),
@@ -115,7 +115,7 @@ const sound: History = [
   { type: 'transcript', session: 'term', open: 2_000, text: '$ one\r\n' },
 ];
 
-/** Faults of an orchestrator, with what clients would see of them. */
+/** Faults of an orchestrator, as clients would see them. */
 const planted: Record<string, { history: Entry[]; invariant: string }> = {
   'a lease without fencing': {
     history: [
@@ -186,14 +186,14 @@ const planted: Record<string, { history: Entry[]; invariant: string }> = {
   },
   'a run that nobody takes over': {
     history: call(500, { kind: 'run', assignment: 'all' }, { type: 'succeeded', id: 'run2' }),
-    invariant: 'runs go on',
+    invariant: 'runs continue',
   },
   'a run with two conductors': {
     history: [
       operation(500, 'op6', 'succeeded', { run: 'run1', node: 'sim' }),
       effect({ node: 'sim', operation: 'op6' }),
     ],
-    invariant: 'runs go on',
+    invariant: 'runs continue',
   },
   'an error that nobody expected': {
     history: call(600, { kind: 'read', key: 'x' }, { type: 'refused', status: 500, code: 'internal' }),
@@ -201,7 +201,7 @@ const planted: Record<string, { history: Entry[]; invariant: string }> = {
   },
   'a transcript in the memory of a replica': {
     history: [{ type: 'shown', at: 10, session: 'term', text: 'lost' }],
-    invariant: 'transcripts have what was shown',
+    invariant: 'transcripts are complete',
   },
 };
 
@@ -226,7 +226,7 @@ describe('the check of a history', () => {
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const history: Entry[] = [];
         let value: string | null = null;
-        /** Writes with an unknown outcome that take effect after so many more steps. */
+        /** Writes with an unknown outcome that take effect after a number of further steps. */
         let late: { value: string; left: number }[] = [];
         for (const [index, { kind, outcome, takesEffect }] of steps.entries()) {
           for (const one of late) if (one.left-- === 0) value = one.value;

@@ -12,7 +12,7 @@ import type { History, Violation } from './history.ts';
 import { forkedChain, gapsInStreams, staleWrites, unrecordedWrites } from './log-invariants.ts';
 
 /** All invariants. Each returns its violations in a history. */
-export const invariants: readonly ((history: History) => Violation[])[] = [
+const invariants: readonly ((history: History) => Violation[])[] = [
   lostWrites,
   secondEnds,
   repeatedEffects,

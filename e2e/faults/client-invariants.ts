@@ -142,7 +142,7 @@ export function missingEffects(history: History): Violation[] {
 /** An acknowledged run ends, with one result and at most one operation for each agent. */
 export function brokenRuns(history: History): Violation[] {
   const violations: Violation[] = [];
-  const report = (message: string) => violations.push({ invariant: 'runs go on', message });
+  const report = (message: string) => violations.push({ invariant: 'runs continue', message });
   const last = new Map(entriesOf(history, 'run').map((seen) => [seen.run, seen]));
   for (const { invoked, outcome } of callsOf(history)) {
     if (invoked.request.kind !== 'run' || outcome?.type !== 'succeeded') continue;
@@ -164,7 +164,7 @@ export function brokenRuns(history: History): Violation[] {
   return violations;
 }
 
-/** How long a session or a right may work at other replicas after its end, in milliseconds. */
+/** How long a session or a right may work on other replicas after its end, in milliseconds. */
 const accessMs = 2_000;
 
 /** No request that was sent two seconds after the end of its session or its right succeeds. */
@@ -191,14 +191,14 @@ export const unclearRefusals = (history: History): Violation[] =>
 /** How much of the end of a transcript may be lost with its replica, in milliseconds. */
 const transcriptMs = 1_000;
 
-/** A transcript has all that was shown, except for what was shown shortly before the session ended. */
+/** A transcript has all output that a client saw, except for the last output before the session ended. */
 export function lostOutput(history: History): Violation[] {
   const shown = Map.groupBy(entriesOf(history, 'shown'), ({ session }) => session);
   return entriesOf(history, 'transcript').flatMap(({ session, open, text }) =>
     (shown.get(session) ?? [])
       .filter((piece) => piece.at < open - transcriptMs && !text.includes(piece.text))
       .map((piece) => ({
-        invariant: 'transcripts have what was shown',
+        invariant: 'transcripts are complete',
         message: `the transcript of ${session} lacks ${JSON.stringify(piece.text)}`,
       })),
   );

@@ -122,7 +122,7 @@ export function disabledBy(fault: Fault): number | null {
   return null;
 }
 
-/** Returns the earliest time, from `at` on, at which the fault may start beside the planned ones. */
+/** Returns the earliest time, from `at` on, at which the fault may start together with the planned ones. */
 function earliest(
   planned: readonly PlannedFault[],
   fault: Fault & { lasts: number },

@@ -94,7 +94,7 @@ export interface EventSeen {
   place: number;
   hash: string;
   id: string;
-  /** What the event says about the change, as JSON. */
+  /** The event's details about a write, as JSON. */
   about: string;
 }
 

@@ -2,7 +2,7 @@ import { type Claimed, callsOf, entriesOf, type FencedWrite, type History, type 
 
 /** What holds for the audit log, its streams, and the fences. Each function returns the violations of one invariant. */
 
-/** One event at each position: the same at every replica, in every stream, and in every export. */
+/** Each position has one event: the same at every replica, in every stream, and in every export. */
 export function forkedChain(history: History): Violation[] {
   const hashes = new Map<number, string>();
   const ids = new Map<string, number>();

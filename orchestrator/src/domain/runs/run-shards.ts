@@ -8,7 +8,7 @@ const count = 16;
 const names = Array.from({ length: count }, (_, index) => `runs/${index}`);
 
 /** Returns the name of the lease that conducting the run requires. */
-const shardOf = (runId: string): string =>
+export const shardOf = (runId: string): string =>
   names[Number.parseInt(hash('sha256', runId).slice(0, 8), 16) % count] as string;
 
 /** A shard that this process has held without interruption. */
