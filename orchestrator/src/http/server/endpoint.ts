@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { apiPrefix, type Route } from '@muster/protocol/http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { withinRequest } from '../../request-fields.ts';
+import { hasWritten, withinRequest } from '../../request-fields.ts';
 import { archiveIn } from '../archive-body.ts';
 import { type AnswerForm, sendAnswer } from './answer.ts';
 import { authorize } from './authentication.ts';
@@ -54,6 +54,23 @@ const onSessionEnd: Readonly<Record<string, OnSessionEnd>> = {
   followEvents: 'abort-after-grace',
 };
 
+/** Codes of errors of the database that promise that nothing was changed. */
+const unchanged: ReadonlySet<string> = new Set(['storage_unavailable', 'storage_full']);
+
+/**
+ * Serves a request that may change something. If it fails after a write, for example because the database is lost before
+ * the answer has been read, no error says that nothing was changed.
+ */
+const serveChange = <T>(requestId: string, serve: () => Promise<T>): Promise<T> =>
+  withinRequest(requestId, async () => {
+    try {
+      return await serve();
+    } catch (error) {
+      if (!(error instanceof MusterError && unchanged.has(error.code) && hasWritten())) throw error;
+      throw new MusterError('outcome_unknown', `The request may have been served only in part: ${error.message}`);
+    }
+  });
+
 /** A route without a query or body accepts only an empty query or body. */
 const empty = z.strictObject({});
 const defaultBodyLimit = 1024 * 1024;
@@ -96,9 +113,7 @@ export function registerEndpoint(
     return readInput(bodySchema, body, 'body');
   };
 
-  const requireConfidence = ({ secure, loopback }: Facts): void => {
-    if (!secure && !loopback && !context.trustProxyTls) throw new MusterError('plaintext_refused');
-  };
+  const isConfidential = ({ secure, loopback }: Facts): boolean => secure || loopback || context.trustProxyTls === true;
 
   /** Whether the session may end after the request is admitted but before its handler runs. */
   const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
@@ -117,16 +132,17 @@ export function registerEndpoint(
       respondAsync,
       request: new Facts(request, reply, context.draining),
     };
-    // GET handlers do not log, and run so often that an async context would be too expensive.
-    const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
-    // Short bodies need no tracking: they are sent in the same event-loop turn, in which no session ends. A longer body
-    // may be compressed in the thread pool first.
-    const isSent = given instanceof JsonBody && given.json.length < minCompressedBytes;
-    if (!mayTakeLong && request.session !== null && !isSent) track(request.session, reply);
     const send = (body: unknown): FastifyReply | Promise<FastifyReply> => {
       if (context.draining.aborted) reply.header('connection', 'close');
       return sendAnswer(form, body, reply, respondAsync, (error) => context.broken(request, error));
     };
+    // GET handlers do not log, and run so often that an async context would be too expensive.
+    if (route.method !== 'GET') return serveChange(request.id, async () => send(await handler(call)));
+    const given = handler(call);
+    // The synchronous part of a handler does not end sessions. A complete short body is sent immediately. A longer one
+    // may be compressed in the thread pool first.
+    const isSent = given instanceof JsonBody && given.json.length < minCompressedBytes;
+    if (!mayTakeLong && request.session !== null && !isSent) track(request.session, reply);
     return given instanceof Promise ? given.then(send) : send(given);
   };
 
@@ -141,7 +157,8 @@ export function registerEndpoint(
         request.session = session;
         authorize(route.access, session);
         context.requireDiskSpace?.(route);
-        if (route.confidential === true) requireConfidence(new Facts(request, reply, context.draining));
+        if (route.confidential === true && !isConfidential(new Facts(request, reply, context.draining)))
+          throw new MusterError('plaintext_refused');
         done();
       };
       const refuse = (error: Error) => done(error);

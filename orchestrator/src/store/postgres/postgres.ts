@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MusterError } from '@muster/protocol';
 import { type Client, type ClientBase, Pool, type PoolClient, type QueryResult } from 'pg';
+import { noteWrite } from '../../request-fields.ts';
 import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from '../database.ts';
 import { type MigrationProgress, type MigrationReport, SchemaRefused } from '../migrate.ts';
 import { migrations as allMigrations } from '../migrations/index.ts';
@@ -217,7 +218,9 @@ class PostgresDatabase implements Database {
     if (this.#sharesLock) this.#requireLock();
     const values = bind(query, 'postgres', params, cleanList);
     try {
-      return resultOf(await this.#track(onFreshConnection(this.#single, query, values))) as StatementResult<Row>;
+      const answer = await this.#track(onFreshConnection(this.#single, query, values));
+      noteWrite();
+      return resultOf(answer) as StatementResult<Row>;
     } catch (error) {
       if (postgresFailure(error).kind === 'gone') throw new OutcomeUnknown(query.name, messageOf(error));
       throw errorOf(query, error);
@@ -233,6 +236,7 @@ class PostgresDatabase implements Database {
     try {
       const result = await this.#track(this.#attempts(unit, bound));
       this.#unitsCommitted++;
+      noteWrite();
       return result;
     } catch (error) {
       this.#unitsFailed++;

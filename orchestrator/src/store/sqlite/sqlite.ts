@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { MusterError } from '@muster/protocol';
 import type { Database as Connection, Statement as Prepared } from 'better-sqlite3';
+import { noteWrite } from '../../request-fields.ts';
 import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from '../database.ts';
 import type { MigrationProgress, MigrationReport } from '../migrate.ts';
 import { migrations as allMigrations } from '../migrations/index.ts';
@@ -260,7 +261,11 @@ class SqliteDatabase implements Database {
     // Sends all writes from this event-loop turn in one message.
     if (this.#outbox.length === 0) setImmediate(() => this.#send());
     this.#outbox.push({ id, statements });
-    return new Promise((resolve, reject) => this.#waiting.set(id, { unit, bytes, resolve, reject }));
+    const result = await new Promise<UnitResult>((resolve, reject) =>
+      this.#waiting.set(id, { unit, bytes, resolve, reject }),
+    );
+    noteWrite();
+    return result;
   }
 
   #send(): void {
