@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type PostgresServer, startPostgres } from '../../orchestrator/test/databases/postgres-server.ts';
 import { lowPort } from '../../lib/test/low-port.ts';
+import { type PostgresServer, startPostgres } from '../../orchestrator/test/databases/postgres-server.ts';
 import { NatsServer } from '../../orchestrator/test/nats/nats-server.ts';
 import { musterOrchestrator } from '../replica-set.ts';
 import { Orchestrator, type Stage } from '../stage.ts';

@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router';
-import type { ComponentType } from 'react';
+import type { ReactNode } from 'react';
 import { OverviewSkeleton } from '../pages/overview/overview-skeleton.tsx';
 import { PageSkeleton } from '../parts/page.tsx';
 import { parseSearch, stringifySearch } from '../parts/url-state.ts';
@@ -21,7 +21,7 @@ const textOnly = (search: Record<string, unknown>): Search =>
   Object.fromEntries(Object.entries(search).filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 
 /** Returns what a page shows while its code is loading. */
-function skeletonOf(path: string): ComponentType {
+function skeletonOf(path: string): () => ReactNode {
   if (path === '/') return OverviewSkeleton;
   const title = destinations.find((destination) => destination.path === path)?.label;
   return () => <PageSkeleton title={title} />;

@@ -196,7 +196,7 @@ async function changeItems(items: readonly PackageItem[], files: Files, machine:
   const usable = items.filter((item) => !outcomes.has(item));
   await release(usable, machine);
   // Removes packages first, because they may conflict with the packages to install.
-  const removals = usable.filter((item) => isRemoval(item) && isRequested(item));
+  const removals = usable.filter((item) => isRemoval(item) && changesPackage(item));
   const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
   for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const requested = usable.filter((item) => !isRemoval(item) && changesPackage(item));

@@ -31,11 +31,12 @@ import { StateTab } from './state-tab.tsx';
 
 export function AgentPage() {
   const { agent: id } = useParams({ strict: false }) as { agent: string };
+  const query = useQuery(agentQuery(id));
   return (
     <LoadedItem
       of="agent"
       title={isKeyId(id) ? 'Agent' : visibleText(cutText(id, 64))}
-      query={useQuery(agentQuery(id))}
+      query={query}
       skeleton={<ColumnsSkeleton tabs={Object.values(tabLabels)} />}
     >
       {(agent) => <AgentDetails key={agent.node_id} agent={agent} />}

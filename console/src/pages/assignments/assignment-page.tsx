@@ -16,11 +16,12 @@ import { AssignmentRuns } from './assignment-runs.tsx';
 
 export function AssignmentPage() {
   const { assignment: name = '' } = useParams({ strict: false });
+  const query = useQuery(assignmentQuery(name));
   return (
     <LoadedItem
       of="assignment"
       title={visibleText(name)}
-      query={useQuery(assignmentQuery(name))}
+      query={query}
       skeleton={<ColumnsSkeleton tabs={['Overview', 'Runs', 'Edit']} />}
     >
       {(assignment) => <AssignmentDetails key={name} assignment={assignment} />}

@@ -20,8 +20,9 @@ import { useDriftHistory } from './use-drift-history.ts';
 
 export function DriftRecordPage() {
   const { record: id } = useParams({ strict: false }) as { record: string };
+  const query = useQuery(driftRecordQuery(id));
   return (
-    <LoadedItem of="check" title="Drift" query={useQuery(driftRecordQuery(id))} skeleton={<ReportSkeleton />}>
+    <LoadedItem of="check" title="Drift" query={query} skeleton={<ReportSkeleton />}>
       {(record) => <DriftDetails key={id} record={record} />}
     </LoadedItem>
   );

@@ -14,8 +14,9 @@ import { platformsText } from './platforms.ts';
 
 export function KindPage() {
   const { kind: name = '' } = useParams({ strict: false });
+  const query = useQuery(kindQuery(name));
   return (
-    <LoadedItem of="kind" title={visibleText(name)} query={useQuery(kindQuery(name))} skeleton={<ReportSkeleton />}>
+    <LoadedItem of="kind" title={visibleText(name)} query={query} skeleton={<ReportSkeleton />}>
       {(kind) => (
         <ItemPage of="kind" title={visibleText(name)} subtitle={<CodeText text={`${kind.summary}.`} />}>
           <KindDetails kind={kind} />

@@ -28,8 +28,9 @@ import { AgentLink, agentWords, ModuleLinks, NamedRunLink, OperationLink, Operat
 
 export function OperationPage() {
   const { operation: id } = useParams({ strict: false }) as { operation: string };
+  const query = useQuery(operationQuery(id));
   return (
-    <LoadedItem of="operation" title="Operation" query={useQuery(operationQuery(id))} skeleton={<ReportSkeleton />}>
+    <LoadedItem of="operation" title="Operation" query={query} skeleton={<ReportSkeleton />}>
       {(operation) => <OperationDetails key={id} operation={operation} />}
     </LoadedItem>
   );

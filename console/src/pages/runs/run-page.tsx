@@ -25,13 +25,9 @@ import { OutcomeBar, RunProgress } from './run-progress.tsx';
 
 export function RunPage() {
   const { run: id } = useParams({ strict: false }) as { run: string };
+  const query = useQuery(runQuery(id));
   return (
-    <LoadedItem
-      of="run"
-      title="Run"
-      query={useQuery(runQuery(id))}
-      skeleton={<ReportSkeleton tabs={['Changes', 'Agents']} />}
-    >
+    <LoadedItem of="run" title="Run" query={query} skeleton={<ReportSkeleton tabs={['Changes', 'Agents']} />}>
       {(run) => <RunDetails key={id} run={run} />}
     </LoadedItem>
   );
