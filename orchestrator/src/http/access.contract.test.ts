@@ -36,6 +36,7 @@ const forAdmins = [
   'DELETE /enrolment-tokens/{id}',
   'GET /settings',
   'POST /replicas/{name}/drain',
+  'POST /replicas/{name}/undrain',
   'POST /secrets/rotate-key',
 ];
 const forAnyone = ['POST /auth/challenge', 'POST /auth/verify', 'POST /auth/web-login/redeem', 'GET /status'];
