@@ -96,7 +96,7 @@ mkdir -p /srv/www; echo title > /etc/notes.conf`);
     await apply();
   });
 
-  test('follows a tag that names another image on the machine', async () => {
+  test('follows a tag that was moved to another local image', async () => {
     await machine.sh('podman tag localhost/app:1 localhost/moving:1');
     await apply(declare({ image: 'localhost/moving:1' }));
     expect(await machine.exec('podman', 'exec', 'web', '/bin/cat', '/version')).toBe('one\n');

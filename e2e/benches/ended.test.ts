@@ -38,7 +38,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Starts a bench and waits until its measurement runs. */
+/** Starts a bench and waits until its measurement is running. */
 async function benchAtWork(folder: string) {
   const bench = spawn('npm', ['run', '--silent', 'bench', '--', 'agent', '--settle', '600', '--files', '0'], {
     cwd: root,

@@ -20,8 +20,8 @@ export async function dpkgInstall(machine: Machine, paths: readonly string[]): P
 }
 
 /**
- * An orchestrator installed from Debian packages, on a machine without Node.js and the repository. The machine's root
- * user is the first admin.
+ * An orchestrator installed from Debian packages, on a machine that has neither Node.js nor the repository. The
+ * machine's root user is the first admin.
  */
 export class InstalledOrchestrator {
   readonly machine: Machine;

@@ -17,7 +17,7 @@ import { snapshotTree } from './test/tree.ts';
 
 type Tree = Record<string, string>;
 
-/** A resource that may be declared, in one of several variants. */
+/** An optional resource with several variants. */
 interface Part {
   resource(root: string, variant: number): ResolvedResource;
   /** Adds the declared objects to a tree. */

@@ -21,7 +21,7 @@ export function addressesOf(interfaces: Interfaces): string {
 
 export interface DefaultRoute {
   interface: string;
-  /** The first address of the interface that other machines may reach. */
+  /** The interface's first address that other machines might be able to reach. */
   address: string;
 }
 

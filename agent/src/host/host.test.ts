@@ -185,7 +185,7 @@ describe('the output of a program', () => {
     await shell('true');
     const before = open();
     const failed = (program: string) => runCommand({ program, args: [], timeLimit: 1, outputCap: 1 }, systemClock);
-    // Runs a multiple of four programs, so that the number of spare open pipes does not change.
+    // The number of programs is a multiple of four, so that the number of pipes kept open in reserve does not change.
     for (let i = 0; i < 4; i++) {
       await shell('echo x; sleep 0.2 &');
       await shell('echo x');

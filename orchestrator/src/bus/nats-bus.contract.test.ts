@@ -110,7 +110,7 @@ describe('replicas with NATS', () => {
     }
   });
 
-  test('announces lost hints if only the sender had no connection', async () => {
+  test('announces lost hints even if only the sender was disconnected', async () => {
     const secret = fleet.secret;
     const own = randomBytes(16).toString('hex');
     const two = fleet.join();

@@ -116,7 +116,7 @@ describeAnyDatabase('the API', (fixture) => {
     };
     let run_id = 'x';
     let drift_id = 'x';
-    /** IDs of the created records, by the tag of the creating route. */
+    /** IDs of the created records, keyed by the tag of the route that created them. */
     const made: Record<string, string> = {};
     await consume(domain, notificationsOf(domain.context), [placedEvent(domain, 1_000_000)]);
     const { notifications } = await listNotifications(domain.context, key.id, {});

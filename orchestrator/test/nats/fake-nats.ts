@@ -11,7 +11,7 @@ export interface FakeBehavior {
   line?(line: string, socket: Socket): boolean;
 }
 
-/** A NATS server that misbehaves: it supports only the part of the protocol that clients need to connect. */
+/** A NATS server that can misbehave. It supports only the part of the protocol that clients need to connect. */
 export class FakeNats {
   /** Behavior on the next connection. */
   behavior: FakeBehavior = {};

@@ -1,6 +1,6 @@
 export type Order =
   | { readonly ok: true; readonly order: readonly number[] }
-  /** Each index depends on the next index, and the last index depends on the first. */
+  /** A cycle: the item at each index depends on the item at the next index, and the last item on the first. */
   | { readonly ok: false; readonly cycle: readonly number[] };
 
 /**

@@ -691,7 +691,7 @@ describe('parseModule refuses YAML with', () => {
     ]);
   });
 
-  test('refuses too much text in expanded aliases', () => {
+  test('refuses aliases that expand to too much text', () => {
     const source = `name: m\nx-a: &a "${'y'.repeat(1_000_000)}"\nx-b: [${'*a,'.repeat(100)}]\n`;
     expect(faultsOf(source)).toEqual(['1:1  too much text with expanded aliases: use fewer aliases']);
   });

@@ -52,7 +52,7 @@ export interface PlacedCaptures extends Captures {
   index: number;
 }
 
-/** Maximum number of matches in all texts together. */
+/** Maximum total number of matches in all texts. */
 const maxMatches = 100_000;
 
 /**

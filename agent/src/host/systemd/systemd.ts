@@ -74,7 +74,7 @@ function expectSystemd(root = ''): void {
   if (exists(`${root}/run/systemd/system`)) return;
   const found = exists(`${root}/run/openrc`) ? 'OpenRC' : (readText(`${root}/proc/1/comm`)?.trim() ?? '');
   throw new HostFailure(
-    `systemd does not run on this machine${found === '' ? '' : `; its init system is ${found}`}. systemd units cannot be managed here.`,
+    `systemd is not running on this machine${found === '' ? '' : `; its init system is ${found}`}. systemd units cannot be managed here.`,
   );
 }
 

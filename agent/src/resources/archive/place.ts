@@ -22,7 +22,7 @@ export const linkName = 'current';
 export function unpackingOf({ body, source }: Declared): Unpacking {
   const sha256 = body.source == null ? body.sha256 : source?.sha256;
   if (sha256 == null)
-    throw new HostFailure(`the orchestrator sent no content for the source ${body.source}; update it`);
+    throw new HostFailure(`the orchestrator sent no content for the source ${body.source}; update the orchestrator`);
   return { sha256, strip: body.strip ?? 0, exclude: body.exclude ?? [] };
 }
 

@@ -84,7 +84,8 @@ export function declaredContent({ body, source }: Pick<ResolvedResource, 'body' 
         : null;
   if (bytes !== null) return { bytes, size: bytes.length };
   if (path == null) return null;
-  if (source === undefined) throw new HostFailure(`the orchestrator sent no content for the source ${path}; update it`);
+  if (source === undefined)
+    throw new HostFailure(`the orchestrator sent no content for the source ${path}; update the orchestrator`);
   return { bytes: null, size: source.size, source };
 }
 

@@ -241,7 +241,7 @@ test("reports a refused write with the server's message, and a write that has no
 
 test('refuses to change an object that is too large to restore', async () => {
   storing({ a: 'x'.repeat(300 * 1024) });
-  await expect(apply(declared({ body: { a: 'y' } }))).rejects.toThrow('more than 256 KiB');
+  await expect(apply(declared({ body: { a: 'y' } }))).rejects.toThrow('larger than 256 KiB');
 });
 
 test.each<[Partial<ResourceBodies['http-object']>, string]>([

@@ -87,7 +87,7 @@ export const httpObject = defineProvider<'http-object', SeenObject, ObjectBefore
           : { ...known, touched: [...known.touched, ...newlyTouched(body, part, known.touched)] };
     if (JSON.stringify(now).length > maxRemembered)
       throw new HostFailure(
-        `the original values have more than ${maxRemembered / 1024} KiB, so that the agent cannot keep them for the removal`,
+        `the original values are larger than ${maxRemembered / 1024} KiB, so the agent cannot keep them to restore them on removal`,
       );
     return now;
   },

@@ -37,7 +37,7 @@ export function checkFile(resource: Declared): void {
   if (body.source == null && !/^[0-9a-f]{64}$/.test(body.sha256 ?? ''))
     throw new HostFailure('`url` requires `sha256`');
   if (body.source != null && source === undefined)
-    throw new HostFailure(`the orchestrator sent no content for the source ${body.source}; update it`);
+    throw new HostFailure(`the orchestrator sent no content for the source ${body.source}; update the orchestrator`);
   const { version } = body;
   if (version != null && (version === 'latest' || lowerBound(version) !== null || version.includes('*')))
     throw new HostFailure(

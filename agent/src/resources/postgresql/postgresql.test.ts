@@ -95,7 +95,7 @@ describe('roles', () => {
     ]);
   });
 
-  test('plans a role while the server is unreachable, but does not check or remove a role', () => {
+  test('plans a role while the server is unreachable, but refuses to check or remove it', () => {
     const unseen = { missing: down, role: null, unknown: [] };
     expect(diffRole({ body: { name: 'x' } }, unseen, apply)).toMatchObject({ action: 'create', awaits: [down] });
     expect(() => diffRole({ body: { name: 'x' } }, unseen, drift)).toThrow('cannot be reached');

@@ -87,7 +87,7 @@ describe('a unit', () => {
     );
   });
 
-  test('parses a unit that others wrote as systemd does', () => {
+  test('parses a unit that the agent did not write in the same way as systemd', () => {
     const { fields, others } = parseUnit(
       [
         '# a comment',

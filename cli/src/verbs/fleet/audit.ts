@@ -61,7 +61,7 @@ export const register: Register = (command, act) => {
     .option('-o, --output <file>', 'Output file; - is standard output', '-')
     .addHelpText(
       'after',
-      `${times}\nThe file is written completely or not at all; with standard output the exit code says whether the log was complete.\n\nExample:\n  $ muster audit export --since 30d -o audit.jsonl`,
+      `${times}\nThe file is written completely or not at all; with standard output, the exit code shows whether the log was complete.\n\nExample:\n  $ muster audit export --since 30d -o audit.jsonl`,
     )
     .action(act(exportLog));
   command

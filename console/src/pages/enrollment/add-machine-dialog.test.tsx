@@ -116,7 +116,7 @@ test('shows a machine that arrives, with its modules and a link to its page', as
   expect(await screen.findByText('connected')).toBeTruthy();
   expect(screen.queryByText(/^Waiting/)).toBeNull();
   expect(screen.getByRole('link', { name: 'Open' }).getAttribute('href')).toBe('/agents/web-1');
-  expect(await screen.findByText(/Its assignments give it 1 module/)).toBeTruthy();
+  expect(await screen.findByText(/Its assignments include 1 module/)).toBeTruthy();
 });
 
 test('approves a machine that connects in the pending state', async () => {
@@ -125,7 +125,7 @@ test('approves a machine that connects in the pending state', async () => {
   await user.click(await screen.findByRole('button', { name: 'Approve…' }));
   const dialog = within(await screen.findByRole('dialog', { name: 'Approve this agent' }));
   await user.click(dialog.getByRole('button', { name: 'Approve' }));
-  expect(await screen.findByText(/Its assignments give it/)).toBeTruthy();
+  expect(await screen.findByText(/Its assignments include/)).toBeTruthy();
   expect(api.received(setAgentStatus)).toHaveLength(1);
 });
 

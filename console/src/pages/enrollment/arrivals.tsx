@@ -101,7 +101,7 @@ function NextSteps({ agent }: { readonly agent: Agent }) {
             </>
           ) : (
             <>
-              Its assignments give it {modules.length === 1 ? '1 module' : `${modules.length} modules`}:{' '}
+              Its assignments include {modules.length === 1 ? '1 module' : `${modules.length} modules`}:{' '}
               <Line text={modules.join(', ')} />
             </>
           )}

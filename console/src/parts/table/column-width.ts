@@ -1,8 +1,8 @@
 import { type RefObject, useEffect, useState } from 'react';
 
 /**
- * Widths are rounded down to a multiple of this number of pixels, so that a resize does not render the rows for every
- * pixel.
+ * Widths are rounded down to a multiple of this number of pixels, so that resizing does not render the rows again at
+ * every pixel.
  */
 const step = 24;
 

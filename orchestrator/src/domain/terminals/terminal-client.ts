@@ -1,7 +1,7 @@
 import type { ErrorCode } from '@muster/protocol';
 import type { TerminalMode } from './terminal-tickets.ts';
 
-/** Messages to clients on a terminal's WebSocket, as JSON text frames between the output. */
+/** Messages to clients on a terminal's WebSocket, as JSON text frames interleaved with the output. */
 export type TerminalNotice =
   /** The size of the terminal. Sent first, and after every change. */
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }

@@ -264,7 +264,7 @@ export class TerminalPeer implements TerminalClient {
     try {
       action();
     } catch (error) {
-      this.log.error({ err: error }, 'bug: failed to handle a terminal message; closed its connection');
+      this.log.error({ err: error }, "bug: failed to handle a terminal message; closed the terminal's connection");
       this.closeWith(closeCodes.bug);
     }
   }

@@ -187,7 +187,7 @@ export const signInSessionSchema = z
       .nullable()
       .describe('accurate to five minutes; null if the session was not used after its first minutes'),
     expires_at: unixSeconds.describe(
-      'time at which the session ends; a console session continues if it is used before',
+      'time at which the session ends; a console session is extended if it is used before then',
     ),
     user_agent: z.string().nullable().describe('`User-Agent` of the client that signed in'),
     address: z.string().nullable().describe('address of the client that signed in'),

@@ -5,7 +5,7 @@ interface Reading {
   readonly id: string;
 }
 
-/** Reports whether the reference may refer to a resource that does not exist. */
+/** Reports whether the reference is allowed to refer to a resource that does not exist. */
 export const isOptional = (reference: string): boolean => reference.endsWith('?');
 
 /** Bounds the work for a reference that consists only of colons. */

@@ -71,7 +71,7 @@ export const systemKinds = {
       gpgcheck: boolean('Whether the signatures of packages are verified; default: true with gpgkey'),
       repo_gpgcheck: boolean('Whether the signature of the list of packages is verified'),
       enabled: boolean('Whether dnf uses the repository'),
-      priority: integer('A lower number takes precedence over other repositories', 1, 99),
+      priority: integer('Repositories with lower numbers take precedence', 1, 99),
       excludepkgs: list('Names or patterns of packages that are ignored', word('A name')),
       module_hotfixes: boolean('Whether packages are offered even if a dnf module has packages of the same name'),
       ensure,

@@ -39,7 +39,7 @@ export interface Conflict {
 
 export interface Combined {
   readonly value: Json;
-  /** Layers that the value consists of, from high to low. */
+  /** Layers that the value consists of, from highest to lowest precedence. */
   readonly layers: readonly Layer[];
   /** Layers that do not contribute to the value, from high to low. */
   readonly overrode: readonly Layer[];

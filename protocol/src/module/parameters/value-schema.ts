@@ -88,7 +88,7 @@ function spend({ work, isTrial }: Validation, amount: number): boolean {
   return work.alternatives >= 0;
 }
 
-/** Returns the canonical text of a value, and counts the work. */
+/** Returns the canonical text of a value, and adds its cost to the work limit. */
 function comparable(value: Json, validation: Validation): string {
   const text = canonical(value);
   spend(validation, text.length >> 6);

@@ -11,7 +11,7 @@ export const gitKind = {
     required: {
       path: formatted('Absolute path of the working copy', format.unixFile, { pattern: '^/' }),
       url: formatted('https or ssh URL of the repository, or an absolute path', format.gitUrl),
-      revision: formatted('A tag, a branch, or the whole hash of a commit', format.gitRevision),
+      revision: formatted('A tag, a branch, or a full commit hash', format.gitRevision),
     },
     optional: {
       user: formatted('User that owns the working copy and runs git; default: root', format.unixAccount),
