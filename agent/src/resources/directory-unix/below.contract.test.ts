@@ -325,6 +325,14 @@ describe('the removal of a directory with everything below', () => {
     expect(readFileSync(at('d/log'), 'utf8')).toBe('written by the user\n');
   });
 
+  test('restores the mode of a directory whose owner is declared after its mode', async () => {
+    layDirectory('d', other, 0o2755);
+    await apply(directory(at('d'), { mode: '0700' }));
+    await apply(directory(at('d'), { mode: '0700', owner: String(user) }));
+    await apply();
+    expect(stateOf('d')).toBe(`${other}:${other} 2755`);
+  });
+
   test('does not change new entries, and ignores entries that were removed', async () => {
     layDirectory('d');
     lay('d/f');

@@ -326,7 +326,8 @@ async function recordOf(
   const before = known?.is === 'directory' ? known.before : { uid, gid, mode, ...names, touched: [] };
   const changing = new Set(changes.map(({ field }) => field));
   const touched = touchOwnership(before, changing, false, found, ownership);
-  if (losesAclFor(before, changing, found)) touched.mode &= await permissionsOf(path, found, machine.walk);
+  if (losesAclFor(before, changing, found))
+    touched.mode &= ~(found.mode & ~(await permissionsOf(path, found, machine.walk)));
   return { path, is: 'directory', inode, before: touched };
 }
 

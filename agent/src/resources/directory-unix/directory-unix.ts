@@ -381,7 +381,7 @@ async function rememberFields(
   const owned = { ...record, ...purged, ...below, ...former };
   const touched = touchOwnership(owned, changing, changing.has('ensure'), found, ownership);
   if (owned.acl === undefined && losesAclFor(record, changing, found))
-    touched.mode &= await permissionsOf(pathOf(resource), found, machine.walk);
+    touched.mode &= ~(found.mode & ~(await permissionsOf(pathOf(resource), found, machine.walk)));
   const isOwnerNew = touched.touched.includes('owner') && !record.touched.includes('owner');
   return isOwnerNew ? { ...touched, inode: inodeOf(found) } : touched;
 }
