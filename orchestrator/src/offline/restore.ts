@@ -62,7 +62,8 @@ const configurationFolder = 'restored-configuration';
 
 /**
  * Restores a backup.
- * @throws TransferRefused, LockError, and disk or database server errors; in these cases, nothing has changed
+ * @throws TransferRefused, LockError, and disk or database server errors. Unless the content is already complete, nothing
+ *   has changed; otherwise, the next start of the orchestrator finishes the restore.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
   const { config, dataDir } = options;

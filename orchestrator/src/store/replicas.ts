@@ -96,9 +96,16 @@ export const drainReplica = defineQuery(
       ),
 );
 
-/** Takes back the draining of a process. Changes no row if the process is stopping. */
+/**
+ * Takes back the draining of a process, which is ready again only after its next heartbeat. Changes no row if the process
+ * is stopping.
+ */
 export const undrainReplica = defineQuery('replicas/undrain', (db, p: { incarnation: string }) =>
-  db.updateTable('replicas').set({ draining: 0 }).where('incarnation', '=', p.incarnation).where('draining', '=', 1),
+  db
+    .updateTable('replicas')
+    .set({ draining: 0, ready: 0 })
+    .where('incarnation', '=', p.incarnation)
+    .where('draining', '=', 1),
 );
 
 /** Marks a process as stopping. */

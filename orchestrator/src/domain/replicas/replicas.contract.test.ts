@@ -149,6 +149,7 @@ describeDatabases('replicas', (fixture) => {
     expect([reports, one.replica.draining]).toEqual([[true], true]);
     expect(one.replica.placement.isPreferred('any')).toBe(false);
     await db.alone(undrainReplica, { incarnation: 'one' });
+    expect(await db.all(otherReplicas, { incarnation: 'two' })).toMatchObject([{ draining: 0, ready: 0 }]);
     await beat(one);
     await beat(one);
     expect([reports, one.replica.draining]).toEqual([[true, false], false]);

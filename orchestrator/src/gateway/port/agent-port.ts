@@ -76,11 +76,16 @@ export class AgentPort {
   listen(host: string, port: number): Promise<number> {
     const { tls: server } = this;
     return new Promise((resolve, reject) => {
-      server.removeListener('error', this.onServerError).once('error', reject);
-      server.listen({ host, port, backlog: 1024 }, () => {
-        server.removeListener('error', reject).on('error', this.onServerError);
+      const onListening = () => {
+        server.removeListener('error', onFailure).on('error', this.onServerError);
         resolve((server.address() as AddressInfo).port);
-      });
+      };
+      const onFailure = (error: Error) => {
+        server.removeListener('listening', onListening);
+        reject(error);
+      };
+      server.removeListener('error', this.onServerError).once('error', onFailure).once('listening', onListening);
+      server.listen({ host, port, backlog: 1024 });
     });
   }
 
