@@ -23,7 +23,7 @@ writes your public key to its configuration and restarts it. Requires
   --advertised-host HOST  Name or address that agents and operators use
   --config FILE           Configuration file (/etc/muster/orchestrator.yml)
   --data-dir DIR          Data directory (/var/lib/muster-orchestrator)
-  --service NAME          systemd unit (muster-orchestrator)
+  --service NAME          Name of the systemd unit (muster-orchestrator)
 
 Example:
   $ sudo muster orchestrator init --username ada \\
