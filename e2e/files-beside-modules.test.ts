@@ -188,5 +188,9 @@ test('the CLI uploads a folder, the agent applies its files and removes files th
   await muster('modules', 'upload', folder);
   expect(await apply()).toMatchObject({ status: 'succeeded' });
   expect(existsSync(root)).toBe(false);
-  expect(readdirSync(join(agent.dataDir, 'state/contents'))).toEqual([]);
+  // The agent removes the content after it has reported the end of the operation.
+  await eventually('the agent has removed the content', async () => {
+    expect(readdirSync(join(agent.dataDir, 'state/contents'))).toEqual([]);
+    return true;
+  });
 });
