@@ -1,10 +1,10 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { reportsSchema } from '@muster/protocol/wire';
 import { describe, expect, test, vi } from 'vitest';
 import { defaultLimits } from './engine.ts';
 import { startAgent } from './test/agent.ts';
-import { directory, file, operation, script } from './test/desired.ts';
+import { directory, file, operation, script, sourced } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
 const h = useAgent();
@@ -160,6 +160,15 @@ describe('operations', () => {
     expect(outcome.finished).toMatchObject({ status: 'succeeded', summary: { total: 2, changed: 2 } });
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
     expect(statSync(`${h.root}/late`).isFile()).toBe(true);
+  });
+
+  test('removes unused content after an apply, even if it compacts the journal', async () => {
+    await h.agent.run(operation('apply', [sourced(`${h.root}/f`, 'content')]));
+    const contents = `${h.agent.dataDir}/state/contents`;
+    await expect.poll(() => readdirSync(contents).length).toBe(1);
+    // Records of more than 4 MiB make the journal due for compaction.
+    await h.agent.run(operation('apply', [file(`${h.root}/g`, { content: 'x'.repeat(5 * 1024 * 1024) })]));
+    await expect.poll(() => readdirSync(contents)).toEqual([]);
   });
 
   test('refuses a data directory that other users can enter', async () => {

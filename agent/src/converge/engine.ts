@@ -362,9 +362,9 @@ class ConvergeEngine implements Engine {
     // Another operation may be running and about to reference a copy.
     if (this.#executing.size > 1) return;
     const journal = this.#opened();
-    if (journal.needsCompaction) return journal.compact();
+    if (journal.needsCompaction) await journal.rewrite();
     // Retains content that a plan fetched, for the apply that may follow.
-    if (kind !== 'apply') return;
+    if (kind !== 'apply' || this.#executing.size > 1) return;
     try {
       journal.dropUnusedCopies();
       journal.dropUnusedContents(this.#downloads.incomplete);
