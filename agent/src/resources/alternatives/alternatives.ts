@@ -15,7 +15,14 @@ import {
 import { HostFailure } from '../../host/failure.ts';
 import { exists } from '../../host/read-system.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  type Machine,
+  nothing,
+  restoring,
+  withChanges,
+} from '../provider/provider.ts';
 
 export interface SeenAlternatives {
   /** Null if there is no such link group. */
@@ -238,7 +245,7 @@ function diffChoice(resource: Declared, { group, isMissing }: SeenAlternatives):
   const { name, path, link, ensure } = resource.body;
   if (ensure === 'absent') {
     const changes = group === null ? [] : changesTo(declaredChoice(resource), group);
-    return changes.length === 0 ? nothing() : { action: 'remove', changes, diff: null };
+    return withChanges('remove', changes);
   }
   const wanted = declaredRegistration(resource);
   if (wanted !== null && link != null) return diffRegistered(resource, link, wanted, group, isMissing === true);
@@ -248,23 +255,17 @@ function diffChoice(resource: Declared, { group, isMissing }: SeenAlternatives):
       { field: 'path', from: null, to: path },
       { field: 'mode', from: null, to: 'manual' },
     ];
-    return { action: 'update', changes, diff: null, awaits: [{ kind: 'programs', message }] };
+    return withChanges('update', changes, { awaits: [{ kind: 'programs', message }] });
   }
   const changes = changesTo(declaredChoice(resource), group);
   if (group.link.state === 'other file') {
-    const foreign = `${quoted(group.link.path)} is not the link of the group ${name} but another file, which update-alternatives does not replace; remove it`;
+    const message = `${quoted(group.link.path)} is not the link of the group ${name} but another file, which update-alternatives does not replace; remove it`;
     const replaced = { field: 'link', from: 'another file', to: group.link.path };
-    return {
-      action: 'update',
-      changes: [...changes, replaced],
-      diff: null,
-      awaits: [{ kind: 'programs', message: foreign }],
-    };
+    return withChanges('update', [...changes, replaced], { awaits: [{ kind: 'programs', message }] });
   }
-  if (changes.length === 0) return nothing();
-  if (group.candidates.includes(path)) return { action: 'update', changes, diff: null };
+  if (group.candidates.includes(path)) return withChanges('update', changes);
   const message = `${quoted(path)} is not a candidate of the link group ${name}; its candidates are ${some(group.candidates) || 'none'}`;
-  return { action: 'update', changes, diff: null, awaits: [{ kind: 'programs', message }] };
+  return withChanges('update', changes, { awaits: [{ kind: 'programs', message }] });
 }
 
 /** Decides what to do for a resource that registers its candidate. */
@@ -286,10 +287,8 @@ function diffRegistered(
           to: registrationText(wanted),
         },
       ];
-  const missing = {
-    ...{ kind: 'programs' as const, message: `${quoted(path)} does not exist, so it cannot be registered in ${name}` },
-  };
-  const awaits = isMissing ? { awaits: [missing] } : {};
+  const message = `${quoted(path)} does not exist, so it cannot be registered in ${name}`;
+  const more = { awaits: [isMissing ? { kind: 'programs' as const, message } : null] };
   if (group === null) {
     const changes = [
       ...registered,
@@ -297,7 +296,7 @@ function diffRegistered(
       { field: 'mode', from: null, to: 'manual' },
       { field: 'link', from: null, to: link },
     ];
-    return { action: 'create', changes, diff: null, ...awaits };
+    return withChanges('create', changes, more);
   }
   if (group.link.path !== link)
     throw new HostFailure(
@@ -308,7 +307,7 @@ function diffRegistered(
       `${quoted(link)} is not the link of the group ${name} but another file, which update-alternatives does not replace; remove it`,
     );
   const changes = [...registered, ...changesTo({ mode: 'manual', path }, group)];
-  return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null, ...awaits };
+  return withChanges('update', changes, more);
 }
 
 /** @throws HostFailure if another file exists at the path of the group link to restore */
@@ -320,8 +319,7 @@ export function diffAlternativesRemoval(before: ChoiceBefore, seen: SeenAlternat
     if (!isBack || registration == null || before.link === undefined) return nothing('the link group no longer exists');
     if (foreign !== undefined)
       throw new HostFailure(`${some(foreign)} is occupied, so the link group is not restored; remove it`);
-    const changes = [{ field: 'registered', from: null, to: registrationText(registration) }];
-    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+    return restoring([{ field: 'registered', from: null, to: registrationText(registration) }]);
   }
   const registered: FieldChange[] =
     registration === undefined ||
@@ -339,16 +337,14 @@ export function diffAlternativesRemoval(before: ChoiceBefore, seen: SeenAlternat
     registration === null
       ? withoutCandidate(found, path)
       : { ...found, candidates: [...found.candidates, ...(isBack ? [path] : [])] };
-  if (group.candidates.length === 0 && registered.length > 0)
-    return { action: 'remove', changes: registered, diff: null, message: 'restores the original state' };
+  if (group.candidates.length === 0 && registered.length > 0) return restoring(registered);
   const choice = restorable(before, group);
   const changes = [...registered, ...changesTo(choice, { ...group, mode: found.mode, target: found.target })];
-  if (changes.length === 0) return nothing('already in its original state');
-  const message =
-    before.mode === choice.mode
-      ? 'restores the original state'
-      : 'the earlier choice is no longer a candidate, so update-alternatives chooses by priority';
-  return { action: 'remove', changes, diff: null, message };
+  const isSameMode = changes.length === 0 || before.mode === choice.mode;
+  return restoring(
+    changes,
+    isSameMode ? null : 'the earlier choice is no longer a candidate, so update-alternatives chooses by priority',
+  );
 }
 
 /** Lists strings in a message: at most 10, of at most 200 characters each. */

@@ -1,6 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, nothing, withChanges } from '../provider/provider.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift, withChanges } from '../provider/provider.ts';
 import { type Body, type Declared, releaseOf, releasesName } from './place.ts';
 import type { SeenArchive } from './seen.ts';
 
@@ -21,7 +21,7 @@ export function diffArchive(
     const isThere = releases === null ? seen.found !== 'absent' : ourReleases(seen);
     if (!isThere) return nothing();
     expectNothingLost(body, seen, purpose);
-    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+    return presenceDrift();
   }
   const content = contentChanges(seen);
   const owners = ownerChanges(body, seen);

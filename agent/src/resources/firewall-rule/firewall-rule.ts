@@ -15,6 +15,7 @@ import {
   nothing,
   type Outcome,
   presenceDrift,
+  restoring,
   withChanges,
 } from '../provider/provider.ts';
 import { type Firewall, type FirewallName, isSame, type State } from './firewall.ts';
@@ -117,10 +118,8 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
       const former = formerIn(before, name);
       return isSameState(found, former) ? [] : ruleChanges(found, former.live, former.saved);
     });
-    const wasAbsent = before.live === null;
-    if (changes.length === 0) return nothing(wasAbsent ? 'already removed' : 'already in its original state');
-    if (wasAbsent) return presenceDrift();
-    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+    if (before.live !== null) return restoring(changes);
+    return changes.length === 0 ? nothing('already removed') : presenceDrift();
   },
 
   apply: (resource, seen, difference, machine) =>

@@ -1,6 +1,13 @@
 import type { FieldChange } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, nothing, typeDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  nothing,
+  presenceDrift,
+  typeDrift,
+  withChanges,
+} from '../provider/provider.ts';
 import type { Declared } from './run-git.ts';
 import type { SeenCopy, SeenGit } from './seen.ts';
 
@@ -10,14 +17,13 @@ export function diffGit({ body }: Declared, seen: SeenGit, { purpose }: Pick<Cir
   const isDrift = purpose === 'drift';
   if (copy !== null && force !== true && !isDrift) expectNothingLost(path, copy);
   if (body.ensure === 'absent') {
-    if (found === 'absent') return nothing();
-    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+    return found === 'absent' ? nothing() : presenceDrift();
   }
   if (found === 'other') {
     if (isDrift) return typeDrift({ type: found }, 'working copy');
     throw new HostFailure(`${path} exists and is not a working copy of git: move it to another path`);
   }
-  const awaits = seen.missing.length === 0 ? {} : { awaits: seen.missing };
+  const more = { awaits: seen.missing };
   const wanted = seen.wanted ?? revision;
   if (copy === null) {
     const changes: FieldChange[] = [
@@ -26,14 +32,14 @@ export function diffGit({ body }: Declared, seen: SeenGit, { purpose }: Pick<Cir
       { field: 'revision', from: null, to: wanted },
     ];
     // Without the required programs, a working copy cannot be compared.
-    if (found === 'working copy') return { action: 'update', changes: changes.slice(1), diff: null, ...awaits };
-    return { action: 'create', changes, diff: null, ...awaits };
+    if (found === 'working copy') return withChanges('update', changes.slice(1), more);
+    return withChanges('create', changes, more);
   }
   const changes: FieldChange[] = [];
   if (copy.url !== url) changes.push({ field: 'url', from: copy.url, to: url });
   if (copy.head !== wanted) changes.push({ field: 'revision', from: copy.head, to: wanted });
   if (copy.changes > 0) changes.push({ field: 'work_tree', from: `changed: ${shown(copy)}`, to: 'unchanged' });
-  return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null, ...awaits };
+  return withChanges('update', changes, more);
 }
 
 const shown = ({ changed, changes }: Pick<SeenCopy, 'changed' | 'changes'>): string =>

@@ -1,7 +1,14 @@
 import { HostFailure } from '../../host/failure.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Difference, type Machine, nothing, type Outcome } from '../provider/provider.ts';
+import {
+  type Difference,
+  type Machine,
+  nothing,
+  type Outcome,
+  presenceDrift,
+  restoring,
+} from '../provider/provider.ts';
 import { applyGit, type GitBefore, rememberGit, removeGit } from './apply.ts';
 import { diffGit, expectNothingLost } from './diff.ts';
 import type { Declared } from './run-git.ts';
@@ -49,18 +56,16 @@ function diffRemoval({ body }: Declared, before: GitBefore, seen: SeenGit): Diff
   // A working copy that others created is kept, with its untracked files.
   const lost = copy !== null && before.was === 'copy' ? { ...copy, untracked: null } : copy;
   if (lost !== null && body.force !== true) expectNothingLost(body.path, lost);
-  const restored: Difference = { action: 'remove', changes: [], diff: null, message: 'restores the original state' };
   if (before.was === 'absent') {
-    if (found === 'absent' && kept === null) return nothing('already removed');
-    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+    return found === 'absent' && kept === null ? nothing('already removed') : presenceDrift();
   }
   if (kept !== null && before.was !== 'directory')
-    return { ...restored, changes: [{ field: 'ensure', from: 'absent', to: 'as before' }] };
-  if (before.was === 'directory')
-    return found === 'empty directory' && kept === null
-      ? nothing('already in its original state')
-      : { ...restored, changes: [{ field: 'ensure', from: 'present', to: 'empty directory' }] };
-  if (before.was === 'other' || found !== 'working copy') return nothing('already in its original state');
-  if (copy !== null && copy.last === null && copy.head === before.head) return nothing('already in its original state');
-  return { ...restored, changes: [{ field: 'revision', from: copy?.head ?? null, to: before.head }] };
+    return restoring([{ field: 'ensure', from: 'absent', to: 'as before' }]);
+  if (before.was === 'directory') {
+    const isBack = found === 'empty directory' && kept === null;
+    return restoring(isBack ? [] : [{ field: 'ensure', from: 'present', to: 'empty directory' }]);
+  }
+  if (before.was === 'other' || found !== 'working copy') return restoring([]);
+  if (copy !== null && copy.last === null && copy.head === before.head) return restoring([]);
+  return restoring([{ field: 'revision', from: copy?.head ?? null, to: before.head }]);
 }

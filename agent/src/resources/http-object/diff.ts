@@ -1,6 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, type Json, nothing, presenceDrift } from '../provider/provider.ts';
+import { type Circumstances, type Difference, type Json, nothing, presenceDrift, withChanges } from '../provider/provider.ts';
 import { shown } from '../text-edit/text-file.ts';
 import type { Declared, NoAnswer } from './exchange.ts';
 import { differences, type Found, isSame, pointerOf, pointerText, valueAt, withValueAt } from './subset.ts';
@@ -72,22 +72,21 @@ export function diffObject(
   const awaits = missing === null ? {} : { awaits: [{ kind: 'servers' as const, message: missing.message }] };
   if (body.ensure === 'absent') return isPresent || missing !== null ? { ...presenceDrift(), ...awaits } : nothing();
   if (!isPresent)
-    return {
-      action: 'create',
-      changes: [
+    return withChanges(
+      'create',
+      [
         { field: 'ensure', from: 'absent', to: 'present' },
         { field: 'body', from: null, to: text(readableBody(body)) },
       ],
-      diff: null,
-      ...awaits,
-    };
+      awaits,
+    );
   const change = bodyChange(readableBody(body), part);
   const hidden = hiddenChanges(body, succeeded);
   const changes = [
     ...(change === null ? [] : [change]),
     ...(hidden.length === 0 ? [] : [{ field: 'write_only', from: null, to: shown(hidden.join(', ')) }]),
   ];
-  return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null };
+  return withChanges('update', changes);
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { type FileBefore, fileInBrief, fileWeight, type SeenFile } from '../file-unix/seen.ts';
 import { textOf, writtenPart } from '../file-unix/written-file.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
+import { type Circumstances, type Difference, nothing, presenceDrift, restoring } from '../provider/provider.ts';
 
 export interface SeenLimit {
   /** The agent's file. */
@@ -54,10 +54,8 @@ export const limits = defineProvider<'limits', SeenLimit, LimitBefore>({
   },
 
   diffRemoval(resource, { file }, seen, _circumstances, copies) {
-    if (fileOf(resource).diffRemoval(file, seen.file, copies).action === 'none')
-      return nothing('already in its original state');
-    const changes = [{ field: 'value', from: seen.value, to: null }];
-    return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+    if (fileOf(resource).diffRemoval(file, seen.file, copies).action === 'none') return restoring([]);
+    return restoring([{ field: 'value', from: seen.value, to: null }]);
   },
 
   async remove(resource, { file }, seen, _difference, machine) {

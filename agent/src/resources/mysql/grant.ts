@@ -4,7 +4,15 @@ import { identifier } from '../../host/databases/mariadb.ts';
 import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/no-server.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  type Machine,
+  nothing,
+  presenceDrift,
+  restoring,
+  withChanges,
+} from '../provider/provider.ts';
 import { accountName, accountSql, change, readServer } from './server.ts';
 
 /** A user's privileges at one level. MariaDB has one grant option for all of them. */
@@ -110,20 +118,15 @@ export function diffGrant(
   if (body.ensure === 'absent') return isNone(has) ? nothing() : presenceDrift();
   const wanted = wantedOf(body, has);
   if (isSame(has, wanted)) return nothing();
-  return {
-    action: isNone(has) ? 'create' : 'update',
-    changes: changesTo(wanted, has),
-    diff: null,
-    ...(missing === null ? {} : { awaits: [missing] }),
-  };
+  return withChanges(isNone(has) ? 'create' : 'update', changesTo(wanted, has), { awaits: [missing] });
 }
 
 export function diffGrantRemoval(before: Privileges, { missing, has }: SeenGrant): Difference {
   expectAnswer(missing, false);
-  if (isSame(has, before)) return nothing('already in its original state');
+  if (isSame(has, before)) return restoring([]);
   if (missing !== null && isNone(has)) return nothing(goneMessage);
   if (isNone(before)) return presenceDrift();
-  return { action: 'remove', changes: changesTo(before, has), diff: null, message: 'restores the original state' };
+  return restoring(changesTo(before, has));
 }
 
 /** Returns the statements that change a user's privileges at one level to other privileges. */

@@ -13,6 +13,7 @@ import {
   type Machine,
   nothing,
   presenceDrift,
+  restoring,
   withChanges,
 } from '../provider/provider.ts';
 import { accountName, accountSql, change, isAgentAccount, readServer, type UserRecord } from './server.ts';
@@ -160,11 +161,11 @@ export function diffUserRemoval(before: UserBefore, { missing, user, statements 
   }
   if (user !== null && before.dropped && !isDeepStrictEqual(statements, before.statements))
     changes.push({ field: 'user', from: 'another one', to: 'the original one' });
-  if (changes.length === 0) return nothing('already in its original state');
-  const message = losesSocket(before.statements[0] ?? '')
-    ? 'restores the original state, in which root@localhost has no unix_socket: the agent then signs in only as it did before'
-    : 'restores the original state';
-  return { action: 'remove', changes, diff: null, message };
+  const difference = restoring(changes);
+  if (changes.length === 0 || !losesSocket(before.statements[0] ?? '')) return difference;
+  const message =
+    'restores the original state, in which root@localhost has no unix_socket: the agent then signs in only as it did before';
+  return { ...difference, message };
 }
 
 /** The agent must still be able to sign in as root@localhost through the socket. */

@@ -4,7 +4,14 @@ import { expectAnswer, goneMessage, type NoServer } from '../../host/databases/n
 import { identifier } from '../../host/databases/postgresql.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Circumstances, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  type Machine,
+  nothing,
+  presenceDrift,
+  restoring,
+} from '../provider/provider.ts';
 import { readCluster } from './cluster.ts';
 import { changeObjects, everyone, type GrantedObject, type ObjectType, readObjects } from './objects.ts';
 
@@ -182,15 +189,8 @@ export function diffGrantRemoval(_body: Body, before: GrantBefore, { missing, ob
   for (const one of missing) expectAnswer(one, false);
   if (objects.length === 0) return nothing(goneMessage);
   const changed = restored(objects, before);
-  const [first] = changed;
-  if (first === undefined) return nothing('already in its original state');
-  if (changed.every(({ to }) => Object.keys(to).length === 0)) return presenceDrift();
-  return {
-    action: 'remove',
-    changes: summary(changed, objects.length),
-    diff: null,
-    message: 'restores the original state',
-  };
+  const isGranted = changed.some(({ to }) => Object.keys(to).length > 0);
+  return changed.length === 0 || isGranted ? restoring(summary(changed, objects.length)) : presenceDrift();
 }
 
 function change(body: Body, changes: readonly Change[], machine: Machine): Promise<Record<string, never>> {

@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { deleteBoolean, recordPath, runningMode, runningValue, setBoolean } from '../../host/selinux.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Difference, type Machine, nothing } from '../provider/provider.ts';
+import { type Difference, type Machine, nothing, restoring, withChanges } from '../provider/provider.ts';
 import { awaiting, canRestore, changeRecords, goneMessage, records, type Unmet, unmetNow } from './records.ts';
 
 export interface SeenBoolean {
@@ -101,13 +101,10 @@ export function diffBoolean(resource: Pick<Declared, 'body'>, { unmet, running, 
     changes.push({ field: 'value', from: shown(running), to: shown(to) });
   if (persistent !== to) changes.push({ field: 'persistent', from: shown(persistent), to: shown(to) });
   if (changes.length === 0) return nothing();
-  return {
-    action: absent ? 'remove' : persistent === null ? 'create' : 'update',
-    changes,
-    diff: null,
+  return withChanges(absent ? 'remove' : persistent === null ? 'create' : 'update', changes, {
     ...awaiting(unmet),
-    ...(absent ? { message: 'the running value stays until the next boot' } : {}),
-  };
+    message: absent ? 'the running value stays until the next boot' : null,
+  });
 }
 
 export function diffBooleanRemoval(before: BooleanBefore, seen: SeenBoolean, canChange: boolean): Difference {
@@ -116,7 +113,5 @@ export function diffBooleanRemoval(before: BooleanBefore, seen: SeenBoolean, can
     changes.push({ field: 'value', from: shown(seen.running), to: shown(before.running) });
   if (seen.persistent !== before.persistent)
     changes.push({ field: 'persistent', from: shown(seen.persistent), to: shown(before.persistent) });
-  if (changes.length === 0) return nothing('already in its original state');
-  if (!canChange) return nothing(goneMessage);
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  return changes.length > 0 && !canChange ? nothing(goneMessage) : restoring(changes);
 }

@@ -1,7 +1,14 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  nothing,
+  presenceDrift,
+  restoring,
+  withChanges,
+} from '../provider/provider.ts';
 
 /** Decides how to change an OpenRC service. Does not access the machine. */
 
@@ -59,8 +66,7 @@ export function diffRc(
   const body = bodyOf(resource);
   const moves = movesOf(resource, seen, circumstances.succeeded);
   if (body.ensure === 'absent') {
-    if (moves.leave.length === 0 && !isLive(seen)) return nothing();
-    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+    return moves.leave.length === 0 && !isLive(seen) ? nothing() : presenceDrift();
   }
   const drift = circumstances.purpose === 'drift';
   if (body.enabled === true && !seen.levelExists && !drift)
@@ -76,7 +82,7 @@ export function diffRc(
   if (missing) {
     const all = changes.length > 0 ? changes : [{ field: 'ensure', from: 'absent', to: 'present' }];
     const message = `there is no service ${body.name} in /etc/init.d`;
-    return { action: 'update', changes: all, diff: null, ...(drift ? {} : { awaits: [{ kind: 'units', message }] }) };
+    return withChanges('update', all, { awaits: [drift ? null : { kind: 'units', message }] });
   }
   const restarts = isUp(seen) && body.running !== false && circumstances.restartBy.length > 0;
   if (changes.length === 0 && !restarts) return nothing();
@@ -99,8 +105,7 @@ export function diffRcRemoval(resource: ResolvedResource, before: RcBefore, seen
     changes.push({ field: 'enabled', from: String(leave.length > 0), to: String(enter.length > 0) });
   if (runsBack(before, seen) !== null)
     changes.push({ field: 'running', from: String(isUp(seen)), to: String(before.running) });
-  if (changes.length === 0) return nothing(`already in its original state, in run level ${level}`);
-  return { action: 'remove', changes, diff: null, message: 'restores the original state' };
+  return changes.length === 0 ? nothing(`already in its original state, in run level ${level}`) : restoring(changes);
 }
 
 export function movesBack({ levels }: RcBefore, seen: SeenRc): Moves {

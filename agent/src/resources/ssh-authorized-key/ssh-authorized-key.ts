@@ -5,7 +5,14 @@ import { HostFailure } from '../../host/failure.ts';
 import { listDirectory, type Ownership } from '../../host/files/inspect.ts';
 import { accountDatabase } from '../provider/account-database.ts';
 import { defineProvider } from '../provider/define-provider.ts';
-import { type Difference, type Machine, nothing, type Outcome, presenceDrift } from '../provider/provider.ts';
+import {
+  type Difference,
+  type Machine,
+  nothing,
+  type Outcome,
+  presenceDrift,
+  restoring,
+} from '../provider/provider.ts';
 import { bitsLost } from '../text-edit/text-file.ts';
 import { directoryOf, fileOf, lookAtKeys, type Owner, removeKeyFile, writeKeys } from './file.ts';
 import {
@@ -138,13 +145,8 @@ export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, Ke
     }
     if (previousComment !== null && previousComment !== there)
       changes.push({ field: 'comment', from: there === null ? null : asText(there), to: asText(previousComment) });
-    if (changes.length === 0) return nothing('already in its original state');
-    return {
-      action: 'remove',
-      changes: [...changes, ...bitsLost(seen)],
-      diff: null,
-      message: 'restores the original state',
-    };
+    if (changes.length > 0) changes.push(...bitsLost(seen));
+    return restoring(changes);
   },
 
   async remove(resource, before, _seen, _difference, machine) {

@@ -3,7 +3,7 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import { writtenPart } from '../file-unix/written-file.ts';
-import { type Circumstances, changedFields, type Difference, nothing } from '../provider/provider.ts';
+import { type Circumstances, changedFields, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, dropInFile, isOwned, serviceOf, unitFile, unitOf } from './declared.ts';
 import { isEnabled, isLive, isMask, isUp, runsOnce, type SeenService, unitChanges } from './seen.ts';
 import { fixedAtStart, parseUnit } from './unit-file.ts';
@@ -147,7 +147,7 @@ function diffAbsent(
   const masked = file !== null && isMask(file.seen);
   const enabled = unit.load !== 'not-found' && isEnabled(unit) === true;
   if ((files.length === 0 || masked) && !isLive(unit) && !enabled) return nothing();
-  return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+  return presenceDrift();
 }
 
 /**

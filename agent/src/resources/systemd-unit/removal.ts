@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { maxContentInMemory } from '../../host/files/inspect.ts';
 import type { FileBefore } from '../file-unix/seen.ts';
 import { type WrittenFile, writtenPart } from '../file-unix/written-file.ts';
-import { type ContentCopies, type Difference, type Machine, nothing } from '../provider/provider.ts';
+import { type ContentCopies, type Difference, type Machine, nothing, presenceDrift } from '../provider/provider.ts';
 import { dropInFile, unitFile } from './declared.ts';
 import {
   isEnabled,
@@ -69,7 +69,7 @@ export function diffRemoval(
   const { unit } = seen;
   if (!before.existed) {
     if (files.length === 0 && !isLive(unit) && isEnabled(unit) !== true) return nothing('already removed');
-    return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
+    return presenceDrift();
   }
   const changes: FieldChange[] = files.flatMap(({ difference, found, before: was }) =>
     unitChanges(resource, difference.changes, found.says, saidBefore(was, copies)),
