@@ -122,10 +122,6 @@ export const firewallRule = defineProvider<'firewall-rule', SeenRule, RuleBefore
     return changes.length === 0 ? nothing('already removed') : presenceDrift();
   },
 
-  apply: (resource, seen, difference, machine) =>
-    alone({ kind: 'apply', resource, seen, difference, before: null }, machine),
-  remove: (resource, before, seen, difference, machine) =>
-    alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: execute,
 
   /**
@@ -251,9 +247,4 @@ function replaceRules(
   const wanted = isCurrent && body.ensure !== 'absent' ? firewall.wanted(body) : null;
   set(all.live, wanted);
   set(all.saved, wanted);
-}
-
-async function alone(item: Item<SeenRule, RuleBefore>, machine: Machine): Promise<Outcome> {
-  const [outcome = {}] = await execute([item], machine);
-  return outcome;
 }

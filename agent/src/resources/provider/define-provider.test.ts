@@ -39,6 +39,24 @@ test('lets a provider override the defaults with its own members', () => {
   expect(own.path(resource)).toBe('/etc/web-1');
 });
 
+test('applies and removes a single resource with `together`', async () => {
+  const kinds: string[] = [];
+  const { apply: _apply, remove: _remove, ...rest } = small;
+  const own = defineProvider<'hostname', { name: string; seenAt?: number | undefined }, { was: string }>({
+    ...rest,
+    type: 'hostname',
+    fields: { name: 'text', ensure: 'text?' },
+    async together(items) {
+      kinds.push(...items.map(({ kind, before }) => `${kind} ${before?.was ?? 'new'}`));
+      return [{ message: 'done' }];
+    },
+  });
+  const args = [{ name: 'db-1' }, nothing(), {} as Machine] as const;
+  expect(await own.apply(resource, ...args)).toEqual({ message: 'done' });
+  expect(await own.remove(resource, { was: 'db-1' }, ...args)).toEqual({ message: 'done' });
+  expect(kinds).toEqual(['apply new', 'remove db-1']);
+});
+
 test('rejects, at compile time, a field whose shape differs from the schema', () => {
   const fields: Fields<'group-unix'> = {
     name: 'text',

@@ -1,5 +1,5 @@
 import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
-import type { Json, Provider } from './provider.ts';
+import type { Item, Json, Machine, Provider } from './provider.ts';
 
 type ShapeOf<V> = unknown extends V
   ? 'any'
@@ -34,18 +34,37 @@ const defaults = {
   claim: () => null,
 } as const;
 
-/** The members of a provider. A member with a default is optional. */
+/** Returns the methods that apply and remove a single resource. */
+function singly(together: NonNullable<Provider['together']>): Pick<Provider, 'apply' | 'remove'> {
+  const one = async (item: Item, machine: Machine) => (await together([item], machine))[0] ?? {};
+  return {
+    apply: (resource, seen, difference, machine) =>
+      one({ kind: 'apply', resource, seen, difference, before: null }, machine),
+    remove: (resource, before, seen, difference, machine) =>
+      one({ kind: 'remove', resource, seen, difference, before }, machine),
+  };
+}
+
+type Single = 'apply' | 'remove';
+
+/** The members of a provider. A member with a default is optional, and so are `apply` and `remove` with `together`. */
 type Definition<T extends ResourceType, Seen, Before extends Json> = Omit<
   Typed<T, Seen, Before>,
-  'type' | 'fields' | keyof typeof defaults
+  'type' | 'fields' | keyof typeof defaults | Single
 > &
-  Partial<Pick<Typed<T, Seen, Before>, keyof typeof defaults>> & { type: T; fields: Fields<T> };
+  Partial<Pick<Typed<T, Seen, Before>, keyof typeof defaults>> & { type: T; fields: Fields<T> } & (
+    | Pick<Typed<T, Seen, Before>, Single>
+    | (Partial<Pick<Typed<T, Seen, Before>, Single>> & Required<Pick<Typed<T, Seen, Before>, 'together'>>)
+  );
 
 /**
  * @typeParam T the kind; the body of each resource has its type
  * @returns the provider for one kind. By default, it is recheckable, brings nothing, owns no path, refuses no body,
  *   journals all of `seen`, counts no memory for `seen`, and records nothing if nothing changes.
  */
-export const defineProvider = <T extends ResourceType, Seen, Before extends Json>(
+export function defineProvider<T extends ResourceType, Seen, Before extends Json>(
   definition: Definition<T, Seen, Before>,
-): Typed<T, Seen, Before> => ({ ...defaults, ...definition }) as unknown as Typed<T, Seen, Before>;
+): Typed<T, Seen, Before> {
+  const { together } = definition as Partial<Provider>;
+  return { ...defaults, ...(together && singly(together)), ...definition } as unknown as Typed<T, Seen, Before>;
+}

@@ -319,7 +319,8 @@ export interface Provider<
   /**
    * Applies several adjacent resources together, such as packages in one transaction. Either all are applied or all are
    * removed, and none depends on another. A type with this method is journaled a batch at a time, before and after, and
-   * its `apply` and `remove` are not called. Returns one outcome for each, in order. A HostFailure fails all of them.
+   * the engine does not call its `apply` and `remove`, which `defineProvider` derives from this method. Returns one
+   * outcome for each, in order. A HostFailure fails all of them.
    */
   together?(items: readonly Item<Seen, Before>[], machine: Machine): Promise<Outcome[]>;
   /**

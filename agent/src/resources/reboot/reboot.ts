@@ -45,8 +45,6 @@ export const reboot = defineProvider<'reboot', SeenReboot, RebootBefore>({
   },
 
   remember: async () => ({ was: 'run' }),
-  apply: ({ body }, _seen, _difference, machine) =>
-    rebootAfter({ delay: body.delay ?? 0, isInWindow: body.window_only === true }, machine),
 
   async together(items, machine) {
     // Every item is an apply, because removals change nothing. Adjacent resources share one reboot, after the longest delay.

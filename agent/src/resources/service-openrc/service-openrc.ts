@@ -60,13 +60,6 @@ export const serviceOpenrc = defineProvider<'service-openrc', SeenRc, RcBefore>(
   observeForRemoval: (resource, _before, machine) => look(resource, machine),
   diffRemoval: (resource, before, seen) => diffRcRemoval(resource, before, seen),
 
-  apply: (resource, seen, difference, machine) => {
-    return execute({ kind: 'apply', resource, seen, difference, before: null }, machine);
-  },
-  remove: (resource, before, seen, difference, machine) => {
-    return execute({ kind: 'remove', resource, seen, difference, before }, machine);
-  },
-
   /** OpenRC cannot change several services in one command. This method exists only so that restarts are journaled. */
   async together(items, machine) {
     const outcomes: Outcome[] = [];

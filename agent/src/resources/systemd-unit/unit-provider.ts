@@ -2,15 +2,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { readUnits } from '../../host/systemd/systemd.ts';
 import { fileInBrief, fileWeight } from '../file-unix/seen.ts';
 import { type WrittenFile, writtenPart } from '../file-unix/written-file.ts';
-import {
-  changedFields,
-  type Difference,
-  type Item,
-  type Json,
-  type Machine,
-  type Outcome,
-  type Provider,
-} from '../provider/provider.ts';
+import { changedFields, type Difference, type Json, type Machine, type Provider } from '../provider/provider.ts';
 import { confirmationOf } from './confirmation.ts';
 import { bodyOf, dropInDirectory, dropInFile, serviceOf, unitFile, unitOf, unitTypes } from './declared.ts';
 import { diffService, restartsFor } from './diff.ts';
@@ -62,10 +54,6 @@ export const unitProvider = {
   observeForRemoval,
   diffRemoval: (resource, before, seen, _circumstances, copies) => diffRemoval(resource, before, seen, copies),
 
-  apply: (resource, seen, difference, machine) =>
-    alone({ kind: 'apply', resource, seen, difference, before: null }, machine),
-  remove: (resource, before, seen, difference, machine) =>
-    alone({ kind: 'remove', resource, seen, difference, before }, machine),
   together: execute,
   runs: ({ unit }) => isUp(unit),
 
@@ -134,11 +122,6 @@ function watchedOf(resource: ResolvedResource): string[] {
     `/run/systemd/units/invocation:${unit}`,
     ...targets.map((target) => `/etc/systemd/system/${target}.target.wants/${unit}`),
   ];
-}
-
-async function alone(item: Item<SeenService, ServiceBefore>, machine: Machine): Promise<Outcome> {
-  const [outcome = {}] = await execute([item], machine);
-  return outcome;
 }
 
 const brief = (part: SeenPart | null): SeenPart | null =>
