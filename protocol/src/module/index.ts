@@ -65,5 +65,5 @@ export {
   type UnfilledResource,
   type UnfilledVerification,
 } from './secrets.ts';
+export { pointer, pointerKeys } from './source/json-pointer.ts';
 export { moduleLimits } from './source/source.ts';
-export { pointer } from './source/tree.ts';

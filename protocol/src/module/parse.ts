@@ -6,9 +6,10 @@ import { checkFiles, type ModuleFolder, templateFiles, withTemplateFiles } from 
 import type { ModuleFiles } from './files/module-file.ts';
 import { documentOf, outline } from './outline.ts';
 import { moduleSchema } from './schema.ts';
+import { pointer } from './source/json-pointer.ts';
 import { rememberSource } from './source/places.ts';
 import { decodeSource, moduleLimits, Positions } from './source/source.ts';
-import { nodeAt, offsetOf, type Path, pointer, readTree, type TreeNode, treeValue } from './source/tree.ts';
+import { nodeAt, offsetOf, type Path, readTree, type TreeNode, treeValue } from './source/tree.ts';
 
 export type ParsedModule =
   | { ok: true; module: ModuleDocument; warnings: Fault[] }

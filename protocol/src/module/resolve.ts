@@ -13,8 +13,9 @@ import { stableOrder } from './order.ts';
 import { conflictText, type Layers } from './parameters/layers.ts';
 import { givenLayers } from './parameters.ts';
 import { secretNames, type UnfilledResource, type UnfilledVerification } from './secrets.ts';
+import { pointer } from './source/json-pointer.ts';
 import { located } from './source/places.ts';
-import { type Path, pointer } from './source/tree.ts';
+import type { Path } from './source/tree.ts';
 import { verificationKind } from './verification.ts';
 
 export interface ResolutionRequest {

@@ -5,7 +5,7 @@ import type { ModuleDocument, ResourceDeclaration } from './document.ts';
 import { identify, type Trigger } from './kinds.ts';
 import { stableOrder } from './order.ts';
 import type { UnfilledResource } from './secrets.ts';
-import { pointer } from './source/tree.ts';
+import { pointer } from './source/json-pointer.ts';
 
 /** The execution order of the resources in modules, with their dependencies. */
 export interface ResourceOrder {

@@ -4,7 +4,7 @@ import { type BodyFault, bodyFaults, type DeferredText, resourceBodyFaults } fro
 import type { Json } from './document.ts';
 import type { ResourceBody } from './kinds.ts';
 import type { ResolvedResource } from './resolved.ts';
-import { pointer } from './source/tree.ts';
+import { pointer } from './source/json-pointer.ts';
 import { defaultTimeout, type VerificationType, verificationKind } from './verification.ts';
 
 /**

@@ -1,9 +1,17 @@
 import type { FieldChange } from '@muster/protocol';
+import { pointer as pointerText } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { type Circumstances, type Difference, type Json, nothing, presenceDrift, withChanges } from '../provider/provider.ts';
+import {
+  type Circumstances,
+  type Difference,
+  type Json,
+  nothing,
+  presenceDrift,
+  withChanges,
+} from '../provider/provider.ts';
 import { shown } from '../text-edit/text-file.ts';
 import type { Declared, NoAnswer } from './exchange.ts';
-import { differences, type Found, isSame, pointerOf, pointerText, valueAt, withValueAt } from './subset.ts';
+import { differences, type Found, isSame, pointerOf, valueAt, withValueAt } from './subset.ts';
 
 type Body = Declared['body'];
 

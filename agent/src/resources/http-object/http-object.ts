@@ -1,3 +1,4 @@
+import { pointer as pointerText } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import type { HttpMethod } from '../../host/network/http-get.ts';
 import { defineProvider } from '../provider/define-provider.ts';
@@ -13,7 +14,7 @@ import {
   type SeenObject,
 } from './diff.ts';
 import { change, type Declared, type Read, readObject } from './exchange.ts';
-import { differences, expectExact, type Found, leaves, partOf, pointerText, valueAt, withValueAt } from './subset.ts';
+import { differences, expectExact, type Found, leaves, partOf, valueAt, withValueAt } from './subset.ts';
 
 /** Maximum size of the recorded part of an object as JSON, in characters. */
 const maxRemembered = 256 * 1024;

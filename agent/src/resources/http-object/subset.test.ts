@@ -1,3 +1,4 @@
+import { pointer as pointerText } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Json } from '../provider/provider.ts';
@@ -9,7 +10,6 @@ import {
   parseAnswer,
   partOf,
   pointerOf,
-  pointerText,
   valueAt,
   withValueAt,
 } from './subset.ts';

@@ -1,3 +1,4 @@
+import { pointerKeys } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import type { Json } from '../provider/provider.ts';
 
@@ -85,13 +86,7 @@ export function merged(declared: Json, found: Found): Json {
 }
 
 /** @param text a JSON pointer (RFC 6901), or the name of a key at the top */
-export const pointerOf = (text: string): Pointer =>
-  (text.startsWith('/') ? text.slice(1) : text)
-    .split('/')
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
-
-export const pointerText = (pointer: Pointer): string =>
-  pointer.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+export const pointerOf = (text: string): Pointer => pointerKeys(text.startsWith('/') ? text : `/${text}`);
 
 /** Maximum nesting depth of a response. */
 const maxDepth = 100;

@@ -1,6 +1,7 @@
+import { pointer as pointerText } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import type { Syntax, Tree } from './syntax.ts';
-import { type Place, type Pointer, pointerText, same, type Value, withValue } from './value.ts';
+import { type Place, type Pointer, same, type Value, withValue } from './value.ts';
 
 /** Edits one value in a file, and refuses an edit that would change anything else. */
 

@@ -1,11 +1,11 @@
-import type { ResolvedResource } from '@muster/protocol/module';
+import { pointerKeys, type ResolvedResource } from '@muster/protocol/module';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import type { Machine } from '../provider/provider.ts';
 import { isAbsent, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 import { restored, type ValueBefore, valueBefore } from './before.ts';
 import { decode, parse, type StructuredFile, withoutSetting, withSetting } from './edit.ts';
 import type { Syntax } from './syntax.ts';
-import { declaredValue, locate, type Pointer, pointerOf, same, shownValue, type Value } from './value.ts';
+import { declaredValue, locate, type Pointer, same, shownValue, type Value } from './value.ts';
 
 export type StructuredType = 'json-unix' | 'yaml-unix' | 'toml-unix';
 export type Structured = ResolvedResource<StructuredType>;
@@ -27,7 +27,7 @@ export interface SeenValue extends SeenText {
 }
 
 export const fileOf = (resource: Structured, syntax: Syntax): StructuredFile => ({ syntax, path: pathOf(resource) });
-export const placeOf = ({ body }: Structured): Pointer => pointerOf(body.pointer);
+export const placeOf = ({ body }: Structured): Pointer => pointerKeys(body.pointer);
 
 /** Returns the file as declared; null if it is already as declared. */
 export function edited(

@@ -1,3 +1,4 @@
+import { pointerKeys } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { restored, valueBefore } from './before.ts';
@@ -5,7 +6,7 @@ import { decode, parse, type StructuredFile, withoutSetting, withSetting } from 
 import { json } from './json.ts';
 import type { Syntax } from './syntax.ts';
 import { toml } from './toml.ts';
-import { declaredValue, jsonOf, locate, pointerOf, type Value } from './value.ts';
+import { declaredValue, jsonOf, locate, type Value } from './value.ts';
 import { yaml } from './yaml.ts';
 
 const syntaxes = { json, yaml, toml } as unknown as Record<'json' | 'yaml' | 'toml', Syntax>;
@@ -17,7 +18,7 @@ const fileOf = (name: Name): StructuredFile => ({ syntax: syntaxes[name], path: 
 function edit(name: Name, text: string, pointer: string, value: unknown): { after: string; back: string } {
   const file = fileOf(name);
   const tree = parse(file, text);
-  const keys = pointerOf(pointer);
+  const keys = pointerKeys(pointer);
   const place = locate(tree.value, keys, '/f');
   const after =
     value === undefined
@@ -184,7 +185,7 @@ test('sets exactly the declared value, changes nothing the second time, and rest
         return;
       }
       changed++;
-      const place = locate(parse(file, result.after).value, pointerOf(pointer), '/f');
+      const place = locate(parse(file, result.after).value, pointerKeys(pointer), '/f');
       expect(place.found && jsonOf(place.value as Value)).toEqual(declared);
       expect(result.back).toBe(text);
     }),

@@ -1,3 +1,4 @@
+import { pointer as pointerText } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import type { Json } from '../provider/provider.ts';
 
@@ -6,16 +7,6 @@ export type Value = null | boolean | number | string | Value[] | Map<string, Val
 
 /** The keys that lead to a value. */
 export type Pointer = readonly string[];
-
-/** @param text a JSON pointer (RFC 6901) to a value below the root */
-export const pointerOf = (text: string): Pointer =>
-  text
-    .slice(1)
-    .split('/')
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
-
-export const pointerText = (pointer: Pointer): string =>
-  pointer.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
 /** Converts a declared value. */
 export function declaredValue(json: unknown): Value {

@@ -7,6 +7,7 @@ import {
   type LookupValues,
   lookupList,
   type ModuleDocument,
+  pointerKeys,
 } from '@muster/protocol/module';
 import { readAgentFacts, readParameters } from '@muster/protocol/module-trial';
 import type { Context } from '../../context/context.ts';
@@ -132,6 +133,6 @@ export function unresolved(
 
 /** Returns the module of an error whose path is a pointer into `{modules: {<name>: …}}`. */
 export const moduleOf = ({ path }: Fault): string | undefined => {
-  const [, root, name] = path.split('/');
-  return root === 'modules' ? name?.replaceAll('~1', '/').replaceAll('~0', '~') : undefined;
+  const [root, name] = pointerKeys(path);
+  return root === 'modules' ? name : undefined;
 };

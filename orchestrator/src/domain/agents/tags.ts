@@ -1,4 +1,5 @@
 import { type Fault, MusterError } from '@muster/protocol';
+import { pointer } from '@muster/protocol/module';
 import { tagKeySchema, tagValueSchema } from '@muster/protocol/tag';
 import { touchAgent } from '../../store/queries/agents/agents.ts';
 import { deleteTag, deleteTags, putTag, tagBeyond, tagValues } from '../../store/queries/agents/tags.ts';
@@ -13,7 +14,7 @@ import { requireRecord } from './agents.ts';
  * @param at JSON pointer of the tags in the body; empty if the key is in the path and the value in the body
  */
 function tagFaults(key: string, value: string, at: string): Fault[] {
-  const within = `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  const within = at + pointer([key]);
   const faults = (read: ReturnType<typeof tagKeySchema.safeParse>, path: string) =>
     read.success ? [] : read.error.issues.map(({ message }) => ({ path: at === '' ? path : within, message }));
   return [...faults(tagKeySchema.safeParse(key), '/key'), ...faults(tagValueSchema.safeParse(value), '/value')];

@@ -7,6 +7,7 @@ import {
   channelConfigs,
   maskedSecret,
 } from '@muster/protocol/http';
+import { pointer } from '@muster/protocol/module';
 import { mayReach } from './network-address.ts';
 
 /** Parses, validates, and masks channel configs. */
@@ -121,8 +122,7 @@ function addressFault(text: string, rule: { denyPrivate: boolean }): string | nu
 /** Returns the host of a URL without brackets. The URL parser has normalized IP addresses. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
-const pathOf = (...segments: PropertyKey[]): string =>
-  ['', 'config', ...segments.map((segment) => String(segment).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/');
+const pathOf = (...keys: PropertyKey[]): string => pointer(['config', ...keys]);
 
 const refused = (faults: Fault[]): MusterError =>
   new MusterError('invalid_input', `${faults[0]?.path.slice(1)}: ${faults[0]?.message}`, faults);

@@ -2,7 +2,8 @@ import type { Fault } from '../../errors.ts';
 import type { ModuleDocument } from '../document.ts';
 import type { Instance } from '../instances.ts';
 import { quoted, suggestion } from '../nearest.ts';
-import { type Path, pointer } from '../source/tree.ts';
+import { pointer } from '../source/json-pointer.ts';
+import type { Path } from '../source/tree.ts';
 import { isOptional, readingsOf } from './readings.ts';
 
 class Part {

@@ -1,5 +1,6 @@
 import type { Fault } from '../../errors.ts';
 import type { ModuleDocument } from '../document.ts';
+import { pointerKeys } from './json-pointer.ts';
 import { Positions } from './source.ts';
 import { offsetOf, type Path, readTree, type TreeNode } from './tree.ts';
 
@@ -52,13 +53,7 @@ export function placeOf(module: ModuleDocument, path: Path): Position | undefine
 /** Adds line and column to errors whose path is a JSON pointer into `{modules: {<name>: <module>}}`. */
 export const located = (faults: readonly Fault[], modules: readonly ModuleDocument[]): Fault[] =>
   faults.map((fault) => {
-    const [root, name, ...path] = segmentsOf(fault.path);
+    const [root, name, ...path] = pointerKeys(fault.path);
     const module = root === 'modules' ? modules.find((one) => one.name === name) : undefined;
     return module === undefined ? fault : { ...fault, ...placeOf(module, path) };
   });
-
-const segmentsOf = (pointer: string): string[] =>
-  pointer
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));

@@ -1,6 +1,7 @@
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
 import type { Fault } from '../../errors.ts';
 import { quoted } from '../nearest.ts';
+import { pointer } from './json-pointer.ts';
 import { moduleLimits, type Positions } from './source.ts';
 import { Abandoned, abandon, composeDocument, type Report, tooDeep, tooMany } from './yaml.ts';
 
@@ -135,7 +136,7 @@ class TreeBuilder {
       const keyNode = item.key as Node | null;
       const keyStart = keyNode?.range?.[0] ?? start;
       const key = this.#key(keyNode, keyStart, path);
-      const keyPath = key === undefined ? path : `${path}/${escapeSegment(key)}`;
+      const keyPath = key === undefined ? path : path + pointer([key]);
       const value = this.#node(item.value as Node | null, keyNode?.range?.[1] ?? keyStart, depth + 1, keyPath);
       values.push(value);
       if (key === undefined) continue;
@@ -203,11 +204,6 @@ function measure(children: readonly TreeNode[], keyCharacters: number): Pick<Ext
   // precision.
   return { size, height: height + 1, characters };
 }
-
-const escapeSegment = (segment: string | number): string => String(segment).replaceAll('~', '~0').replaceAll('/', '~1');
-
-/** @returns a JSON pointer (RFC 6901) */
-export const pointer = (path: Path): string => path.map((segment) => `/${escapeSegment(segment)}`).join('');
 
 /** Converts a tree within its limits to a value. An alias becomes the same object as its anchor. */
 export function treeValue(node: TreeNode, seen = new Map<TreeNode, unknown>()): unknown {

@@ -1,8 +1,9 @@
 import type { z } from 'zod';
 import type { Fault } from '../../errors.ts';
 import { flatten, inOrder } from '../parse.ts';
+import { pointer } from '../source/json-pointer.ts';
 import { decodeSource, Positions } from '../source/source.ts';
-import { offsetOf, type Path, pointer, readTree, treeValue } from '../source/tree.ts';
+import { offsetOf, type Path, readTree, treeValue } from '../source/tree.ts';
 
 export type ReadDocument<T> =
   | { readonly ok: true; readonly value: T; readonly at: (path: Path) => { line: number; column: number } }

@@ -11,8 +11,9 @@ import type { Layer } from '../parameters/layers.ts';
 import { parameterValue } from '../parameters.ts';
 import { layersOf, type Resolution, type ResolutionRequest, resolveDesiredSet } from '../resolve.ts';
 import type { UnfilledResource, UnfilledVerification } from '../secrets.ts';
+import { pointer } from '../source/json-pointer.ts';
 import { located, placeOf } from '../source/places.ts';
-import { type Path, pointer } from '../source/tree.ts';
+import type { Path } from '../source/tree.ts';
 
 /** Resolves modules for one agent, and reports where each value comes from. */
 

@@ -1,3 +1,4 @@
+import { pointer as pointerText } from '@muster/protocol/module';
 import { hasSection, settingsIn, withSetting as withIniSetting } from '../../ini-unix/ini.ts';
 import { joinText, splitText } from '../../text-edit/lines.ts';
 import { restored, valueBefore } from '../before.ts';
@@ -5,7 +6,7 @@ import { parse, type StructuredFile, withSetting } from '../edit.ts';
 import { json } from '../json.ts';
 import type { Syntax } from '../syntax.ts';
 import { toml } from '../toml.ts';
-import { locate, type Pointer, pointerText, type Value } from '../value.ts';
+import { locate, type Pointer, type Value } from '../value.ts';
 import { yaml } from '../yaml.ts';
 
 export type SyntaxName = 'ini' | 'json' | 'yaml' | 'toml';
