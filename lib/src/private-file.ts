@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { syncPath } from './sync-path.ts';
 
 /** Other users have access to a file or directory that contains keys. */
 class LoosePermissionsError extends Error {
@@ -113,13 +114,7 @@ export function createPrivateFile(path: string, content: string | Uint8Array): v
 
 function syncDirectory(path: string): void {
   // Windows cannot sync a directory.
-  if (process.platform === 'win32') return;
-  const handle = openSync(path, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
+  if (process.platform !== 'win32') syncPath(path);
 }
 
 export const removePrivateFile = (path: string): void => rmSync(path, { force: true });

@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
+import { syncPath } from '../../../../lib/src/sync-path.ts';
 import {
   type AppliedMigration,
   appliedMigrationsSql,
@@ -102,9 +103,9 @@ function backUp(db: Database, file: string, version: number, now: number): strin
   closeSync(openSync(partial, 'wx', 0o600));
   try {
     db.prepare('vacuum into ?').run(partial);
-    sync(partial);
+    syncPath(partial);
     renameSync(partial, target);
-    sync(directory);
+    syncPath(directory);
   } catch (error) {
     rmSync(partial, { force: true });
     throw new Error(`${file} was not migrated, because its backup failed: ${(error as Error).message}`, {
@@ -112,13 +113,4 @@ function backUp(db: Database, file: string, version: number, now: number): strin
     });
   }
   return target;
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }

@@ -1,7 +1,8 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { measureNames } from '@muster/protocol';
 import type { Database, Statement } from 'better-sqlite3';
+import { syncPath } from '../../../../lib/src/sync-path.ts';
 import { type AppliedMigration, appliedMigrationsSql } from '../migrate.ts';
 import { migrations } from '../migrations/index.ts';
 import { chunksOf, tableOf } from '../samples/sample-chunks.ts';
@@ -233,14 +234,14 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     const filling = `${this.#file}.importing`;
     // Creates no backup before the migration, because the file is new.
     migrateSqlite(filling, { migrations, now: this.#now, backup: false });
-    sync(filling);
+    syncPath(filling);
     if (hasTranscripts) {
       nameTranscripts(this.#transcripts);
-      sync(this.#transcripts);
+      syncPath(this.#transcripts);
     }
     removeDatabase(this.#file);
     renameSync(filling, this.#file);
-    sync(dirname(this.#file));
+    syncPath(dirname(this.#file));
     this.#done = true;
   }
 
@@ -254,15 +255,6 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
 
 function removeDatabase(file: string): void {
   for (const ending of ['', '-wal', '-shm', '-journal']) rmSync(`${file}${ending}`, { force: true });
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 /** @throws TransferRefused if the file does not exist */
