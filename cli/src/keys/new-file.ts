@@ -1,4 +1,5 @@
-import { lstat, open, realpath, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
+import { replaceablePath } from '../../../lib/src/output-file.ts';
 import { CliError, exits, usageError } from '../exit.ts';
 
 const reasons: Readonly<Record<string, string>> = {
@@ -14,7 +15,9 @@ const reasons: Readonly<Record<string, string>> = {
  * @returns the size in bytes
  */
 export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise<number> {
-  const target = await replaceable(path);
+  const target = await replaceablePath(path);
+  if (target === null)
+    throw usageError(`${path} exists and is not a regular file`, 'Specify a regular file, or - for standard output.');
   const partial = `${target}.${process.pid}.part`;
   const unwritable = (error: NodeJS.ErrnoException): never => {
     const why = reasons[error.code ?? ''] ?? error.message;
@@ -36,22 +39,4 @@ export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Arra
     await rm(partial, { force: true });
     throw error;
   }
-}
-
-/**
- * Refuses everything except regular files, because root would otherwise replace a device such as /dev/null.
- * @returns the path with symbolic links resolved
- */
-async function replaceable(path: string): Promise<string> {
-  const there = await lstat(path).catch(ifMissing);
-  if (there === null) return path;
-  // Null for a dangling link and for a link to an anonymous pipe.
-  const target = await realpath(path).catch(ifMissing);
-  if (target !== null && (await lstat(target)).isFile()) return target;
-  throw usageError(`${path} exists and is not a regular file`, 'Specify a regular file, or - for standard output.');
-}
-
-function ifMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null;
-  throw error;
 }

@@ -1,6 +1,7 @@
 import { createSecretKey, hash, type KeyObject, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nullIfMissing } from '../../../lib/src/missing-file.ts';
 import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /** The secrets keys, which encrypt secrets. They are never stored in the database. */
@@ -167,10 +168,7 @@ export async function readSecretKeys({ dataDir, file, env }: KeyPlaces): Promise
   if (credentials !== undefined) {
     const path = join(credentials, 'muster-secrets-key');
     // Does not check the mode, because systemd sets it, and ACLs can make it appear too permissive.
-    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null;
-      throw error;
-    });
+    const text = await readFile(path, 'utf8').catch(nullIfMissing);
     if (text !== null) outside.push(...parseKeys(text, `the credential ${path}`));
   }
   if (file !== null) {

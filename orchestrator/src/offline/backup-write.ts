@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { systemClock } from '../../../lib/src/clock.ts';
+import { nullIfMissing } from '../../../lib/src/missing-file.ts';
 import { readPrivateFile } from '../../../lib/src/private-file.ts';
 import type { Config } from '../config/schema.ts';
 import { restoredKey } from '../domain/fleet/restored.ts';
@@ -347,10 +348,7 @@ class Archive {
    * @returns false if the file does not exist
    */
   async file(name: string, path: string, size: number): Promise<boolean> {
-    const handle = await open(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null;
-      throw error;
-    });
+    const handle = await open(path).catch(nullIfMissing);
     if (handle === null) return false;
     try {
       const stream = handle.createReadStream({ end: size - 1, highWaterMark: 256 * 1024, autoClose: false });

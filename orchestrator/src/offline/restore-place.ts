@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chown, lstat, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nullIfMissing } from '../../../lib/src/missing-file.ts';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
@@ -46,10 +47,7 @@ export const restoreStamp = (now: number): string =>
 
 /** Returns the names in a data directory, except those for locks and restores. */
 export async function contentOf(dataDir: string): Promise<string[]> {
-  const names = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
+  const names = (await readdir(dataDir).catch(nullIfMissing)) ?? [];
   return names.filter(
     (name) => name !== folder && name !== 'lost+found' && !/^(orchestrator-lock\.|before-restore-)/.test(name),
   );
@@ -151,11 +149,8 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
     await rename(at(completeMarker), at(cleared));
     await sync(staging(dataDir));
   }
-  const contents = await readdir(at('content')).catch((error: NodeJS.ErrnoException) => {
-    // The restore was interrupted while its folder was removed.
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
+  // The content is missing if the restore was interrupted while its folder was removed.
+  const contents = (await readdir(at('content')).catch(nullIfMissing)) ?? [];
   for (const name of contents) await rename(join(at('content'), name), join(dataDir, name));
   await sync(dataDir);
   // Removes the marker last. Without it, the rest of the folder would look like a restore with incomplete content.

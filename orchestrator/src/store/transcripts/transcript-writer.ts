@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, stat } from 'node:fs/promises';
 import type { Clock } from '../../../../lib/src/clock.ts';
+import { nullIfMissing } from '../../../../lib/src/missing-file.ts';
 import type { Recording, TranscriptDigest } from './transcripts.ts';
 
 /**
@@ -99,10 +100,7 @@ export class FileRecording implements Recording {
     sync.count++;
     // Detects a deleted or replaced file, because writes to it would succeed but be lost.
     const opened = await handle.stat();
-    const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null;
-      throw error;
-    });
+    const found = await stat(path).catch(nullIfMissing);
     if (found?.ino !== opened.ino || found.dev !== opened.dev) throw new Error('the transcript file was removed');
     if (opened.size < written) throw new Error('the transcript file was truncated');
   }
