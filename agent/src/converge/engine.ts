@@ -1,5 +1,6 @@
 import type { Hello, OperationMessage, Report } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
+import { errorMessage } from '../../../lib/src/error-message.ts';
 import { isRunning, type ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import type { Link } from '../host/firewall/trial.ts';
 import { killProcessGroup } from '../host/processes/run-command.ts';
@@ -369,7 +370,7 @@ class ConvergeEngine implements Engine {
       journal.dropUnusedCopies();
       journal.dropUnusedContents(this.#downloads.incomplete);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       this.#options.log.warn({ error: reason }, 'failed to remove unused copies of file contents');
     }
   }
@@ -389,7 +390,7 @@ class ConvergeEngine implements Engine {
     log.error({ operation_id: id, error: detail }, `failed to run an operation; ${next}`);
     if (isLast) {
       this.#faults.delete(id);
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       await abandon(operation, this.#context(id), reason).catch(() => {});
       return;
     }

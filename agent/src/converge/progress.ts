@@ -2,6 +2,7 @@ import type { ResourceResult } from '@muster/protocol';
 import { summarise } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
+import { errorMessage } from '../../../lib/src/error-message.ts';
 import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { readAccounts } from '../host/accounts/accounts.ts';
 import { HostFailure } from '../host/failure.ts';
@@ -452,7 +453,7 @@ export class Progress {
           this.walk.release(directory);
         }
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = errorMessage(error);
         this.context.warn({ operation_id: this.id, path, error: reason }, 'failed to sync a directory');
       }
     }

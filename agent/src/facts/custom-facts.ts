@@ -1,4 +1,5 @@
 import type { Clock } from '../../../lib/src/clock.ts';
+import { errorMessage } from '../../../lib/src/error-message.ts';
 import { runCommand } from '../host/processes/run-command.ts';
 import { type FileStatus, fileStatus, namesIn, readText } from '../host/read-system.ts';
 
@@ -40,7 +41,7 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
       const { parse } = await import('yaml');
       flatten(parse(text, { maxAliasCount: 20, schema: 'core' }), '', 0, found);
     } catch (error) {
-      warn(path, error instanceof Error ? error.message : String(error));
+      warn(path, errorMessage(error));
     }
   }
   return found;

@@ -1,3 +1,5 @@
+import { errorMessage } from '../../../lib/src/error-message.ts';
+
 /** A failure on this machine that an operator can act on. The resource's result shows the message. */
 export class HostFailure extends Error {
   constructor(message: string) {
@@ -40,5 +42,5 @@ export function hostFailure(error: unknown, doing: string): HostFailure {
   if (error instanceof HostFailure) return error;
   const code = errnoOf(error);
   if (code !== null) return new HostFailure(`cannot ${doing}: ${explanations[code] ?? code}`);
-  return new HostFailure(`cannot ${doing}: ${error instanceof Error ? error.message : String(error)}`);
+  return new HostFailure(`cannot ${doing}: ${errorMessage(error)}`);
 }

@@ -1,5 +1,6 @@
 import type { OrchestratorMessage, TerminalRefusal } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
+import { errorMessage } from '../../../lib/src/error-message.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import type { LoginShell } from '../host/accounts/login-shell.ts';
 import { HostFailure } from '../host/failure.ts';
@@ -178,7 +179,7 @@ export class Terminals {
       .catch((error: unknown) => {
         if (!(error instanceof HostFailure)) log.error({ session_id, error }, 'bug: failed to run a terminal');
         if (entry.isOpen) outlet.send({ type: 'terminal_exited', channel, exit_code: null, signal: null });
-        else refuse('failed', error instanceof Error ? error.message : String(error));
+        else refuse('failed', errorMessage(error));
       })
       .finally(() => {
         terminal.end();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MusterError } from '@muster/protocol';
 import { type Client, type ClientBase, Pool, type PoolClient, type QueryResult } from 'pg';
+import { errorMessage } from '../../../../lib/src/error-message.ts';
 import { noteWrite } from '../../request-fields.ts';
 import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from '../database.ts';
 import { type MigrationProgress, type MigrationReport, SchemaRefused } from '../migrate.ts';
@@ -207,8 +208,8 @@ class PostgresDatabase implements Database {
       const { kind } = postgresFailure(error);
       // 25006 is the error for a write in a read-only transaction.
       if (kind === 'bug' || kind === 'constraint' || (error as { code?: unknown }).code === '25006')
-        throw new Error(`Query ${query.name} failed: ${messageOf(error)}`, { cause: error });
-      throw new MusterError('storage_unavailable', `The database could not be read: ${messageOf(error)}`);
+        throw new Error(`Query ${query.name} failed: ${errorMessage(error)}`, { cause: error });
+      throw new MusterError('storage_unavailable', `The database could not be read: ${errorMessage(error)}`);
     }
   }
 
@@ -222,7 +223,7 @@ class PostgresDatabase implements Database {
       noteWrite();
       return resultOf(answer) as StatementResult<Row>;
     } catch (error) {
-      if (postgresFailure(error).kind === 'gone') throw new OutcomeUnknown(query.name, messageOf(error));
+      if (postgresFailure(error).kind === 'gone') throw new OutcomeUnknown(query.name, errorMessage(error));
       throw errorOf(query, error);
     }
   }
@@ -303,7 +304,7 @@ class PostgresDatabase implements Database {
       if (kind === 'gone' || kind === 'stale') {
         // The server rolls back when the connection closes.
         broken = error as Error;
-        if (committing && kind === 'gone') throw new OutcomeUnknown(unit.name, messageOf(error));
+        if (committing && kind === 'gone') throw new OutcomeUnknown(unit.name, errorMessage(error));
       } else if (!committing)
         // If the rollback fails, discards the connection. The server rolls back when the connection closes.
         await client.query('rollback').catch((failure: Error) => {
@@ -391,13 +392,9 @@ function isMet(expect: Unit['statements'][number]['expect'], { rows, changes }: 
   return true;
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 function errorOf(unit: { readonly name: string }, error: unknown): Error {
   const failure = postgresFailure(error);
-  const message = messageOf(error);
+  const message = errorMessage(error);
   switch (failure.kind) {
     case 'constraint':
       return new ConstraintViolation(failure.constraint, unit.name, message);

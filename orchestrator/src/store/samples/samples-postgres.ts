@@ -1,5 +1,6 @@
 import { fractionalMeasures, MusterError, measureNames, type Sample } from '@muster/protocol';
 import { Pool, types } from 'pg';
+import { errorMessage } from '../../../../lib/src/error-message.ts';
 import { postgresFailure } from '../postgres/postgres-failure.ts';
 import { connectionSettings } from '../postgres/postgres-settings.ts';
 import { type SampleBatch, SampleBatches } from './sample-batches.ts';
@@ -199,7 +200,7 @@ class PostgresSamples implements SampleStore {
 
 function errorOf(error: unknown, verb: string): Error {
   const { kind } = postgresFailure(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none were stored');
   if (kind === 'bug' || kind === 'constraint')
     return new Error(`Samples could not be ${verb}: ${message}`, { cause: error });

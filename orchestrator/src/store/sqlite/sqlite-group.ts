@@ -1,4 +1,5 @@
 import type { Database, Statement } from 'better-sqlite3';
+import { errorMessage } from '../../../../lib/src/error-message.ts';
 import { sqliteFailure } from './sqlite-failure.ts';
 import type { Answer, WireResult, WireUnit } from './sqlite-message.ts';
 
@@ -157,7 +158,7 @@ export class UnitGroups {
       // After some errors, SQLite rolls back automatically.
       if (this.#db.inTransaction) this.#rollback.run();
       if (sqliteFailure(cause).kind === 'lost_sync')
-        throw new LostSync(`failed to sync a commit to the disk: ${messageOf(cause)}`);
+        throw new LostSync(`failed to sync a commit to the disk: ${errorMessage(cause)}`);
       throw cause;
     }
   }
@@ -223,13 +224,9 @@ export class UnitGroups {
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 function failed(id: number, error: unknown): Answer {
   const failure = sqliteFailure(error);
-  const message = messageOf(error);
+  const message = errorMessage(error);
   if (failure.kind === 'constraint') return { id, outcome: 'constraint', constraint: failure.constraint, message };
   // `lost_sync` was already thrown as LostSync.
   return { id, outcome: failure.kind === 'lost_sync' ? 'unavailable' : failure.kind, message };

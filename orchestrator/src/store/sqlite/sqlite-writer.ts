@@ -1,4 +1,5 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { errorMessage } from '../../../../lib/src/error-message.ts';
 import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
 import { LostSync, UnitGroups } from './sqlite-group.ts';
 import { type FromWriter, flatAnswers, type ToWriter, unitsIn, type WireUnit } from './sqlite-message.ts';
@@ -102,7 +103,7 @@ function work(): void {
       port!.close();
     }
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorMessage(error);
     say({ kind: 'fatal', message: error instanceof LostSync ? message : `The database writer failed: ${message}` });
     port!.close();
   }
