@@ -1,6 +1,6 @@
 // `npm run build`: writes all release artifacts to dist/. With `--fast`, compresses the artifacts lightly, for tests.
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
@@ -113,12 +113,7 @@ function completions(program: string): Record<'bash' | 'zsh' | 'fish', string> {
 function writeSums(folder: string): void {
   const lines = readdirSync(folder)
     .sort()
-    .map(
-      (name) =>
-        `${createHash('sha256')
-          .update(readFileSync(join(folder, name)))
-          .digest('hex')}  ${name}\n`,
-    );
+    .map((name) => `${hash('sha256', readFileSync(join(folder, name)))}  ${name}\n`);
   writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''));
 }
 

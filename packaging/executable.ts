@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
@@ -74,7 +74,7 @@ export function describeBuild(env: NodeJS.ProcessEnv): Build {
   return { version, commit, date: new Date(seconds * 1000).toISOString().replace('.000Z', 'Z'), node };
 }
 
-const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
+const sha256 = (content: string | Buffer): string => hash('sha256', content);
 
 /** Returns the path of Node.js without its symbol table, which makes up a seventh of the file. */
 function strippedNode(): string {

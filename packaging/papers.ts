@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Build } from '@muster/protocol/executable';
 import type { Component } from './shipped.ts';
 
@@ -47,7 +47,7 @@ export function billOfMaterials(components: readonly Component[], { version, com
     }),
     dependencies: [{ ref: 'muster', dependsOn: components.map(purlOf) }],
   };
-  const digest = createHash('sha256').update(JSON.stringify(document)).digest('hex');
+  const digest = hash('sha256', JSON.stringify(document));
   // A version 8 UUID (RFC 9562), in which all bits except version and variant are custom.
   const uuid = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-a${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
   return `${JSON.stringify({ ...document, serialNumber: `urn:uuid:${uuid}` }, null, 2)}\n`;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
@@ -58,8 +58,7 @@ export function writePackage(contents: DebianPackage, path: string, epoch: numbe
       const target = join(root, path);
       writePackaged(target, file);
       bytes += statSync(target).size;
-      if (!contents.conffiles.includes(path))
-        sums.push(`${createHash('md5').update(readFileSync(target)).digest('hex')}  ${path.slice(1)}\n`);
+      if (!contents.conffiles.includes(path)) sums.push(`${hash('md5', readFileSync(target))}  ${path.slice(1)}\n`);
     }
     const control: Record<string, string> = { ...contents.control, 'Installed-Size': String(Math.ceil(bytes / 1024)) };
     const { Description = '', ...fields } = control;

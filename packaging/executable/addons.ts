@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -113,7 +113,7 @@ function isIntact(path: string, sha256: string): boolean {
   }
   try {
     requireOwn(path, fstatSync(file), 'file');
-    return createHash('sha256').update(readFileSync(file)).digest('hex') === sha256;
+    return hash('sha256', readFileSync(file)) === sha256;
   } finally {
     closeSync(file);
   }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
@@ -46,7 +46,7 @@ export function writeInstallFolder({ files }: InstallFolder, out: string): void 
 function sumLine(path: string, name: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9.+~_-]*$/.test(name))
     throw new Error(`${name} cannot be served; use only letters, digits, and . + ~ _ - in the name`);
-  return `${createHash('sha256').update(readFileSync(path)).digest('hex')}  ${name}`;
+  return `${hash('sha256', readFileSync(path))}  ${name}`;
 }
 
 function fillIn(version: string, sums: readonly string[]): string {

@@ -3,7 +3,7 @@
 //
 //   node tools/build/build-console.ts
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { extname, join, relative } from 'node:path';
@@ -84,7 +84,7 @@ async function list(folder: string, name: string): Promise<ListedFile> {
   if (known === undefined)
     throw new Error(`${name}: add a media type for ${extname(name)} to tools/build/build-console.ts`);
   const content = readFileSync(join(folder, name));
-  const file = { name, type: known.type, sha256: createHash('sha256').update(content).digest('hex') };
+  const file = { name, type: known.type, sha256: hash('sha256', content) };
   if (!known.packed || content.length < packedFrom) return { ...file, encodings: [] };
   const params = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length };
   const [br, gz] = await Promise.all([

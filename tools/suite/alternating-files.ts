@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * Groups of slow test files with the same purpose. `npm test` runs one file of each group; `npm run soak -- kill-steps` runs
@@ -34,7 +34,7 @@ export function omittedFiles(env: NodeJS.ProcessEnv): string[] {
   const { MUSTER_SAMPLE_SEED: seed, MUSTER_EVERY_STEP: everyStep } = env;
   if (seed === undefined || everyStep !== undefined) return [];
   return groups.flatMap((files) => {
-    const kept = createHash('sha256').update(`${seed} ${files[0]}`).digest().readUInt32BE() % files.length;
+    const kept = hash('sha256', `${seed} ${files[0]}`, 'buffer').readUInt32BE() % files.length;
     return files.filter((_, at) => at !== kept);
   });
 }

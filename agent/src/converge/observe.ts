@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { JournalState, OperationRecord } from '../journal/state.ts';
 import { conditionOf } from './plan/condition.ts';
@@ -20,7 +20,7 @@ export function differenceFingerprint(decision: Decision): string {
     'message' in decision
       ? [decision.verdict, decision.message]
       : [decision.difference.action, decision.difference.changes, decision.difference.diff];
-  return createHash('sha256').update(JSON.stringify(differs)).digest('base64');
+  return hash('sha256', JSON.stringify(differs), 'base64');
 }
 
 /** Compares an applied resource with the machine. Skips a resource whose condition is currently false. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from '@muster/protocol/client';
@@ -113,7 +113,7 @@ export async function live(context: Context, source: Source, limitMs: number): P
   if (source === 'profiles')
     return Object.entries((await readProfiles(env)).profiles).map(([name, { url }]) => named(name, url));
   const { url, keyFile } = await context.target();
-  const id = createHash('sha256').update(`${url}\n${keyFile}\n${source}`).digest('hex').slice(0, 32);
+  const id = hash('sha256', `${url}\n${keyFile}\n${source}`).slice(0, 32);
   const path = join(cacheDirectory(env), 'completion', `${id}.json`);
   const cached = await read(path);
   if (cached !== null && Math.abs(now() - cached.at) < freshSecs) return cached.candidates;

@@ -1,4 +1,4 @@
-import { createHash, type X509Certificate } from 'node:crypto';
+import { hash, type X509Certificate } from 'node:crypto';
 import { Agent as PlainAgent, request as plainRequest } from 'node:http';
 import { Agent, request as secureRequest } from 'node:https';
 import { type Duplex, Readable } from 'node:stream';
@@ -297,9 +297,7 @@ function certificateOf(socket: TLSSocket): X509Certificate {
 
 /** Returns the SHA-256 of the server's public key. */
 const keyOf = ({ publicKey }: X509Certificate): string =>
-  createHash('sha256')
-    .update(publicKey.export({ format: 'der', type: 'spki' }))
-    .digest('hex');
+  hash('sha256', publicKey.export({ format: 'der', type: 'spki' }));
 
 const describe = (certificate: X509Certificate) => ({
   fingerprint: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),

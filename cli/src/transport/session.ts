@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { promises, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiError, type Client } from '@muster/protocol/client';
@@ -23,7 +23,7 @@ export interface TokenStore {
 }
 
 function tokenPath(env: Environment, url: string, operatorId: string): string {
-  const name = createHash('sha256').update(`${url}\n${operatorId}`).digest('hex').slice(0, 32);
+  const name = hash('sha256', `${url}\n${operatorId}`).slice(0, 32);
   return join(cacheDirectory(env), 'sessions', `${name}.json`);
 }
 

@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, randomBytes } from 'node:crypto';
+import { createHash, createPrivateKey, hash, randomBytes } from 'node:crypto';
 import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -339,7 +339,7 @@ class Archive {
     await this.#put(tarHeader({ name, size: bytes.length }, this.#seconds));
     await this.#put(bytes);
     await this.#put(tarPadding(bytes.length));
-    this.#entries.push({ name, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+    this.#entries.push({ name, size: bytes.length, sha256: hash('sha256', bytes) });
   }
 
   /**

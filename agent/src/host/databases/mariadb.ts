@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { HostFailure } from '../failure.ts';
 import { failureText } from '../processes/failure-text.ts';
 import type { CommandResult } from '../processes/run-command.ts';
@@ -78,7 +78,7 @@ function serverMessage(stderr: string): string {
   return line.replace(/near '.*/s, '').slice(0, 600);
 }
 
-const sha1 = (data: string | Buffer): Buffer => createHash('sha1').update(data).digest();
+const sha1 = (data: string | Buffer): Buffer => hash('sha1', data, 'buffer');
 
 /** Returns a password's hash as the server stores it for mysql_native_password. */
 export const nativeHash = (password: string): string => `*${sha1(sha1(password)).toString('hex').toUpperCase()}`;

@@ -1,4 +1,4 @@
-import { createHash, createHmac, pbkdf2Sync, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, pbkdf2Sync, timingSafeEqual } from 'node:crypto';
 
 /** Password verifiers as PostgreSQL stores them, according to RFC 5802 and RFC 7677. */
 
@@ -13,7 +13,7 @@ export const saltLength = 16;
 function keysOf(password: string, salt: Buffer, iterations: number): { stored: Buffer; server: Buffer } {
   const salted = pbkdf2Sync(password, salt, iterations, 32, 'sha256');
   const hmac = (text: string) => createHmac('sha256', salted).update(text).digest();
-  return { stored: createHash('sha256').update(hmac('Client Key')).digest(), server: hmac('Server Key') };
+  return { stored: hash('sha256', hmac('Client Key'), 'buffer'), server: hmac('Server Key') };
 }
 
 export function scramVerifier(password: string, salt: Buffer): string {

@@ -1,4 +1,4 @@
-import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHmac, generateKeyPairSync, hash, type KeyObject, sign } from 'node:crypto';
 
 /** Signs ACME requests (RFC 8555) with an ECDSA key (ES256, RFC 7518). */
 
@@ -18,13 +18,11 @@ function jwkOf(key: KeyObject): { crv: string; kty: string; x: string; y: string
  * 7638).
  */
 export const keyAuthorization = (token: string, key: KeyObject): string =>
-  `${token}.${createHash('sha256')
-    .update(JSON.stringify(jwkOf(key)))
-    .digest('base64url')}`;
+  `${token}.${hash('sha256', JSON.stringify(jwkOf(key)), 'base64url')}`;
 
 /** Returns the value of the TXT record of a dns-01 challenge. */
 export const recordValue = (token: string, key: KeyObject): string =>
-  createHash('sha256').update(keyAuthorization(token, key)).digest('base64url');
+  hash('sha256', keyAuthorization(token, key), 'base64url');
 
 /**
  * Returns the signed body of a request.

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import type { Machine } from '../provider/provider.ts';
@@ -27,7 +27,7 @@ const maxLeft = 200;
 
 /** Returns the name of a private file. */
 export const nameOf = (kind: 'account' | 'order' | 'issued', text: string): string =>
-  `acme-${kind}-${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+  `acme-${kind}-${hash('sha256', text).slice(0, 32)}`;
 const orderName = ({ body }: Declared): string => nameOf('order', body.path);
 
 export function begunBefore(resource: Declared, { privateFiles }: Pick<Machine, 'privateFiles'>): Begun | null {

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ResourceResult } from '@muster/protocol';
 
 /** Fingerprints by resource key. A later check recognizes known drift by its fingerprint. */
 export type Fingerprints = Readonly<Record<string, string>>;
 
-const digestOf = (said: string): string => createHash('sha256').update(said).digest('hex').slice(0, 32);
+const digestOf = (said: string): string => hash('sha256', said).slice(0, 32);
 
 /**
  * Computes the fingerprint of one result. A hidden value is hashed in its masked form, so a change to that value is not

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * Returns a digest of a desired state and of the revisions of its modules. Its length does not depend on the number of
@@ -6,9 +6,7 @@ import { createHash } from 'node:crypto';
  * @param revisions the revision of each module, as JSON; null if they are unknown
  */
 export const appliedDigest = (payloadDigest: string, revisions: string | null): string =>
-  createHash('sha256')
-    .update(`${payloadDigest}${revisions ?? ''}`)
-    .digest('base64url');
+  hash('sha256', `${payloadDigest}${revisions ?? ''}`, 'base64url');
 
 /**
  * Caches each agent's last apply if it changed nothing. If the next apply of the same desired state, from the same

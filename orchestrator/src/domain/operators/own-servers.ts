@@ -1,4 +1,4 @@
-import { createHash, X509Certificate } from 'node:crypto';
+import { hash, X509Certificate } from 'node:crypto';
 import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
 
 /** Determines the server names that a sign-in may use for this orchestrator. See docs/security.md, "Sign-in". */
@@ -60,9 +60,7 @@ const namesOf = ({ subjectAltName }: X509Certificate): string[] =>
   );
 
 const keyDigestOf = (certificate: X509Certificate): string =>
-  createHash('sha256')
-    .update(certificate.publicKey.export({ format: 'der', type: 'spki' }))
-    .digest('hex');
+  hash('sha256', certificate.publicKey.export({ format: 'der', type: 'spki' }));
 
 /**
  * Reports whether a name or address leads to the machine itself.

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
 import type { Role, signInSessionSchema } from '@muster/protocol/http';
 import type { z } from 'zod';
@@ -46,7 +46,7 @@ export const actorIn = (session: Pick<Session, 'operator_id' | 'username' | 'tok
   session: session.token_hash,
 });
 
-export const hashOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');
+export const hashOfToken = (token: string): string => hash('sha256', token);
 
 export interface SignedIn {
   readonly token: string;

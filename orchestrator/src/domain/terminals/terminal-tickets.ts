@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   deleteTickets,
   insertTicket,
@@ -32,7 +32,7 @@ const lifeMs = 30_000;
 const maxOfSession = 32;
 const deletedAtOnce = 500;
 
-const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('hex');
+const digest = (ticket: string): string => hash('sha256', ticket);
 
 /**
  * Issues tickets for connections to terminals. A browser cannot send a session token when it opens a WebSocket, and a

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -79,4 +79,4 @@ const takesGzip = (accepted: string | string[] | undefined): boolean =>
     .split(',')
     .some((coding) => /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$).*)?$/i.test(coding));
 
-const digest = (token: string): Buffer => createHash('sha256').update(token).digest();
+const digest = (token: string): Buffer => hash('sha256', token, 'buffer');

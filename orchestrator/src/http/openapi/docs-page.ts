@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import fastify, { type FastifyInstance } from 'fastify';
@@ -83,7 +83,7 @@ async function loadScript(): Promise<Script> {
     const { statusCode, rawPayload } = await holder.inject(`${page}/js/scalar.js`);
     if (statusCode !== 200) throw new Error(`the API reference cannot be read from its package: ${statusCode}`);
     return {
-      hash: createHash('sha256').update(rawPayload).digest('hex').slice(0, 16),
+      hash: hash('sha256', rawPayload).slice(0, 16),
       plain: rawPayload,
       zipped: await promisify(gzip)(rawPayload),
     };
