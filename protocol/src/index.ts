@@ -1,6 +1,7 @@
 export * from './errors.ts';
 export * from './identity.ts';
 export * from './ip-network.ts';
+export { isMapping } from './mapping.ts';
 export * from './metrics.ts';
 export * from './operation/operation.ts';
 export * from './operation/operation-status.ts';

@@ -61,6 +61,7 @@ const schemaless: Readonly<Record<string, readonly string[]>> = {
   '@muster/protocol': [
     'errors',
     'identity',
+    'mapping',
     'operation/operation-status',
     'operation/stale-plan',
     'public-key',

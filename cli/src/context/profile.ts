@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
+import { isMapping } from '@muster/protocol';
 import { configDirectory, type Environment, writePrivateFile } from '../directories.ts';
 import { CliError, exits, usageError } from '../exit.ts';
 import { nearest } from '../text/nearest.ts';
@@ -62,9 +63,6 @@ function faulty(path: string, what: string, cause?: unknown): CliError {
   );
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Returns the error for an unknown profile, which suggests the most similar name. */
 export function missingProfile(profileName: string, { profiles }: Profiles): CliError {
   const near = nearest(profileName, Object.keys(profiles));
@@ -96,19 +94,19 @@ export async function readProfiles(env: Environment): Promise<Profiles> {
 }
 
 function checked(path: string, value: unknown): Profiles {
-  if (!isRecord(value) || !isRecord(value.profiles) || !isRecord(value.servers))
+  if (!isMapping(value) || !isMapping(value.profiles) || !isMapping(value.servers))
     throw faulty(path, '`profiles` or `servers` is missing');
   if (value.version !== 1) throw faulty(path, 'it was written by another version of muster');
   const profiles = Object.entries(value.profiles).map(([name, profile]) => {
-    if (!isRecord(profile) || typeof profile.url !== 'string') throw faulty(path, `profile ${name} has no url`);
+    if (!isMapping(profile) || typeof profile.url !== 'string') throw faulty(path, `profile ${name} has no url`);
     const keyFile = typeof profile.key_file === 'string' ? profile.key_file : null;
     return [name, { url: profile.url, key_file: keyFile }] as const;
   });
   const servers = Object.entries(value.servers).map(([origin, server]) => {
     const fingerprint =
-      isRecord(server) && typeof server.fingerprint === 'string' ? parseFingerprint(server.fingerprint) : null;
+      isMapping(server) && typeof server.fingerprint === 'string' ? parseFingerprint(server.fingerprint) : null;
     // Refuses an unreadable pin, because the certificate would otherwise go unchecked.
-    if (!isRecord(server) || fingerprint === null) throw faulty(path, `the fingerprint of ${origin} is invalid`);
+    if (!isMapping(server) || fingerprint === null) throw faulty(path, `the fingerprint of ${origin} is invalid`);
     return [origin, { fingerprint, trusted_at: String(server.trusted_at ?? '') }] as const;
   });
   const current = typeof value.current === 'string' ? value.current : null;

@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { isScalar, isMap as isYamlMap, LineCounter, parseDocument } from 'yaml';
+import { isMapping } from '@muster/protocol';
+import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from './faults.ts';
 
 /** A mapping that has not been validated yet. */
 export type Raw = Record<string, unknown>;
-
-export const isMap = (value: unknown): value is Raw =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A parsed file. `lineOf` returns the line of a key, or null if the key is missing. */
 export interface ReadFile {
@@ -45,7 +43,7 @@ export function readFile(file: string): ReadFile {
     let node: unknown = document.contents;
     let found: number | null = null;
     for (const key of path) {
-      if (!isYamlMap(node)) break;
+      if (!isMap(node)) break;
       const pair = node.items.find(({ key: name }) => isScalar(name) && String(name.value) === String(key));
       if (!isScalar(pair?.key)) return null;
       found = pair.key.range ? lines.linePos(pair.key.range[0]).line : found;
@@ -67,7 +65,7 @@ export function valueLocator(file: string | undefined, lineOf: ReadFile['lineOf'
   return (path: readonly PropertyKey[]): string => {
     const elsewhere = over.some((part) => {
       let at: unknown = part;
-      for (const key of path) at = isMap(at) ? at[String(key)] : undefined;
+      for (const key of path) at = isMapping(at) ? at[String(key)] : undefined;
       return at !== undefined;
     });
     if (file === undefined || elsewhere) return 'configuration';

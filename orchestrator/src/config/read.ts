@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { isMapping } from '@muster/protocol';
 import { z } from 'zod';
 import { DatabaseUrl } from './database-url.ts';
 import { ConfigError, explain } from './faults.ts';
-import { isMap, noFile, type Raw, readFile, valueLocator } from './file.ts';
+import { noFile, type Raw, readFile, valueLocator } from './file.ts';
 import { oneOf, parseFlags } from './flags.ts';
 import { type Config, configSchema, sectionOf } from './schema.ts';
 
@@ -212,7 +213,7 @@ function merge(under: Raw, over: Raw): Raw {
   const merged: Raw = { ...under };
   for (const [key, value] of Object.entries(over)) {
     const below = merged[key];
-    const both = isMap(below) && isMap(value);
+    const both = isMapping(below) && isMapping(value);
     merged[key] = both ? merge(below, value) : value;
   }
   return merged;
@@ -222,7 +223,7 @@ function merge(under: Raw, over: Raw): Raw {
 function sourced(part: Raw, source: Source, above = ''): Record<string, Source> {
   const found: Record<string, Source> = {};
   for (const [key, value] of Object.entries(part)) {
-    if (isMap(value)) Object.assign(found, sourced(value, source, `${above}${key}.`));
+    if (isMapping(value)) Object.assign(found, sourced(value, source, `${above}${key}.`));
     else found[above + key] = source;
   }
   return found;

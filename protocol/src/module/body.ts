@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { isMapping } from '../mapping.ts';
 import type { DeclaredBody, Json } from './document.ts';
 import { evaluateInPlace, evaluateSole, evaluateText } from './expression/evaluate.ts';
-import { isMapping } from './expression/references.ts';
 import type { DeferredPart, Evaluated } from './expression/text-writer.ts';
 import type { Scope } from './expression/variables.ts';
 import type { Field } from './kinds/field.ts';

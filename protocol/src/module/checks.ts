@@ -1,3 +1,4 @@
+import { isMapping } from '../mapping.ts';
 import { cannotBe, triggerFor } from './composition/notifications.ts';
 import { isOptional, readingsOf } from './composition/readings.ts';
 import { type DeclaredFields, differenceBetween } from './composition/same-resource.ts';
@@ -79,7 +80,7 @@ export function checkModule(value: unknown, outline: Outline, findings: Findings
 function checkChoices(value: unknown, { fault }: Findings): void {
   const { resources, verify } = mapping(value);
   const exactlyOne = (owner: unknown, path: Path, names: readonly string[], noun: string): void => {
-    if (typeof owner !== 'object' || owner === null || Array.isArray(owner)) return;
+    if (!isMapping(owner)) return;
     const given = givenKeys(owner).filter((key) => names.includes(key));
     // An unknown key has a separate error, and is probably a misspelling of the missing key.
     if (given.length === 0 && givenKeys(owner).length > 0 && names === resourceTypes) return;

@@ -1,8 +1,8 @@
+import { isMapping } from '../mapping.ts';
 import type { Json, Loop } from './document.ts';
 import { elementsOf, evaluateCel, evaluateCondition, evaluateInPlace, evaluateSole } from './expression/evaluate.ts';
 import { parsePlain } from './expression/expression.ts';
 import { stepsOf } from './expression/meter.ts';
-import { isMapping } from './expression/references.ts';
 import { ExpressionError, fromCel, Omit, reasonOrValue } from './expression/values.ts';
 import type { Scope } from './expression/variables.ts';
 import type { Path } from './source/tree.ts';

@@ -1,3 +1,4 @@
+import { isMapping } from '../mapping.ts';
 import { readConditions } from './conditions/declared.ts';
 import { readOnlyIf } from './conditions/only-if.ts';
 import type {
@@ -88,8 +89,7 @@ export interface Candidate {
 
 type Mapping = Readonly<Record<string, unknown>>;
 
-export const mapping = (value: unknown): Mapping =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Mapping) : {};
+export const mapping = (value: unknown): Mapping => (isMapping(value) ? value : {});
 const sequence = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 

@@ -1,3 +1,4 @@
+import { isMapping } from '../mapping.ts';
 import { type AgentFacts, described } from './conditions.ts';
 import type { Json, Parameter } from './document.ts';
 import { reasonOrValue } from './expression/values.ts';
@@ -11,7 +12,7 @@ import {
   originText,
   shownPath,
 } from './parameters/layers.ts';
-import { isMapping, partSchema, type ValueFault } from './parameters/value-keywords.ts';
+import { partSchema, type ValueFault } from './parameters/value-keywords.ts';
 import { valueFaults } from './parameters/value-schema.ts';
 import { chooseVariant } from './variants.ts';
 

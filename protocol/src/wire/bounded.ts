@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isMapping } from '../mapping.ts';
 
 /**
  * Schemas for lists and maps in messages from agents. They check the size first, and stop at the first error. Zod's own
@@ -35,8 +36,7 @@ export const boundedList = <T extends z.ZodType>(item: T, { min, max }: { min: n
 /** Returns the schema for a map of strings. Lengths are in UTF-16 code units. */
 export const boundedTexts = (max: { entries: number; keyLength: number; valueLength: number }) =>
   z.unknown().transform((value, context): Record<string, string> => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return refuse(context, 'must be an object');
+    if (!isMapping(value)) return refuse(context, 'must be an object');
     const keys = Object.keys(value);
     if (keys.length > max.entries) return refuse(context, `must have at most ${max.entries} entries`);
     const parsed: Record<string, string> = {};

@@ -1,3 +1,4 @@
+import { isMapping } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { type Engine, secretPath } from '../../host/containers/engine.ts';
 import { HostFailure } from '../../host/failure.ts';
@@ -66,7 +67,7 @@ export function parseDefinition(label: string | undefined): Definition | null {
   if (label === undefined || label.length > maxDefinition) return null;
   try {
     const value: unknown = JSON.parse(label);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Definition) : null;
+    return isMapping(value) ? (value as unknown as Definition) : null;
   } catch {
     return null;
   }

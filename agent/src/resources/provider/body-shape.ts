@@ -1,3 +1,4 @@
+import { isMapping } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { providerOf } from '../registry.ts';
 
@@ -15,8 +16,7 @@ const kindsOfValue: Readonly<Record<string, { is(value: unknown): boolean; name:
   boolean: { is: (value) => typeof value === 'boolean', name: 'true or false' },
   list: { is: (value) => Array.isArray(value) && value.every(isText), name: 'a list of strings' },
   map: {
-    is: (value) =>
-      typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every(isText),
+    is: (value) => isMapping(value) && Object.values(value).every(isText),
     name: 'a mapping of names to strings',
   },
   any: { is: () => true, name: 'a value' },

@@ -1,3 +1,4 @@
+import { isMapping } from '@muster/protocol';
 import { getSettings, type Settings } from '@muster/protocol/http';
 import { settingAmount } from '../../../../client/src/setting-amount.ts';
 import type { Context } from '../../context/context.ts';
@@ -26,7 +27,7 @@ export function flatten({ settings, sources }: Settings): Row[] {
   const rows: Row[] = [];
   const add = (value: unknown, key: string) => {
     const source = Object.hasOwn(sources, key) ? sources[key] : undefined;
-    const inside = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+    const inside = isMapping(value) ? Object.entries(value) : [];
     if (source === undefined && inside.length > 0) for (const [name, below] of inside) add(below, `${key}.${name}`);
     else rows.push({ key, value, source: source ?? '-' });
   };

@@ -1,4 +1,4 @@
-import type { Json } from '../document.ts';
+import { canonicalJson } from '../../mapping.ts';
 import { kinds, type ResourceType } from '../kinds.ts';
 
 /** The fields of a resource. Two values are equal if their canonical JSON is equal. */
@@ -41,7 +41,7 @@ export function differenceBetween(one: DeclaredFields, other: DeclaredFields): D
     if (mine !== undefined && theirs !== undefined && mine !== theirs)
       return { fields: [mine, theirs], reason: `\`${mine}\` cannot be combined with \`${theirs}\`` };
   }
-  if (canonical(one.onlyIf ?? null) !== canonical(other.onlyIf ?? null))
+  if (canonicalJson(one.onlyIf ?? null) !== canonicalJson(other.onlyIf ?? null))
     return { fields: [], reason: 'the conditions `only_if` differ' };
   return null;
 }
@@ -50,13 +50,5 @@ export function differenceBetween(one: DeclaredFields, other: DeclaredFields): D
 function comparable(type: ResourceType, name: string, value: unknown): string {
   const kind = kinds[type];
   const field = kind.required[name] ?? kind.optional[name];
-  return canonical(field?.canonical !== undefined && typeof value === 'string' ? field.canonical(value) : value);
+  return canonicalJson(field?.canonical !== undefined && typeof value === 'string' ? field.canonical(value) : value);
 }
-
-/** Returns JSON that does not depend on the order of keys. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, item: unknown) =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item as Record<string, Json>).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  );

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isMapping } from '../../mapping.ts';
 import { compareVersions } from '../../version-order.ts';
 import { celPrefix } from '../conditions.ts';
 import type { Conditions, ValueSet } from '../document.ts';
@@ -57,7 +58,6 @@ function condition({ value, form }: Value) {
         message: `empty version range: \`from\` (${from}) must be lower than \`below\` (${below})`,
       });
   });
-  const isMapping = (given: unknown) => typeof given === 'object' && given !== null && !Array.isArray(given);
   const choice = { anyOf: [form, { type: 'array', items: form, minItems: 1, maxItems: 256 }] };
   return z
     .unknown()
@@ -129,7 +129,7 @@ function conditionsSchema(ofParameters: boolean) {
   const shape = Object.fromEntries(Object.entries(facts).map(([key, value]) => [key, condition(value).optional()]));
   return z.preprocess(
     (value) => {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+      if (!isMapping(value)) return value;
       return Object.fromEntries(Object.entries(value).filter(([key, entry]) => !isExtensionKey(key) && entry !== null));
     },
     z
@@ -206,7 +206,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 /** Reads conditions as written. Skips malformed values. */
 export function readConditions(value: unknown): Conditions {
   if (typeof value === 'string') return { [`${celPrefix}${value}`]: { in: ['true'] } };
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
+  if (!isMapping(value)) return {};
   const conditions: Record<string, ValueSet> = {};
   for (const [key, given] of Object.entries(value)) {
     const set = isExtensionKey(key) || given === null ? undefined : readSet(given);

@@ -1,3 +1,4 @@
+import { isMapping } from '../../mapping.ts';
 import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
 import type { Block } from './blocks.ts';
@@ -6,7 +7,7 @@ import { type CelError, isMissing, metered } from './environment.ts';
 import { parseExpressions, soleExpression, written } from './expression.ts';
 import { stepsOf } from './meter.ts';
 import type { CelExpression, Expression } from './parts.ts';
-import { isMapping, lookUp, missing, orOmit, otherwise } from './references.ts';
+import { lookUp, missing, orOmit, otherwise } from './references.ts';
 import { type Evaluated, TextWriter } from './text-writer.ts';
 import { ExpressionError, entriesOf, fromCel, Omit, Secret, textOf } from './values.ts';
 import { type Scope, Variables } from './variables.ts';

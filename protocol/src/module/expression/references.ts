@@ -1,11 +1,9 @@
+import { isMapping } from '../../mapping.ts';
 import { own } from '../agent-facts.ts';
 import type { Json } from '../document.ts';
 import { written } from './expression.ts';
 import type { Expression } from './parts.ts';
 import type { Scope } from './variables.ts';
-
-export const isMapping = (value: Json | undefined): value is { [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @returns undefined if the value does not exist and there is no default */
 export function lookUp(expression: Expression, scope: Scope): Json | undefined {

@@ -1,11 +1,9 @@
 import { z } from 'zod';
+import { isMapping } from '../../mapping.ts';
 import { quoted, suggestion } from '../nearest.ts';
 
 /** Keys with this prefix are ignored at every level, for notes and YAML anchors. */
 export const isExtensionKey = (key: string): boolean => key.startsWith('x-');
-
-const isPlainObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * Returns the schema for an object with known keys. Drops `x-` keys, treats null as absent, and suggests the closest
@@ -32,7 +30,7 @@ export function closed<S extends z.ZodRawShape>(
     })
     .meta(meta);
   return z.preprocess((value) => {
-    if (!isPlainObject(value)) return value;
+    if (!isMapping(value)) return value;
     const known: Record<string, unknown> = {};
     for (const key of Object.keys(value)) {
       if (isExtensionKey(key)) continue;

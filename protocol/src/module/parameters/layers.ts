@@ -1,6 +1,7 @@
+import { isMapping } from '../../mapping.ts';
 import type { Json, Merge } from '../document.ts';
 import { quoted } from '../nearest.ts';
-import { isMapping, type ValueFault } from './value-keywords.ts';
+import type { ValueFault } from './value-keywords.ts';
 import { canonical } from './value-schema.ts';
 
 /**

@@ -1,3 +1,4 @@
+import { isMapping } from '../../mapping.ts';
 import type { Json } from '../document.ts';
 import { compiledPattern, maximumPattern, statesOf } from '../expression/functions/patterns.ts';
 import { isExtensionKey, unknownKey } from '../kinds/declared.ts';
@@ -18,9 +19,6 @@ type Path = ValueFault['path'];
 /** Type names. `list` and `map` are the names that modules use for `array` and `object`. */
 const types = ['string', 'integer', 'number', 'boolean', 'list', 'array', 'map', 'object', 'null'] as const;
 export type Type = (typeof types)[number];
-
-export const isMapping = (value: unknown): value is { [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const fitsType: Record<Type, (value: Json) => boolean> = {
   string: (value) => typeof value === 'string',

@@ -1,10 +1,10 @@
+import { isMapping } from '../../mapping.ts';
 import { secretName } from '../../secret-name.ts';
 import type { Json } from '../document.ts';
 import { compiledPattern, hasMatch, statesOf } from '../expression/functions/patterns.ts';
 import { unknownKey } from '../kinds/declared.ts';
 import {
   fitsType,
-  isMapping,
   isPattern,
   patternForm,
   type Type,

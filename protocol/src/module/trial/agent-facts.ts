@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isMapping } from '../../mapping.ts';
 import type { LookupValues } from '../composition/lookups.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { Json, ModuleDocument } from '../document.ts';
@@ -117,8 +118,7 @@ export function byModule(
   const required = new Set(modules.flatMap(({ requires }) => requires.map(({ module }) => module)));
   const [sole, ...others] = modules.filter(({ name }) => !required.has(name));
   const isByModule = Object.entries(values).every(
-    ([key, value]) =>
-      modules.some(({ name }) => name === key) && typeof value === 'object' && value !== null && !Array.isArray(value),
+    ([key, value]) => modules.some(({ name }) => name === key) && isMapping(value),
   );
   const declaresAll = sole !== undefined && Object.keys(values).every((key) => Object.hasOwn(sole.parameters, key));
   if (sole !== undefined && others.length === 0 && (declaresAll || !isByModule)) return { [sole.name]: { ...values } };

@@ -1,10 +1,10 @@
 import type { Fault } from '../../errors.ts';
+import { isMapping } from '../../mapping.ts';
 import { givenLookupFaults } from '../composition/lookups.ts';
 import { requiresOf, withRequired } from '../composition/requires.ts';
 import type { AgentFacts } from '../conditions.ts';
 import type { DeclaredResource, Json, ModuleDocument } from '../document.ts';
 import { parseExpressions, written } from '../expression/expression.ts';
-import { isMapping } from '../expression/references.ts';
 import { kinds } from '../kinds.ts';
 import { quoted } from '../nearest.ts';
 import type { Layer } from '../parameters/layers.ts';

@@ -1,6 +1,6 @@
 import type { Fault } from '../../errors.ts';
+import { isMapping } from '../../mapping.ts';
 import type { Json, ModuleDocument } from '../document.ts';
-import { isMapping } from '../expression/references.ts';
 import { quoted, suggestion } from '../nearest.ts';
 import { byModule } from './agent-facts.ts';
 import { type Explained, type ExplainedResource, explainDesiredSet } from './explain.ts';

@@ -1,3 +1,4 @@
+import { isMapping } from '../../../mapping.ts';
 import type { Json } from '../../document.ts';
 import type { Meter } from '../meter.ts';
 import { ExpressionError, fromCel } from '../values.ts';
@@ -7,12 +8,9 @@ import type { ExpressionFunction } from './function.ts';
 
 type JsonMap = { readonly [key: string]: Json };
 
-const isMap = (value: Json | undefined): value is JsonMap =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function mapOf(value: unknown, name: string): JsonMap {
   const json = fromCel(value);
-  if (isMap(json)) return json;
+  if (isMapping(json)) return json;
   throw new ExpressionError(`${name} takes a map of names to values`);
 }
 
@@ -24,13 +22,13 @@ const keyText = (key: string): string => (bareKey.test(key) ? key : quoted(key))
 
 /** Returns the tables of a list that consists of maps; undefined for other values. */
 const tablesIn = (value: Json): readonly JsonMap[] | undefined =>
-  Array.isArray(value) && value.length > 0 && value.every(isMap) ? value : undefined;
+  Array.isArray(value) && value.length > 0 && value.every((item) => isMapping(item)) ? value : undefined;
 
 function inlineToml(value: Json): string {
   if (typeof value === 'string') return quoted(value);
   if (value === null) throw new ExpressionError('TOML has no null: leave the key out with | omit');
   if (Array.isArray(value)) return `[${value.map(inlineToml).join(', ')}]`;
-  if (!isMap(value)) return String(value);
+  if (!isMapping(value)) return String(value);
   return `{ ${Object.entries(value)
     .map(([key, item]) => `${keyText(key)} = ${inlineToml(item)}`)
     .join(', ')} }`;
@@ -47,7 +45,7 @@ function tomlLines(table: JsonMap, path: readonly string[]): string[] {
   for (const [key, value] of Object.entries(table)) {
     const inner = [...path, keyText(key)];
     const list = tablesIn(value);
-    if (isMap(value)) tables.push('', `[${inner.join('.')}]`, ...tomlLines(value, inner));
+    if (isMapping(value)) tables.push('', `[${inner.join('.')}]`, ...tomlLines(value, inner));
     else if (list === undefined) values.push(`${keyText(key)} = ${inlineToml(value)}`);
     else for (const item of list) tables.push('', `[[${inner.join('.')}]]`, ...tomlLines(item, inner));
   }
@@ -55,7 +53,7 @@ function tomlLines(table: JsonMap, path: readonly string[]): string[] {
 }
 
 function iniText(name: string, value: Json): string {
-  const text = Array.isArray(value) || isMap(value) || value === null ? undefined : String(value);
+  const text = Array.isArray(value) || isMapping(value) || value === null ? undefined : String(value);
   if (text === undefined || /[\r\n]/.test(text))
     throw new ExpressionError(
       `ini: the value of ${JSON.stringify(name)} must be one line of text, a number, or a Boolean`,
@@ -76,9 +74,9 @@ function iniLines(section: JsonMap): string[] {
 
 function ini(map: JsonMap): string {
   const entries = Object.entries(map);
-  const global = iniLines(Object.fromEntries(entries.filter(([, value]) => !isMap(value))));
+  const global = iniLines(Object.fromEntries(entries.filter(([, value]) => !isMapping(value))));
   const sections = entries.flatMap(([name, value]) =>
-    isMap(value) ? ['', `[${iniName(name, /[\]\r\n]/)}]`, ...iniLines(value)] : [],
+    isMapping(value) ? ['', `[${iniName(name, /[\]\r\n]/)}]`, ...iniLines(value)] : [],
   );
   return written([...global, ...sections]);
 }

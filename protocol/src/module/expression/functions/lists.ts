@@ -1,13 +1,9 @@
+import { canonicalJson } from '../../../mapping.ts';
 import { ExpressionError, entriesOf, fromCel, maximumOutput, Omit, Secret, textOf } from '../values.ts';
 import type { ExpressionFunction } from './function.ts';
 
 /** Returns a string that is equal for equal values, regardless of the order of keys. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(fromCel(value), (_, item: unknown) =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  );
+const canonical = (value: unknown): string => canonicalJson(fromCel(value));
 
 const isMap = (value: unknown): value is object =>
   value instanceof Map || (typeof value === 'object' && value !== null && value.constructor === Object);
