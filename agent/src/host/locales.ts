@@ -1,3 +1,4 @@
+import { canonicalLocale } from '@muster/protocol/module';
 import { HostFailure } from './failure.ts';
 import { failureText, lastLine } from './processes/failure-text.ts';
 import { missingProgram } from './processes/find-program.ts';
@@ -28,16 +29,6 @@ const aliases = '/usr/share/locale/locale.alias';
 
 /** The C library contains these locales. */
 export const isBuiltIn = (name: string): boolean => ['C', 'POSIX', 'C.utf8'].includes(canonicalLocale(name));
-
-/**
- * Converts the name of a locale to the form in which glibc compares names: a character set in lower case, without
- * punctuation, and with the prefix `iso` if it consists of digits.
- */
-export const canonicalLocale = (name: string): string =>
-  name.replace(/\.([^@]*)/, (_, charset: string) => {
-    const word = charset.toLowerCase().replace(/[^a-z0-9]/g, '');
-    return `.${/^\d+$/.test(word) ? 'iso' : ''}${word}`;
-  });
 
 /**
  * Returns the character set of a locale: the one in its name or, if the name has none, the one in a list.

@@ -1,3 +1,5 @@
+import { unescaped } from '../host/files/mount-points.ts';
+
 /**
  * Finds the mounted disks of the machine, listing each file system once. Uses only /proc/self/mountinfo, because
  * accessing a mount may hang.
@@ -44,10 +46,6 @@ export function parseMounts(text: string): Mount[] {
 }
 
 const isNumber = (text: string | undefined): text is string => text !== undefined && /^\d{1,10}$/.test(text);
-
-/** Decodes the octal escapes of spaces, tabs, newlines, and backslashes. */
-const unescaped = (text: string): string =>
-  text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 /** A file system on a disk, and a path to query its capacity. */
 export interface FileSystem {

@@ -33,6 +33,7 @@ export {
 } from './files/module-file.ts';
 export { type KindField, kindFields } from './kind-fields.ts';
 export { isNoHome } from './kinds/accounts.ts';
+export { canonicalLocale } from './kinds/format.ts';
 export {
   executableKinds,
   identify,

@@ -12,7 +12,7 @@ import { expressionFunctions } from './expression/functions/index.ts';
 import { standardFunctions } from './expression/functions/standard.ts';
 import { templateDescription, triggerDescriptions } from './kind-fields.ts';
 import { closed } from './kinds/declared.ts';
-import { allOf, type Check, maxLength, notEmpty } from './kinds/format.ts';
+import { allOf, type Check, maxLength, noExpression, notEmpty } from './kinds/format.ts';
 import type { Fields, Kind } from './kinds/kind.ts';
 import { packageDefault } from './kinds/packages.ts';
 import { kinds } from './kinds.ts';
@@ -34,7 +34,6 @@ const checked = (check: Check, fault: string, meta: Record<string, unknown> = {}
 
 const noControlCharacters: Check = (text) =>
   /[\x00-\x1f\x7f]/.test(text) ? 'must not contain control characters' : undefined;
-const noExpression: Check = (text) => (text.includes('${{') ? 'cannot contain an expression' : undefined);
 
 const moduleName = checked(
   allOf(notEmpty, maxLength(128), noControlCharacters, (name) => {

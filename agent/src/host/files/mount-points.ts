@@ -7,8 +7,9 @@ import { readFileSync } from 'node:fs';
 export function readMountPoints(): ReadonlySet<string> {
   // The fifth field of each line is the mount point, proc_pid_mountinfo(5).
   const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
-  return new Set(lines.flatMap((line) => line.split(' ')[4]?.replace(/\\([0-7]{3})/g, unescaped) ?? []));
+  return new Set(lines.flatMap((line) => unescaped(line.split(' ')[4] ?? '') || []));
 }
 
 /** Decodes the octal escapes of spaces, tabs, newlines, and backslashes. */
-const unescaped = (_: string, octal: string): string => String.fromCharCode(Number.parseInt(octal, 8));
+export const unescaped = (text: string): string =>
+  text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));

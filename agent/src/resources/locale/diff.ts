@@ -1,5 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
-import { canonicalLocale, isBuiltIn } from '../../host/locales.ts';
+import { canonicalLocale } from '@muster/protocol/module';
+import { isBuiltIn } from '../../host/locales.ts';
 import {
   type Circumstances,
   type Difference,

@@ -1,4 +1,4 @@
-import { canonicalLocale } from '../../host/locales.ts';
+import { canonicalLocale } from '@muster/protocol/module';
 import { insertLines, removeLines, type TextLine } from '../text-edit/lines.ts';
 
 /** Finds and edits lines of /etc/locale.gen and of the file with the default locale. See locale.gen(5) and locale(5). */

@@ -1,6 +1,6 @@
-import { parseModule, type ResourceBodies } from '@muster/protocol/module';
+import { canonicalLocale, parseModule, type ResourceBodies } from '@muster/protocol/module';
 import { expect, test } from 'vitest';
-import { archivedNames, canonicalLocale, charsetOf } from '../../host/locales.ts';
+import { archivedNames, charsetOf } from '../../host/locales.ts';
 import { joinText, splitText } from '../text-edit/lines.ts';
 import { placedLine } from '../text-edit/placed-lines.ts';
 import { diffLocale, diffLocaleRemoval } from './diff.ts';

@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
-import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { canonicalLocale, type ResolvedResource, type ResourceBodies } from '@muster/protocol/module';
 import {
-  canonicalLocale,
   charsetOf,
   definitionOf,
   hasCharset,

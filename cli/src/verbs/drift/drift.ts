@@ -4,12 +4,10 @@ import {
   checkDrift,
   type DriftRecord,
   driftStatuses,
-  getAgent,
   getAssignment,
   getDrift,
   getOperation,
   latestDrift,
-  listAgents,
   listAssignments,
   listDrift,
   listLatestDrift,
@@ -316,7 +314,7 @@ async function listOfAll(context: Context, options: Options): Promise<Exit> {
       options.status === undefined ? 'No agent has been checked yet: muster drift AGENT' : 'No agent has this status.',
     );
   else {
-    const names = await namesOf(call, records);
+    const names = await agentNames(call, new Set(records.map(({ node_id }) => node_id)));
     const name = ({ node_id }: DriftRecord) => names.get(node_id) ?? node_id.slice(0, 12);
     out.table([{ heading: 'AGENT', text: name, flexible: true }, ...columns(out.style.now)], issuesFirst(records));
   }
@@ -329,11 +327,3 @@ async function listOfAll(context: Context, options: Options): Promise<Exit> {
 /** Orders records for reading: agents that drifted or could not be checked come first. JSON keeps the API's order. */
 const issuesFirst = (records: readonly DriftRecord[]): DriftRecord[] =>
   records.toSorted((one, other) => Number(one.status === 'in_sync') - Number(other.status === 'in_sync'));
-
-async function namesOf(call: Client, records: readonly DriftRecord[]): Promise<Map<string, string>> {
-  const agents =
-    records.length > 20
-      ? await call(listAgents, {})
-      : await Promise.all(records.map(({ node_id }) => call(getAgent, { params: { node_id } }).catch(() => null)));
-  return new Map(agents.flatMap((agent) => (agent === null ? [] : [[agent.node_id, agentLabel(agent)] as const])));
-}

@@ -4,11 +4,10 @@ import { compareVersions } from '../../version-order.ts';
 import { celPrefix } from '../conditions.ts';
 import type { Conditions, ValueSet } from '../document.ts';
 import { closed, isExtensionKey, unknownKey } from '../kinds/declared.ts';
-import { allOf, type Check, maxLength, notEmpty } from '../kinds/format.ts';
+import { allOf, maxLength, noExpression, notEmpty } from '../kinds/format.ts';
 
 /** Conditions as modules declare them: the schema for clauses of `supports` and for `when`, and the meaning of both. */
 
-const noExpression: Check = (text) => (text.includes('${{') ? 'cannot contain an expression' : undefined);
 const checkText = allOf(notEmpty, maxLength(256), noExpression);
 
 const text = z.string({ error: 'must be text: write it in quotes' }).superRefine((value, context) => {

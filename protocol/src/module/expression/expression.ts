@@ -4,7 +4,7 @@ import { type Block, blocksOf } from './blocks.ts';
 import { compile } from './compile.ts';
 import { readControl } from './control.ts';
 import type { CelExpression, ControlPart, Expression, ExpressionFault, ExpressionRoot, Part } from './parts.ts';
-import { scanExpression } from './scan.ts';
+import { readAt, scanExpression } from './scan.ts';
 
 const open = '${{';
 const close = '}}';
@@ -184,11 +184,6 @@ function readCel(text: string, start: number, simple: ReadFault): ReadPart {
   if ('message' in compiled) return simple.prefer === 'always' ? simple : compiled;
   return { expression: { kind: 'cel', source, compiled, offset: start }, end };
 }
-
-const readAt = (pattern: RegExp, text: string, position: number): string => {
-  pattern.lastIndex = position;
-  return pattern.exec(text)?.[0] ?? '';
-};
 
 function readExpression(text: string, start: number): Read {
   let position = start + open.length;

@@ -27,7 +27,8 @@ const identifier = /[A-Za-z_][A-Za-z0-9_]*/y;
 const operator = /\|\||&&/y;
 const blanks = /\s*/y;
 
-const readAt = (pattern: RegExp, text: string, position: number): string => {
+/** Returns the text that a sticky pattern matches at a position; empty if it matches none. */
+export const readAt = (pattern: RegExp, text: string, position: number): string => {
   pattern.lastIndex = position;
   return pattern.exec(text)?.[0] ?? '';
 };

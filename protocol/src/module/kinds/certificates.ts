@@ -1,5 +1,5 @@
 import { boolean, choice, type Field, formatted, integer, list, text } from './field.ts';
-import { group, mode, owner, unixFilePath } from './files.ts';
+import { group, mode, normaliseMode, owner, unixFilePath } from './files.ts';
 import type { Check } from './format.ts';
 import * as format from './format.ts';
 import { defineKind, ensure } from './kind.ts';
@@ -162,9 +162,6 @@ export const certificateKinds = {
     writes: ({ key_path }) => (typeof key_path === 'string' ? [key_path] : []),
     presentNeeds: ['certificate', 'key'],
     sensitive: ['key'],
-    normalise: (body) => {
-      const octal = typeof body.mode === 'string' ? format.octalMode(body.mode) : null;
-      if (octal !== null) body.mode = octal;
-    },
+    normalise: normaliseMode,
   }),
 };

@@ -14,7 +14,7 @@ export const mode = {
   canonical: (value: string) => format.octalMode(value) ?? value.padStart(4, '0'),
 };
 /** Agents support only octal digits. */
-const normaliseMode = (body: Record<string, unknown>): void => {
+export const normaliseMode = (body: Record<string, unknown>): void => {
   const octal = typeof body.mode === 'string' ? format.octalMode(body.mode) : null;
   if (octal !== null) body.mode = octal;
 };

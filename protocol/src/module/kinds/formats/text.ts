@@ -26,6 +26,8 @@ export const maxLength =
   (text) =>
     text.length > characters ? `is longer than ${characters} characters` : undefined;
 
+export const noExpression: Check = (text) => (text.includes('${{') ? 'cannot contain an expression' : undefined);
+
 export const notEmpty: Check = (text) => (text === '' ? 'must not be empty' : undefined);
 
 /** For text that becomes one line of a system file, in which a line break would add another line. */
