@@ -16,15 +16,21 @@ import {
 import { Option } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { type AgentOptions, chooseAgents, selectorOption, severalNaming } from '../../execution/choose-agents.ts';
+import {
+  type AgentOptions,
+  chooseAgent,
+  chooseAgents,
+  selectorOption,
+  severalNaming,
+} from '../../execution/choose-agents.ts';
 import { eachOf } from '../../execution/each.ts';
-import { agentLabel, agentNames, findAgent } from '../../execution/find-agent.ts';
 import { findId } from '../../execution/find-id.ts';
 import { applyLine } from '../../execution/operation.ts';
 import { removedModules } from '../../execution/removed-modules.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
 import { watchOption } from '../../execution/watch-option.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
+import { agentLabel, agentNames } from '../../text/agent-label.ts';
 import { inBrief, renderDrift, statusPaint, statusWord } from '../../text/drift-text.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { ago, counted } from '../../text/style.ts';
@@ -102,7 +108,7 @@ async function drift(context: Context, typed: string[], given: Options): Promise
   }
   if (nameOrId === undefined) return listOfAll(context, options);
   const { call } = await context.connect();
-  const agent = await findAgent(call, nameOrId);
+  const agent = await chooseAgent(call, nameOrId);
   if (options.history) return history(context, call, agent.node_id, options);
   return options.latest
     ? newest(context, call, agentLabel(agent), agent.node_id, options)
@@ -145,7 +151,7 @@ async function judge(context: Context, nameOrId: string | undefined, options: Op
 }
 
 async function newestDrift(call: Client, nameOrId: string): Promise<string> {
-  const { node_id, ...agent } = await findAgent(call, nameOrId);
+  const { node_id, ...agent } = await chooseAgent(call, nameOrId);
   const [newest] = await call(listDrift, { params: { node_id }, query: { status: 'drifted', limit: '1' } });
   if (newest) return newest.drift_id;
   const label = agentLabel({ node_id, ...agent });

@@ -14,8 +14,8 @@ import {
 } from '@muster/protocol/http';
 import type { Connection, Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
+import { chooseAgent } from '../../execution/choose-agents.ts';
 import { removeEach } from '../../execution/each.ts';
-import { findAgent } from '../../execution/find-agent.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
 import { nearest } from '../../text/nearest.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
@@ -173,7 +173,7 @@ async function termsOf(call: Client, { now }: Context, options: Terms) {
   const node_ids =
     agent === undefined
       ? undefined
-      : await Promise.all(agent.map(async (each) => (await findAgent(call, each)).node_id));
+      : await Promise.all(agent.map(async (each) => (await chooseAgent(call, each)).node_id));
   const restricted = agent !== undefined || selector !== undefined;
   return {
     ...(description === undefined ? {} : { description }),

@@ -17,11 +17,11 @@ import {
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { removeEach } from '../../execution/each.ts';
-import { agentLabel } from '../../execution/find-agent.ts';
 import { agreeToPlans, changingIn, showOutcome, showPlans } from '../../execution/fleet.ts';
 import { printRun, removedIn, runChanges } from '../../execution/run-text.ts';
 import { exitOfRun, seeRunThrough } from '../../execution/run-through.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
+import { agentLabel } from '../../text/agent-label.ts';
 import { nearest } from '../../text/nearest.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted } from '../../text/style.ts';

@@ -11,12 +11,13 @@ import {
 import { Option } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
+import { chooseAgent } from '../../execution/choose-agents.ts';
 import { eachOf } from '../../execution/each.ts';
-import { agentNames, findAgent } from '../../execution/find-agent.ts';
 import { exitOfOperation } from '../../execution/operation.ts';
 import { paintedBy } from '../../execution/run-text.ts';
 import { watchOption } from '../../execution/watch-option.ts';
 import type { Exit } from '../../exit.ts';
+import { agentNames } from '../../text/agent-label.ts';
 import { renderOperation, summaryText } from '../../text/plan-text.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 import { ago, duration, listedId, when } from '../../text/style.ts';
@@ -79,7 +80,7 @@ async function list(
   const status = options.status === undefined ? undefined : parseChoice('--status', options.status, operationStatuses);
   const kind = options.kind === undefined ? undefined : parseChoice('--kind', options.kind, ['apply', 'plan']);
   const { call } = await context.connect();
-  const agent = options.agent === undefined ? undefined : await findAgent(call, options.agent);
+  const agent = options.agent === undefined ? undefined : await chooseAgent(call, options.agent);
   const query = {
     limit: String(limit),
     ...(offset === 0 ? {} : { offset: String(offset) }),

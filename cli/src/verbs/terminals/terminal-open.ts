@@ -3,10 +3,11 @@ import { type ErrorCode, errorKinds } from '@muster/protocol';
 import { ApiError } from '@muster/protocol/client';
 import { type Agent, attachTerminal, closeTerminal, getTerminal, openTerminal } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
-import { agentLabel, agentNames, findAgent } from '../../execution/find-agent.ts';
+import { chooseAgent } from '../../execution/choose-agents.ts';
 import { CliError, exits, usageError } from '../../exit.ts';
 import { dialTerminal } from '../../terminal/dial.ts';
 import { type Ending, live } from '../../terminal/live.ts';
+import { agentLabel, agentNames } from '../../text/agent-label.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { parseCount } from '../../text/values.ts';
 import { explain } from '../../transport/explain.ts';
@@ -37,7 +38,7 @@ export async function open(context: Context, nameOrId: string, options: OpenOpti
   if (shell !== undefined && !shell.startsWith('/'))
     throw usageError(`--shell cannot be ${JSON.stringify(shell)}`, 'Specify an absolute path, such as --shell /bin/sh');
   const { call } = await context.connect();
-  const agent = await findAgent(call, nameOrId);
+  const agent = await chooseAgent(call, nameOrId);
   const size = (await context.terminal()).size();
   if (size !== null && Object.keys(requested).length > 0)
     throw usageError(

@@ -11,9 +11,9 @@ import {
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf } from '../../execution/each.ts';
-import { agentLabel, agentNames } from '../../execution/find-agent.ts';
 import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, usageError } from '../../exit.ts';
+import { agentLabel, agentNames } from '../../text/agent-label.ts';
 import { operatorNames } from '../../text/operator-names.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { ago, type Colors, counted, duration, listedId, timestamp, when } from '../../text/style.ts';
