@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Fault } from '../errors.ts';
-import { checkModule } from './checks.ts';
+import { checkModule } from './checks/check-module.ts';
 import type { ModuleDocument } from './document.ts';
 import { checkFiles, type ModuleFolder, templateFiles, withTemplateFiles } from './files/file-uses.ts';
 import type { ModuleFiles } from './files/module-file.ts';
