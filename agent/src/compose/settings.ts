@@ -2,7 +2,7 @@ import { discoveryPort } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import type { AgentConfig } from '../config.ts';
-import { defaultLimits } from '../converge/engine.ts';
+import { defaultLimits } from '../converge/converge-engine.ts';
 import { defaultMetrics } from '../metrics/sampler.ts';
 import type { ProviderLimits } from '../resources/provider/provider.ts';
 import type { TerminalSettings } from '../terminal/shell-choice.ts';

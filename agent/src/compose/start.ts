@@ -12,7 +12,7 @@ import { Connection } from '../connection/connection.ts';
 import { loadAgentIdentity } from '../connection/identity.ts';
 import { Listener } from '../connection/listener.ts';
 import { chooseTarget, OrchestratorFile } from '../connection/pin.ts';
-import { createEngine } from '../converge/engine.ts';
+import { ConvergeEngine } from '../converge/converge-engine.ts';
 import { MachineFacts } from '../facts/machine-facts.ts';
 import { machineSource } from '../host/machine-source.ts';
 import { OpenTerminals } from '../host/pty/open-terminals.ts';
@@ -54,7 +54,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const facts = new MachineFacts({ factsDir, hostname: options.hostname, clock, log });
   await facts.gather();
   const idle = new Idle(clock, () => !engine.busy());
-  const engine = createEngine({
+  const engine = new ConvergeEngine({
     dataDir: options.dataDir,
     // Derived from the agent's private key: changes only with that key, and never leaves the machine.
     planKey: identity.current.sign(Buffer.from(signedContexts.planDigestKey)),

@@ -3,7 +3,7 @@ import type { ResourceResult } from '@muster/protocol';
 import type { OnlyIf, ResolvedResource } from '@muster/protocol/module';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { sampled } from '../../../lib/test/sampled.ts';
-import { defaultLimits } from './engine.ts';
+import { defaultLimits } from './converge-engine.ts';
 import { removeDirectory, startAgent, temporaryDirectory } from './test/agent.ts';
 import { type ContractAgent, contractAgent } from './test/contract-agent.ts';
 import { isStep, type JournalStep } from './test/cut.ts';

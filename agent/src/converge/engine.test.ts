@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import type { ResolvedResource } from '@muster/protocol/module';
 import { reportsSchema } from '@muster/protocol/wire';
 import { describe, expect, test, vi } from 'vitest';
-import { defaultLimits } from './engine.ts';
+import { defaultLimits } from './converge-engine.ts';
 import { startAgent } from './test/agent.ts';
 import { directory, file, operation, script, sourced } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';

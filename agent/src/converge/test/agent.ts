@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import type { ResourceResult } from '@muster/protocol';
 import { limits, type OperationMessage, type Report } from '@muster/protocol/wire';
 import { systemClock } from '../../../../lib/src/clock.ts';
-import { createEngine, defaultLimits, type Engine, type EngineOptions } from '../engine.ts';
+import { ConvergeEngine, defaultLimits, type EngineOptions } from '../converge-engine.ts';
+import type { Engine } from '../engine.ts';
 import { sourceContents } from './desired.ts';
 
 export type Finished = Extract<Report, { type: 'finished' }>;
@@ -48,7 +49,7 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
       resolve(reported);
     }
   };
-  const engine = createEngine({
+  const engine = new ConvergeEngine({
     dataDir,
     clock: systemClock,
     log: { debug: silent, info: silent, warn: silent, error: (fields, message) => console.error(message, fields) },

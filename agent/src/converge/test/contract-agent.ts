@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import type { OperationMessage } from '@muster/protocol/wire';
-import type { EngineOptions } from '../engine.ts';
+import type { EngineOptions } from '../converge-engine.ts';
 import { type Reported, startAgent, type TestAgent } from './agent.ts';
 import { cutOff, isThere, type JournalStep } from './cut.ts';
 

@@ -1,7 +1,7 @@
 import type { OperationMessage } from '@muster/protocol/wire';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { systemClock } from '../../../../lib/src/clock.ts';
-import type { EngineOptions } from '../engine.ts';
+import type { EngineOptions } from '../converge-engine.ts';
 import { type Reported, startAgent } from './agent.ts';
 
 /** Simulates, in this process, an agent that dies at a journal step. killed.ts kills a real process instead. */

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { afterEach, beforeEach } from 'vitest';
-import type { EngineOptions } from '../engine.ts';
+import type { EngineOptions } from '../converge-engine.ts';
 import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from './agent.ts';
 
 export interface Harness {
