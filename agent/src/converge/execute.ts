@@ -2,10 +2,11 @@ import type { OperationRecord } from '../journal/state.ts';
 import { applyOperation } from './apply/apply.ts';
 import { keepUnreported } from './apply/keep-unreported.ts';
 import { measureDrift } from './drift-operation.ts';
+import { type ExecutionContext, Stopped } from './execution-context.ts';
 import { stepsOf } from './plan/steps-of.ts';
 import { triggersLeft } from './plan/steps-state.ts';
 import { planOperationOnMachine } from './plan-operation.ts';
-import { type ExecutionContext, Progress, Stopped } from './progress.ts';
+import { Progress } from './progress.ts';
 
 const executors = { apply: applyOperation, plan: planOperationOnMachine, drift: measureDrift };
 
@@ -22,7 +23,7 @@ export async function execute(operation: OperationRecord, context: ExecutionCont
     if (error instanceof Stopped && operation.message.kind === 'apply') await progress.flush('left');
     throw error;
   } finally {
-    progress.close();
+    progress.view.walk.close();
   }
 }
 
@@ -39,7 +40,7 @@ export async function abandon(operation: OperationRecord, context: ExecutionCont
     const total = operation.results.length;
     await progress.finish(total, `the agent could not execute the operation: ${reason}`, { notRun: 0, pending });
   } finally {
-    progress.close();
+    progress.view.walk.close();
   }
 }
 

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
 import type { JournalState, OperationRecord } from '../journal/state.ts';
+import { type ExecutionContext, Stopped } from './execution-context.ts';
 import { conditionOf } from './plan/condition.ts';
 import type { Decision } from './plan/decision.ts';
 import { decide } from './plan/plan.ts';
 import type { Step } from './plan/steps.ts';
 import { StepsState } from './plan/steps-state.ts';
-import { type ExecutionContext, Progress, Stopped } from './progress.ts';
+import { Progress } from './progress.ts';
 
 /** Observes individual resources as a drift check does, but without an operation or a report. */
 
@@ -87,6 +88,6 @@ export async function observeResources(
     if (error instanceof Stopped) return null;
     throw error;
   } finally {
-    progress.close();
+    progress.view.walk.close();
   }
 }

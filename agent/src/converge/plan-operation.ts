@@ -21,7 +21,7 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
     const started = progress.now();
     const observe = () => progress.observe(step, stepsState);
     const ask = () => conditionOf(step, stepsState, progress);
-    const { decision } = await planStep(step, observe, stepsState, progress.desired, copies, ask);
+    const { decision } = await planStep(step, observe, stepsState, progress.view.desired, copies, ask);
     digest.add(step, decision);
     progress.add(step, resultOf(step, decision, 'would_change', progress.now() - started));
     if (progress.now() - progress.flushedAt > maxResultDelayMs) await progress.flush('results');
@@ -44,10 +44,10 @@ export async function planDigestNow(progress: Progress, steps: readonly Step[]):
     if (progress.interrupted()) return null;
     const observe = () => progress.observe(step, stepsState);
     const ask = () => conditionOf(step, stepsState, progress);
-    const { decision } = await planStep(step, observe, stepsState, progress.desired, copies, ask);
+    const { decision } = await planStep(step, observe, stepsState, progress.view.desired, copies, ask);
     digest.add(step, decision);
     await progress.yieldIfDue();
   }
-  progress.walk.forget();
+  progress.view.walk.forget();
   return digest.hex();
 }

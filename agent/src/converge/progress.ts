@@ -1,93 +1,32 @@
 import type { ResourceResult } from '@muster/protocol';
 import { summarise } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
-import type { Clock } from '../../../lib/src/clock.ts';
-import { errorMessage } from '../../../lib/src/error-message.ts';
 import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
-import { readAccounts } from '../host/accounts/accounts.ts';
 import { HostFailure } from '../host/failure.ts';
-import { syncDirectory } from '../host/files/atomic-write.ts';
-import { PathWalk } from '../host/files/path-walk.ts';
-import type { Link } from '../host/firewall/trial.ts';
-import type { Journal } from '../journal/journal.ts';
 import { JournalFailure } from '../journal/log.ts';
-import { type FinishedReport, isDirectory, type JournalEvent, type OperationRecord } from '../journal/state.ts';
-import { accountDatabase } from '../resources/provider/account-database.ts';
-import type { Database, Json, Machine, Outcome, Provider, ProviderLimits } from '../resources/provider/provider.ts';
-import type { Downloads } from './downloads.ts';
+import type { FinishedReport, JournalEvent, OperationRecord } from '../journal/state.ts';
+import type { Json, Outcome, Provider } from '../resources/provider/provider.ts';
+import { type ExecutionContext, Stopped } from './execution-context.ts';
+import { MachineView } from './machine-view.ts';
 import type { Decision, Observation } from './plan/decision.ts';
 import { providerFor, whyNoProvider } from './plan/find-provider.ts';
-import { ancestors, declaredPaths, keptPaths, managedPaths } from './plan/step-paths.ts';
-import { desiredByKey, type Step } from './plan/steps.ts';
+import type { Step } from './plan/steps.ts';
 import { StepsState } from './plan/steps-state.ts';
-import type { Publisher } from './report/publisher.ts';
-import { followsSecret, pathsWithSecrets, redactOutput, sensitiveFields } from './report/redact.ts';
+import { redactOutput, sensitiveFields } from './report/redact.ts';
 import { fittingReport, fittingResult } from './report/report-size-limit.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
-import type { WantedContents } from './wanted-contents.ts';
-
-export interface ExecutionContext {
-  journal: Journal;
-  publisher: Publisher;
-  clock: Clock;
-  limits: ProviderLimits;
-  /** Key for plan digests, known only to this machine. */
-  planKey: Uint8Array;
-  crashPoint(name: string): void;
-  /** Reports whether the agent must stop. The operation then pauses between two resources. */
-  stopping(): boolean;
-  /** Aborted when `stopping` becomes true. */
-  stop: AbortSignal;
-  /** Registers the process to kill if it outlasts the grace period of a stop; null if no process is running. */
-  running(process: ProcessIdentity | null): void;
-  /**
-   * Registers an observing process, which is killed when the operation is canceled or the grace period of a stop
-   * expires.
-   */
-  observing(operationId: string, process: ProcessIdentity): void;
-  /** Streams the output of the running program to live viewers. */
-  printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
-  readonly contents: Pick<WantedContents, 'use'>;
-  readonly downloads: Pick<Downloads, 'use' | 'read'>;
-  /** Environment with the proxy variables. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Logs a problem that does not affect a result. */
-  warn(fields: object, message: string): void;
-  /** The agent's connection to its orchestrator; null if it has none. */
-  readonly link: Link | null;
-  /** Called after a complete drift check with a fingerprint of each resource's state, by key. */
-  measured(fingerprints: ReadonlyMap<string, string>): void;
-  attempt: Attempt;
-}
-
-/**
- * State of an operation that the journal does not contain. Used if a journal write fails and this process retries the
- * operation.
- */
-export interface Attempt {
-  /** Whether this process already tried the operation and encountered a bug. */
-  isRetry: boolean;
-  /** Position of a step that certainly did not start, even if the journal contains its start. */
-  notStarted: number | null;
-  /** Result of a step that cannot be observed again, kept until it is journaled. */
-  ended: { position: number; result: ResourceResult; outputs: Report[]; before: Json | null } | null;
-}
-
-export const firstAttempt = (): Attempt => ({ isRetry: false, notStarted: null, ended: null });
-
-/** The agent is stopping. The operation resumes at the next start. */
-export class Stopped extends Error {}
 
 /** Maximum time for which results are collected before they are reported together. */
 export const maxResultDelayMs = 200;
 /** Time after which long work yields to the event loop. */
 const yieldAfterMs = 25;
 
-/** An operation in progress: its unpublished reports and journal events, and its access to the machine. */
+/** An operation in progress, with its unpublished reports and journal events. */
 export class Progress {
   readonly operation: OperationRecord;
   readonly context: ExecutionContext;
   readonly id: string;
+  readonly view: MachineView;
   #reports: Report[] = [];
   /** Journal events to write together with the reports. */
   #events: JournalEvent[] = [];
@@ -96,10 +35,6 @@ export class Progress {
   readonly #outputs: Report[] = [];
   flushedAt: number;
   #lastYield: number;
-  walk: PathWalk;
-  accounts = readAccounts();
-  readonly #unsyncedDirectories = new Set<string>();
-  readonly #newDirectories = new Set<string>();
   /** All results so far, without diffs and changes. */
   readonly results: ResourceResult[] = [];
   /** Digest of a completed plan; null for other operations. */
@@ -108,21 +43,9 @@ export class Progress {
   reported = 0;
   /** Whether there is a skipped resource with a condition that is not in the journal yet. */
   hasUnflushedSkip = false;
-  /** Databases that this operation has read, by name. */
-  readonly #databases = new Map<string, Promise<unknown>>();
   #steps: readonly Step[] = [];
-  #resources: readonly Step['resource'][] = [];
-  #desired: ReadonlyMap<string, Step['resource']> = new Map();
   /** Steps that other resources trigger immediately, by key of the triggering resource. */
   #immediate: ReadonlyMap<string, readonly Step[]> = new Map();
-  /** Declared paths, and every directory above them. */
-  #declared: ReadonlySet<string> = new Set();
-  /** See {@link Machine.manages}; null until the first call. */
-  #managed: ReadonlySet<string> | null = null;
-  /** See {@link Machine.keeps}; null until the first call. */
-  #kept: ReadonlySet<string> | null = null;
-  /** See {@link Machine.mayContainSecret}; null until the first call. */
-  #pathsWithSecrets: ReadonlySet<unknown> | null = null;
 
   constructor(operation: OperationRecord, context: ExecutionContext) {
     this.operation = operation;
@@ -130,19 +53,12 @@ export class Progress {
     this.id = operation.message.operation_id;
     this.flushedAt = context.clock.monotonic();
     this.#lastYield = performance.now();
-    this.walk = this.#newWalk();
-  }
-
-  get desired(): ReadonlyMap<string, Step['resource']> {
-    return this.#desired;
+    this.view = new MachineView(operation, context);
   }
 
   setSteps(steps: readonly Step[]): void {
-    this.#desired = desiredByKey(steps);
-    this.#declared = declaredPaths(this.#desired.values());
+    this.view.setSteps(steps);
     this.#steps = steps;
-    this.#resources = steps.map(({ resource }) => resource);
-    this.#pathsWithSecrets = null;
     const triggered = steps.flatMap((step) =>
       step.kind === 'remove' ? [] : (step.resource.immediate_on ?? []).map((key) => ({ key, step })),
     );
@@ -202,7 +118,7 @@ export class Progress {
     try {
       provider.check(resource);
       let ran = false;
-      const machine = this.machine((process) => {
+      const machine = this.view.machine((process) => {
         ran = true;
         this.context.observing(this.id, process);
       });
@@ -237,112 +153,6 @@ export class Progress {
       if (error instanceof HostFailure) return true;
       throw error;
     }
-  }
-
-  machine(startedProcess: Machine['startedProcess'] = (process) => this.context.observing(this.id, process)): Machine {
-    const { journal, clock, limits } = this.context;
-    return {
-      walk: this.walk,
-      accounts: this.accounts,
-      clock,
-      limits,
-      ownPaths: [journal.directory, process.execPath],
-      copies: journal.copies,
-      privateFiles: journal.privateFiles,
-      useContent: (reference, action) => this.context.contents.use(this.id, reference, action),
-      useDownload: (source, action) => this.context.downloads.use(source, () => this.operation.cancelled, action),
-      readDownload: (url, limit) => this.context.downloads.read(url, limit),
-      environment: this.context.environment,
-      ourDirectories: journal.state.ourDirectories,
-      freshDirectories: this.operation.freshDirectories,
-      declared: (path) => this.#declared.has(path),
-      manages: (path) => {
-        const earlier = () => [...journal.state.managed.values()].map(({ resource }) => resource);
-        this.#managed ??= managedPaths([...this.#resources, ...earlier()]);
-        return this.#managed.has(path);
-      },
-      keeps: (path) => {
-        this.#kept ??= keptPaths([...this.#desired.values(), ...this.#others()]);
-        return this.#kept.has(path);
-      },
-      declaredDirectory: (path) => {
-        const resource = this.#desired.get(`path:${path}`);
-        return resource !== undefined && isDirectory(resource);
-      },
-      changedDirectory: (path) => this.#unsyncedDirectories.add(path),
-      database: (database) => this.#read(database),
-      stale: (...databases) => this.stale(...databases),
-      resourcesOf: (type) => this.#resources.filter((resource) => resource.type === type),
-      isDesired: (key) => this.#desired.has(key),
-      mayContainSecret: (path) => this.#withSecrets().has(path),
-      followsSecret: (resource) => followsSecret(resource, this.#resources, journal.state.managed, this.#withSecrets()),
-      startedProcess,
-      stop: this.context.stop,
-      cancelled: () => this.operation.cancelled,
-      windowEnd: this.operation.message.window_ends_at ?? null,
-      warn: (message) => this.context.warn({ operation_id: this.id }, message),
-      link: this.context.link,
-      printed: (resource, stream, piece) => {
-        // Sensitive output is omitted completely, as in the final report.
-        if (sensitiveFields(resource, journal.state.managed.get(resource.key) ?? null).length > 0) return;
-        const { module, identity } = resource;
-        this.context.printed({ operation_id: this.id, resource: `${module}/${identity}` }, stream, piece);
-      },
-    };
-  }
-
-  /** Returns the managed resources that are not part of the operation. */
-  #others(): Step['resource'][] {
-    const own = new Set(this.#resources.map(({ key }) => key));
-    return [...this.context.journal.state.managed].flatMap(([key, { resource }]) => (own.has(key) ? [] : [resource]));
-  }
-
-  /** Returns the files that may contain a secret. */
-  #withSecrets(): ReadonlySet<unknown> {
-    this.#pathsWithSecrets ??= pathsWithSecrets(this.#resources, this.context.journal.state.managed.values());
-    return this.#pathsWithSecrets;
-  }
-
-  #read<T>(database: Database<T>): Promise<T> {
-    const known = this.#databases.get(database.name) as Promise<T> | undefined;
-    if (known !== undefined) return known;
-    const reading = (async () => database.read(this.machine()))();
-    this.#databases.set(database.name, reading);
-    reading.catch(() => {
-      if (this.#databases.get(database.name) === reading) this.#databases.delete(database.name);
-    });
-    return reading;
-  }
-
-  /**
-   * Discards the cached data of the given databases, which may be stale. Without arguments, discards all cached data.
-   */
-  stale(...databases: readonly Database<unknown>[]): void {
-    for (const { name } of databases) this.#databases.delete(name);
-    if (databases.length === 0) this.#databases.clear();
-    if (databases.length === 0 || databases.includes(accountDatabase)) this.accounts = readAccounts();
-  }
-
-  #newWalk(): PathWalk {
-    return new PathWalk((path) => {
-      this.#newDirectories.add(path);
-      this.#unsyncedDirectories.add(path);
-      this.#unsyncedDirectories.add(path.slice(0, path.lastIndexOf('/')));
-    });
-  }
-
-  /** Returns the missing directories above this path, innermost first. */
-  missingAbove(path: string): string[] {
-    const missing: string[] = [];
-    for (const directory of ancestors(path)) {
-      const open = this.walk.open(directory, 'null');
-      if (open !== null) {
-        this.walk.release(open);
-        break;
-      }
-      missing.push(directory);
-    }
-    return missing;
   }
 
   /** Returns the result of an applied step, and collects its output for the report. */
@@ -422,42 +232,19 @@ export class Progress {
 
   /** Syncs the changed directories, then publishes the collected results. */
   async flush(name: string, also: JournalEvent[] = []): Promise<void> {
-    this.#syncDirectories();
+    this.view.syncDirectories();
     const accepted: Report[] = this.operation.acceptedReported ? [] : [{ type: 'accepted', operation_id: this.id }];
     const reports = [...accepted, ...this.#reports];
     const before: JournalEvent[] = [...this.#events];
-    const newDirectories = [...this.#newDirectories].filter((path) => !this.operation.freshDirectories.has(path));
+    const newDirectories = this.view.takeNewDirectories();
     if (newDirectories.length > 0) before.unshift({ t: 'directories', id: this.id, made: newDirectories, gone: [] });
     const after = [...this.#lateEvents, ...also];
     this.#reports = [];
     this.#events = [];
     this.#lateEvents = [];
-    this.#newDirectories.clear();
     this.hasUnflushedSkip = false;
     await this.context.publisher.publish(name, reports, { before, after });
     this.flushedAt = this.now();
-  }
-
-  /**
-   * Syncs the changed directories. Never throws: the owner of a directory may have replaced it, and the results must
-   * still be reported. A failure only means that new names in the directory may not survive a power failure.
-   */
-  #syncDirectories(): void {
-    for (const path of this.#unsyncedDirectories) {
-      try {
-        const directory = this.walk.open(path, 'null');
-        if (directory === null) continue;
-        try {
-          syncDirectory(directory);
-        } finally {
-          this.walk.release(directory);
-        }
-      } catch (error) {
-        const reason = errorMessage(error);
-        this.context.warn({ operation_id: this.id, path, error: reason }, 'failed to sync a directory');
-      }
-    }
-    this.#unsyncedDirectories.clear();
   }
 
   /**
@@ -487,10 +274,6 @@ export class Progress {
     this.#reports.push(fittingReport(finished));
     const snapshot = this.operation.message.kind === 'apply' && status === 'succeeded';
     await this.flush('finished', [{ t: 'ended', id: this.id, finished, pending: applied.pending, snapshot }]);
-  }
-
-  close(): void {
-    this.walk.close();
   }
 
   now(): number {

@@ -135,7 +135,7 @@ async function commandFailure(
   signal.addEventListener('abort', () => {
     if (running !== null) killProcessGroup(running.pid);
   });
-  const machine = progress.machine((process) => {
+  const machine = progress.view.machine((process) => {
     running = process;
     progress.context.observing(progress.id, process);
   });

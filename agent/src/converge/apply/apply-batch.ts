@@ -1,13 +1,14 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import type { Item, Json, Outcome, Provider } from '../../resources/provider/provider.ts';
+import { Stopped } from '../execution-context.ts';
 import { conditionOf, satisfied } from '../plan/condition.ts';
 import type { Decision } from '../plan/decision.ts';
 import { providerFor } from '../plan/find-provider.ts';
 import { decide, planStep } from '../plan/plan.ts';
 import type { Step } from '../plan/steps.ts';
 import type { StepsState } from '../plan/steps-state.ts';
-import { type Progress, Stopped } from '../progress.ts';
+import type { Progress } from '../progress.ts';
 import { noted, resultOf } from '../result.ts';
 import { awaitLeftover } from './apply-one.ts';
 import { claimIfNew, isUnmet, rememberPartial } from './apply-run.ts';
@@ -74,13 +75,13 @@ export async function applyTogether(
 async function recover(progress: Progress, provider: Together): Promise<void> {
   await awaitLeftover(progress, progress.operation.step?.process ?? null, 'packageMs');
   try {
-    await provider.recover?.(progress.machine());
+    await provider.recover?.(progress.view.machine());
   } catch (error) {
     // Each resource then reports the failure itself.
     if (!(error instanceof HostFailure)) throw error;
     progress.context.warn({ operation_id: progress.id, error: error.message }, 'failed to repair an interrupted batch');
   }
-  progress.stale();
+  progress.view.stale();
 }
 
 /** Observes adjacent resources until one depends on another, and decides what to do with each. */
@@ -109,7 +110,7 @@ async function planBatch(
     if ('verdict' in condition && hasWork) break;
     const observe = () => progress.observe(step, forecast);
     const ask = () => condition;
-    const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
+    const { decision, observation } = await planStep(step, observe, forecast, progress.view.desired, copies, ask);
     // Skipped resources must be in the journal first, because their conditions may be true when the agent resumes after
     // it was killed.
     if (decision.verdict === 'act' && intent === null && batch.some(isUnmet)) break;
@@ -171,7 +172,7 @@ function wasApplied(
  */
 async function recordIntents(progress: Progress, batch: readonly Planned[]): Promise<void> {
   const entries: { position: number; seen: Json; before: Json | null }[] = [];
-  const machine = progress.machine();
+  const machine = progress.view.machine();
   for (const planned of batch) {
     const { step, provider, decision, seen } = planned;
     if (decision.verdict !== 'act' || seen === null || planned.isRecorded) continue;
@@ -200,7 +201,7 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
 async function executeBatch(progress: Progress, provider: Together, due: readonly Planned[]): Promise<Outcome[]> {
   const { running, stopping } = progress.context;
   const position = progress.results.length;
-  const machine = progress.machine((process, fate) => {
+  const machine = progress.view.machine((process, fate) => {
     // The program may outlive the agent, so it is not killed when the agent stops.
     if (fate !== 'left') running(process);
     progress.recordProcess(position, process, null);
@@ -214,7 +215,7 @@ async function executeBatch(progress: Progress, provider: Together, due: readonl
       before,
     }),
   );
-  progress.walk.forget();
+  progress.view.walk.forget();
   try {
     const outcomes = await provider.together(items, machine);
     // The transaction is still running or was killed because the agent is stopping. The next start determines which
@@ -227,7 +228,7 @@ async function executeBatch(progress: Progress, provider: Together, due: readonl
     return due.map(() => ({ failure: error.message }));
   } finally {
     running(null);
-    progress.stale();
+    progress.view.stale();
   }
 }
 
@@ -248,7 +249,7 @@ async function resultFor(
   }
   if (wasFinished && original !== null) {
     const later = kind === 'apply' && before !== null ? provider.afterwards : undefined;
-    record(later === undefined || before === null ? before : await later(resource, before, progress.machine()));
+    record(later === undefined || before === null ? before : await later(resource, before, progress.view.machine()));
     return resultOf(step, noted(original, `applied before ${progress.interruption}`), 'changed', ms);
   }
   if (outcome === null) {

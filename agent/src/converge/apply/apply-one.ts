@@ -3,13 +3,14 @@ import { isRunning, type ProcessIdentity } from '../../../../lib/src/process-ide
 import { HostFailure } from '../../host/failure.ts';
 import { killProcessGroup } from '../../host/processes/run-command.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
+import { Stopped } from '../execution-context.ts';
 import { conditionOf } from '../plan/condition.ts';
 import type { Decision } from '../plan/decision.ts';
 import { whyNoProvider } from '../plan/find-provider.ts';
 import { decide } from '../plan/plan.ts';
 import type { Step } from '../plan/steps.ts';
 import type { StepsState } from '../plan/steps-state.ts';
-import { maxResultDelayMs, type Progress, Stopped } from '../progress.ts';
+import { maxResultDelayMs, type Progress } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 import { endStep } from './trigger-immediately.ts';
 
@@ -28,7 +29,7 @@ export async function applyOne(
     await endStep(progress, step, result, stepsState);
     if (flush || elapsed() > maxResultDelayMs) await progress.flush('results');
   };
-  const obstacle = stepsState.obstacle(step, progress.desired);
+  const obstacle = stepsState.obstacle(step, progress.view.desired);
   if (obstacle !== null) return end(resultOf(step, { verdict: 'skip', message: obstacle }, 'changed', 0), false);
   if (provider === null)
     return end(resultOf(step, { verdict: 'fail', message: whyNoProvider(step.resource) }, 'changed', 0), false);
@@ -48,7 +49,7 @@ export async function applyOne(
   const decision = decide(step, observation, stepsState, journal.copies);
   if (decision.verdict !== 'act' || !('seen' in observation))
     return end(resultOf(step, decision, 'changed', elapsed()), false);
-  const machine = progress.machine((process) => {
+  const machine = progress.view.machine((process) => {
     progress.context.running(process);
     progress.recordProcess(step.position, process, before);
   });
@@ -66,7 +67,7 @@ export async function applyOne(
   await progress.flush('step', [{ t: 'step', id: progress.id, position: step.position, process: null, before }]);
   attempt.notStarted = null;
   crashPoint('step:synced');
-  progress.walk.forget();
+  progress.view.walk.forget();
   let result: ResourceResult;
   try {
     const outcome =
@@ -84,7 +85,7 @@ export async function applyOne(
   } finally {
     progress.context.running(null);
     // The program may have changed anything, so cached data is discarded.
-    progress.stale();
+    progress.view.stale();
   }
   if (step.kind === 'apply') progress.recordBefore(step.resource.key, before);
   progress.keepEnded(step, result, before);
@@ -123,7 +124,7 @@ async function settleInterrupted(
   // the script ran. A canceled operation kills observing programs and does not repeat steps.
   if (provider.revealsCompletion(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
     try {
-      const seen = await provider.observe(resource, circumstances, progress.machine());
+      const seen = await provider.observe(resource, circumstances, progress.view.machine());
       const inPlace = provider.diff(resource, seen, circumstances).action === 'none';
       const isDone = inPlace === (step.kind === 'apply');
       // The operation may have been canceled in the meantime.

@@ -78,13 +78,13 @@ export async function applyRun(progress: Progress, steps: readonly Step[], steps
     await Promise.allSettled(inFlight.map(({ result }) => result));
     throw error;
   }
-  progress.walk.forget();
+  progress.view.walk.forget();
 }
 
 async function attempt(progress: Progress, planned: PlannedStep, stepsState: StepsState): Promise<ResourceResult> {
   const { step } = planned;
   const started = progress.now();
-  const obstacle = stepsState.obstacle(step, progress.desired);
+  const obstacle = stepsState.obstacle(step, progress.view.desired);
   if (obstacle !== null) return resultOf(step, { verdict: 'skip', message: obstacle }, 'changed', 0);
   return step.kind === 'apply'
     ? applyPlanned(progress, planned, started)
@@ -122,7 +122,7 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
     if (isConditional && hasWork) break;
     const observe = () => progress.observe(step, forecast);
     const ask = () => (isConditional ? conditionOf(step, forecast, progress) : satisfied);
-    const planned = await planStep(step, observe, forecast, progress.desired, copies, ask);
+    const planned = await planStep(step, observe, forecast, progress.view.desired, copies, ask);
     const { observation } = planned;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     const decision = leavesNoTrace(provider, step, intent, planned, original)
@@ -187,7 +187,7 @@ export const isUnmet = ({ step, decision }: { step: Step; decision: Decision }):
 async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<void> {
   const entries: ({ position: number } & Intent)[] = [];
   const made = new Set<string>();
-  const machine = progress.machine();
+  const machine = progress.view.machine();
   for (const planned of run) {
     const { step, provider, decision, observation } = planned;
     if (decision.verdict !== 'act' || observation === null || !('seen' in observation)) continue;
@@ -203,7 +203,7 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
             (await provider.remember(step.resource, observation.seen, decision.difference, null, machine));
       }
       const path = provider.path(step.resource);
-      if (path !== null) for (const directory of progress.missingAbove(path)) made.add(directory);
+      if (path !== null) for (const directory of progress.view.missingAbove(path)) made.add(directory);
       if (!planned.known)
         entries.push({
           position: step.position,
@@ -246,7 +246,7 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
   if (decision.verdict !== 'act') return resultOf(step, decision, 'changed', elapsed());
   const seen = (planned.observation as { seen: unknown }).seen;
   try {
-    const outcome = await provider.apply(resource, seen, decision.difference, progress.machine());
+    const outcome = await provider.apply(resource, seen, decision.difference, progress.view.machine());
     progress.recordBefore(resource.key, planned.before);
     const reported = original === null ? decision : noted(original, `resumed after ${progress.interruption}`);
     return progress.ended(step, reported, outcome, elapsed());
@@ -264,7 +264,7 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
 export function claimIfNew(progress: Progress, step: Step, provider: Provider): Decision | null {
   if (step.record !== null) return null;
   try {
-    progress.recordBefore(step.resource.key, provider.claim(step.resource, progress.machine()));
+    progress.recordBefore(step.resource.key, provider.claim(step.resource, progress.view.machine()));
     return null;
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
@@ -322,7 +322,13 @@ async function removePlanned(
   }
   if (decision.verdict !== 'act' || !('seen' in observation)) return resultOf(step, decision, 'changed', elapsed());
   try {
-    const outcome = await provider.remove(resource, before, observation.seen, decision.difference, progress.machine());
+    const outcome = await provider.remove(
+      resource,
+      before,
+      observation.seen,
+      decision.difference,
+      progress.view.machine(),
+    );
     forgetBelow(progress, resource, provider);
     pruneAbove(progress, resource, provider);
     return progress.ended(step, decision, outcome, elapsed());
@@ -346,7 +352,7 @@ function pruneAbove(progress: Progress, resource: Step['resource'], provider: Pr
   const path = provider.path(resource);
   if (path === null) return;
   const { ourDirectories } = progress.context.journal.state;
-  const machine = progress.machine();
+  const machine = progress.view.machine();
   for (const directory of ancestors(path)) {
     if (!ourDirectories.has(directory)) return;
     // Another resource declares the directory, and therefore manages it.
@@ -362,7 +368,7 @@ function pruneAbove(progress: Progress, resource: Step['resource'], provider: Pr
  */
 function isRemoved(directory: string, progress: Progress): boolean {
   try {
-    return removeEmptyDirectory(directory, progress.machine());
+    return removeEmptyDirectory(directory, progress.view.machine());
   } catch (error) {
     if (error instanceof HostFailure) return false;
     throw error;

@@ -1,13 +1,14 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import type { Json } from '../../resources/provider/provider.ts';
+import { Stopped } from '../execution-context.ts';
 import { conditionOf } from '../plan/condition.ts';
 import type { Decision } from '../plan/decision.ts';
 import { providerFor } from '../plan/find-provider.ts';
 import { decide } from '../plan/plan.ts';
 import { labelOf, type Step } from '../plan/steps.ts';
 import type { StepsState } from '../plan/steps-state.ts';
-import { isConfirmed, type Progress, Stopped } from '../progress.ts';
+import { isConfirmed, type Progress } from '../progress.ts';
 
 /**
  * Applies services right after a resource that triggers them immediately, before any later resource. Each service also
@@ -68,9 +69,9 @@ async function undo(
   const provider = providerFor(step);
   if (provider === null) throw new Error(`${step.resource.key} changed without a provider`);
   const { resource } = step;
-  const machine = progress.machine();
+  const machine = progress.view.machine();
   progress.context.crashPoint('undo:before');
-  progress.walk.forget();
+  progress.view.walk.forget();
   try {
     const seen = await provider.observeForRemoval(resource, former, machine);
     const { copies } = progress.context.journal;
@@ -80,7 +81,7 @@ async function undo(
     if (!(error instanceof HostFailure)) throw error;
     return `It is still in place, because its former state could not be restored: ${error.message}`;
   } finally {
-    progress.stale();
+    progress.view.stale();
   }
   progress.context.crashPoint('undo:restored');
   // A service without an intent has not been applied, because it was too early or there was nothing to do.
@@ -109,7 +110,7 @@ async function apply(
 ): Promise<string | null> {
   const { journal, running, stopping } = progress.context;
   const provider = providerFor(service);
-  if (provider?.together === undefined || stepsState.obstacle(service, progress.desired) !== null) return null;
+  if (provider?.together === undefined || stepsState.obstacle(service, progress.view.desired) !== null) return null;
   if ('verdict' in (await conditionOf(service, stepsState, progress))) return null;
   const observation = await progress.observe(service, stepsState);
   const decision = decide(service, observation, stepsState, journal.copies);
@@ -124,7 +125,7 @@ async function apply(
   // trigger.
   const isTooEarly = trigger !== null && !hasBegun && isConfirmed(service) && !progress.isLastTrigger(trigger, service);
   if (isTooEarly && provider.runs?.(seen) === false) return null;
-  const machine = progress.machine((process, fate) => {
+  const machine = progress.view.machine((process, fate) => {
     if (fate !== 'left') running(process);
   });
   try {
@@ -138,7 +139,7 @@ async function apply(
       await progress.flush('immediately', [{ t: 'intents', id: progress.id, entries: [entry] }]);
     }
     progress.context.crashPoint('immediately:synced');
-    progress.walk.forget();
+    progress.view.walk.forget();
     const [outcome = {}] = await provider.together([{ kind: 'apply', resource, seen, difference, before }], machine);
     if (stopping() && outcome.failure !== undefined) throw new Stopped();
     // The operation may end before the service's own step. In that case, the step must stay restorable.
@@ -153,7 +154,7 @@ async function apply(
     return error.message;
   } finally {
     running(null);
-    progress.stale();
+    progress.view.stale();
   }
 }
 

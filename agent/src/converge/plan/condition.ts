@@ -13,7 +13,7 @@ export const satisfied: Condition = { note: null };
 
 /** Access to the machine while a condition is evaluated. */
 interface Evaluator {
-  machine(): Machine;
+  readonly view: { machine(): Machine };
   /** Reports whether the operation was canceled. */
   interrupted(): boolean;
 }
@@ -106,7 +106,7 @@ function existence(path: string, step: Step, stepsState: StepsState): Answer {
 }
 
 async function success(command: string, stepsState: StepsState, evaluator: Evaluator): Promise<Answer> {
-  const machine = evaluator.machine();
+  const machine = evaluator.view.machine();
   const { checkMs } = machine.limits;
   const { exitCode, signal, timedOut } = await runShell('sh', command, checkMs, outputBytes, machine);
   // The command may have been killed by the cancellation.
