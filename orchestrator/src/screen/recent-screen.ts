@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
-import type { RecentScreen, ScreenSource } from '../domain/terminals/live-terminal.ts';
+import type { RecentScreen, ScreenSource } from '../domain/terminals/screen-source.ts';
 import type { Transcripts } from '../store/transcripts/transcripts.ts';
 import type { ScreenJob } from './build-screen.ts';
 

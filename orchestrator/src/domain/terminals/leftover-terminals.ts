@@ -1,7 +1,7 @@
 import type { Transcripts } from '../../store/transcripts/transcripts.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import type { Context } from '../shared/context.ts';
-import { interrupted } from './live-terminal.ts';
+import { interrupted } from './terminal-end.ts';
 import type { EndedSession, TerminalEnds } from './terminal-ends.ts';
 
 type Leftover = Omit<EndedSession, 'agent'> & { readonly node_id: string };

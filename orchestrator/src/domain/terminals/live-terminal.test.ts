@@ -4,15 +4,10 @@ import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { MemoryRecording } from '../../../test/memory-recording.ts';
 import { defaultRules, MemoryClient, MemoryShell } from '../../../test/terminals.ts';
 import type { CastHeader } from '../../store/cast.ts';
-import {
-  ended,
-  interrupted,
-  LiveTerminal,
-  type ScreenSource,
-  type TerminalEnd,
-  type TerminalRules,
-} from './live-terminal.ts';
+import { LiveTerminal, type TerminalRules } from './live-terminal.ts';
+import type { ScreenSource } from './screen-source.ts';
 import type { TerminalConnectionEvents } from './terminal-client.ts';
+import { ended, interrupted, type TerminalEnd } from './terminal-end.ts';
 
 const session_id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const header: CastHeader = {

@@ -10,10 +10,12 @@ import {
   unfinishedBytes,
 } from '../../store/cast.ts';
 import type { Recording, TranscriptDigest } from '../../store/transcripts/transcripts.ts';
-import { type Actor, systemActor } from '../shared/context.ts';
+import { systemActor } from '../shared/context.ts';
+import { type RecentScreen, StartingPoints } from './screen-source.ts';
 import type { Shell, ShellEvents, ShellExit } from './shells.ts';
-import type { TerminalClient, TerminalConnectionEvents, TerminalNotice } from './terminal-client.ts';
+import type { TerminalClient, TerminalConnectionEvents } from './terminal-client.ts';
 import { type Attached, TerminalConnection } from './terminal-connection.ts';
+import { ended, interrupted, type TerminalEnd } from './terminal-end.ts';
 import { TerminalModes } from './terminal-modes.ts';
 
 /** Limits and recording rules from the configuration. */
@@ -26,30 +28,6 @@ export interface TerminalRules {
   readonly transcriptLimit: number;
   /** Whether typed input is recorded. Open terminal sessions keep the value that they were opened with. */
   readonly recordInput: boolean;
-}
-
-/** The part of a recording from which a screen is built. */
-export interface ScreenSource {
-  readonly session_id: string;
-  /** Offset in the transcript at which the part starts, in bytes. */
-  readonly from: number;
-  readonly to: number;
-  /** The state of the terminal at `from`: its size, and the sequences that restore its modes. */
-  readonly cols: number;
-  readonly rows: number;
-  readonly opening: string;
-}
-
-/** Builds the screen as it looks after a part of a recording. Never rejects. */
-export type RecentScreen = (source: ScreenSource) => Promise<Uint8Array>;
-
-export interface TerminalEnd {
-  readonly status: 'closed' | 'interrupted';
-  /** The reason that the audit log records. */
-  readonly reason: string;
-  readonly actor: Actor;
-  /** The last message to clients. */
-  readonly notice: TerminalNotice;
 }
 
 export interface LiveTerminalParts {
@@ -68,19 +46,6 @@ export interface LiveTerminalParts {
   readonly onEnded: (end: TerminalEnd, digest: TranscriptDigest | null) => void;
 }
 
-/** A point in a recording from which a screen can be built, with the state of the terminal at that point. */
-interface StartingPoint {
-  readonly at: number;
-  readonly cols: number;
-  readonly rows: number;
-  readonly opening: string;
-  /** Whether the alternate screen has earlier content that cannot be rebuilt from this point. */
-  readonly partial: boolean;
-}
-
-/** Maximum bytes of a recording from which a screen is built, and the distance between starting points. */
-const screenBytes = 1024 * 1024;
-const startingPointBytes = 128 * 1024;
 /** Milliseconds to wait for the remaining bytes of an incomplete character. */
 const holdMs = 20;
 /** Debounce interval for size changes, in milliseconds. Only the last size within it is applied. */
@@ -130,7 +95,7 @@ export class LiveTerminal implements ShellEvents {
   #requestedSize: { cols: number; rows: number } | null = null;
   #sizing: (() => void) | null = null;
   readonly #modes = new TerminalModes();
-  readonly #startingPoints: StartingPoint[] = [];
+  readonly #startingPoints = new StartingPoints();
   /** Bytes to return to the shell's flow-control window when no connection is waiting for its first screen. */
   #owed = 0;
   /** Position in the transcript up to which clients received output. */
@@ -170,7 +135,7 @@ export class LiveTerminal implements ShellEvents {
     this.#parts.recording.append(headerLine(header));
     this.#shownTo = this.#parts.recording.size;
     // The session ended, or its recording failed, while the shell was starting.
-    this.#startingPoints.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
+    this.#startingPoints.begin(this.#shownTo, this.#size);
     if (this.#end) shell.close(this.#end.reason);
     for (const event of this.#early) event();
     this.#early = [];
@@ -327,7 +292,7 @@ export class LiveTerminal implements ShellEvents {
       this.#finish(ended('terminal_full', `the transcript has reached the maximum of ${rules.transcriptLimit} bytes`));
       return false;
     }
-    this.#addStartingPoint(recording.size);
+    this.#startingPoints.add(recording.size, this.#size, this.#modes, this.#shownTo);
     recording.append(lines, shown && this.#showing(shown, recording.size + Buffer.byteLength(lines)));
     return true;
   }
@@ -337,16 +302,6 @@ export class LiveTerminal implements ShellEvents {
       this.#shownTo = to;
       shown();
     };
-  }
-
-  /**
-   * Records a starting point for screens. Drops starting points that are more than {@link screenBytes} before the
-   * shown position.
-   */
-  #addStartingPoint(at: number): void {
-    if (at - (this.#startingPoints.at(-1)?.at ?? 0) < startingPointBytes) return;
-    this.#startingPoints.push({ at, ...this.#size, opening: this.#modes.opening(), partial: this.#modes.alternate });
-    while ((this.#startingPoints[1]?.at ?? at) < this.#shownTo - screenBytes) this.#startingPoints.shift();
   }
 
   #show(bytes: Uint8Array): void {
@@ -376,14 +331,13 @@ export class LiveTerminal implements ShellEvents {
   #showScreen(connection: TerminalConnection): void {
     const { session_id, recentScreen } = this.#parts;
     const to = this.#shownTo;
-    const startingPoint = this.#startingPoints.find(({ at }) => to - at <= screenBytes);
-    if (startingPoint && startingPoint.at < to) {
-      const { at: from, partial, ...state } = startingPoint;
-      connection.begin(recentScreen({ session_id, from, to, ...state }), () => {
-        this.#taken(0);
-        if (partial) this.#redraw();
-      });
-    }
+    const startingPoint = this.#startingPoints.before(to);
+    if (startingPoint === null) return;
+    const { at: from, partial, ...state } = startingPoint;
+    connection.begin(recentScreen({ session_id, from, to, ...state }), () => {
+      this.#taken(0);
+      if (partial) this.#redraw();
+    });
   }
 
   /**
@@ -502,13 +456,4 @@ export class LiveTerminal implements ShellEvents {
       () => this.#parts.onEnded(end, null),
     );
   }
-}
-
-/** Returns an ending with a reason that is sent to the clients. */
-export function ended(code: ErrorCode, reason: string, actor = systemActor): TerminalEnd {
-  return { status: 'closed', reason, actor, notice: { type: 'error', code, message: reason } };
-}
-
-export function interrupted(reason: string): TerminalEnd {
-  return { ...ended('terminal_interrupted', reason), status: 'interrupted' };
 }

@@ -11,9 +11,11 @@ import type { Recording, Transcripts } from '../../store/transcripts/transcripts
 import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { ended, LiveTerminal, type RecentScreen, type TerminalRules } from './live-terminal.ts';
+import { LiveTerminal, type TerminalRules } from './live-terminal.ts';
 import type { OpenTerminals } from './open-terminals.ts';
+import type { RecentScreen } from './screen-source.ts';
 import type { Shell, Shells } from './shells.ts';
+import { ended } from './terminal-end.ts';
 import type { EndedSession, TerminalEnds } from './terminal-ends.ts';
 import type { TerminalTickets } from './terminal-tickets.ts';
 

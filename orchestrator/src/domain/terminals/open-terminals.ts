@@ -1,5 +1,6 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
-import { interrupted, type LiveTerminal, type TerminalEnd } from './live-terminal.ts';
+import type { LiveTerminal } from './live-terminal.ts';
+import { interrupted, type TerminalEnd } from './terminal-end.ts';
 import type { TerminalEnds } from './terminal-ends.ts';
 
 const sweepMs = 1000;

@@ -4,7 +4,7 @@ import { statement } from '../../store/transaction.ts';
 import type { TranscriptDigest } from '../../store/transcripts/transcripts.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, seconds } from '../shared/context.ts';
-import type { TerminalEnd } from './live-terminal.ts';
+import type { TerminalEnd } from './terminal-end.ts';
 
 export interface EndedSession {
   readonly session_id: string;

@@ -3,8 +3,8 @@ import { approvedAgents } from '../../store/queries/agents/agents.ts';
 import { removedOperators } from '../../store/queries/operators.ts';
 import { sessionsOf } from '../../store/queries/sessions.ts';
 import { type Context, seconds } from '../shared/context.ts';
-import { ended, interrupted } from './live-terminal.ts';
 import type { OpenTerminals } from './open-terminals.ts';
+import { ended, interrupted } from './terminal-end.ts';
 import type { TakenTicket } from './terminal-tickets.ts';
 
 /** Milliseconds after which the permissions of operators and agents are checked again, because hints may be lost. */
