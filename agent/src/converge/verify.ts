@@ -140,7 +140,7 @@ async function commandFailure(
     progress.context.observing(progress.id, process);
   });
   try {
-    const result = await runShell('sh', command, limit, outputCap, machine);
+    const result = await runShell(command, limit, outputCap, machine);
     running = null;
     if (result.exitCode === 0) return null;
     if (result.timedOut || signal.aborted) return `was stopped because it did not exit within ${limit / 1000} s`;

@@ -78,21 +78,17 @@ const firstLine = (text: string): string => text.split(/[\n;:]/)[0]?.trim() ?? '
 function completeLastItem(
   word: string,
   fill: Pick<Completion, 'fixed' | 'source' | 'files'>,
-  used: readonly string[],
+  used: readonly string[] = [],
 ): Completion {
   const at = fill.source === null ? 0 : word.lastIndexOf(',') + 1;
   const named = [...used, ...word.slice(0, at).split(',')].flatMap((part) => part.split(',')).filter((part) => part);
   return { before: word.slice(0, at), begins: word.slice(at), named, ...fill };
 }
 
-function valueOfOption(option: Option, word: string, used: readonly string[]): Completion {
+function valueOfOption(option: Option, word: string): Completion {
   const choices = option.argChoices ?? choicesIn(option.description);
   const files = isFile(valueName(option)) || /-file$/.test(option.long ?? '');
-  return completeLastItem(
-    word,
-    { fixed: toCandidates(choices), source: byOption[option.long ?? ''] ?? null, files },
-    used,
-  );
+  return completeLastItem(word, { fixed: toCandidates(choices), source: byOption[option.long ?? ''] ?? null, files });
 }
 
 const rootOf = (command: Command): Command => (command.parent === null ? command : rootOf(command.parent));
@@ -147,12 +143,12 @@ export function completionOf(program: Command, typed: readonly string[]): Comple
     else if (command.commands.length > 0) return nothing;
     else positional.push(word);
   }
-  if (open !== null && !(open.variadic && last.startsWith('-'))) return valueOfOption(open, last, []);
+  if (open !== null && !(open.variadic && last.startsWith('-'))) return valueOfOption(open, last);
   if (!optionsOver && last.startsWith('-') && last !== '-') {
     const [flag = '', value] = last.split(/=(.*)/s);
     const option = value === undefined ? undefined : find(flag);
     if (option && value !== undefined) {
-      const inner = valueOfOption(option, value, []);
+      const inner = valueOfOption(option, value);
       return { ...inner, before: `${flag}=${inner.before}` };
     }
     const flags = known()

@@ -16,14 +16,14 @@ export function nearest(typed: string, known: readonly string[]): string | null 
   return best;
 }
 
-/** Returns at most `maxNames` similar known words, the most similar first. Uses the limit of `nearest`. */
-export function nearestFew(typed: string, known: readonly string[], maxNames = 3): string[] {
+/** Returns at most three similar known words, the most similar first. Uses the limit of `nearest`. */
+export function nearestFew(typed: string, known: readonly string[]): string[] {
   const limit = farthest(typed);
   return known
     .filter((word) => Math.abs(word.length - typed.length) <= limit)
     .map((word) => ({ word, steps: distance(typed.toLowerCase(), word.toLowerCase()) }))
     .filter(({ word, steps }) => steps <= limit && steps < word.length)
     .sort((one, other) => one.steps - other.steps)
-    .slice(0, maxNames)
+    .slice(0, 3)
     .map(({ word }) => word);
 }

@@ -74,7 +74,7 @@ export function tokenFile(
   };
 }
 
-const notOffered = (cause?: unknown) =>
+const notOffered = (cause: unknown) =>
   new CliError(
     exits.signIn,
     'sign_in_not_offered',

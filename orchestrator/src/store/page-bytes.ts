@@ -13,10 +13,10 @@ export const bytesOf = (...columns: string[]) =>
   )}`;
 
 /**
- * Returns SQL for the total size of all preceding rows in the given order. A page contains the rows whose total is
+ * Returns SQL for the total of the column `bytes` in all preceding rows, in the given order. A page contains the rows whose total is
  * below the limit, so it always contains at least one row.
  */
-export const bytesBefore = (bytes: string, order: readonly string[], direction: 'asc' | 'desc' = 'asc') =>
-  sql<number>`sum(${sql.ref(bytes)}) over (order by ${sql.join(
+export const bytesBefore = (order: readonly string[], direction: 'asc' | 'desc' = 'asc') =>
+  sql<number>`sum(bytes) over (order by ${sql.join(
     order.map((column) => sql`${sql.ref(column)} ${sql.raw(direction)}`),
-  )} rows between unbounded preceding and current row) - ${sql.ref(bytes)}`;
+  )} rows between unbounded preceding and current row) - bytes`;

@@ -106,7 +106,7 @@ export function fillSecrets(
 export function fillVerifications(
   verify: readonly UnfilledVerification[],
   lookup: (name: string) => string | undefined,
-  budget = new SecretBudget(),
+  budget: SecretBudget,
 ): { ok: true; verify: Verification[] } | { ok: false; faults: Fault[] } {
   const faults: Fault[] = [];
   const filled = verify.map(({ module, type, body, deferred }, index): Verification => {

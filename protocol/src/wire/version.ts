@@ -30,7 +30,7 @@ export const supportedProtocolVersions: readonly number[] = [7, 6, 5, 4, 3, 2, 1
  * Returns the newest version that both sides support.
  * @returns null if there is none
  */
-export function negotiateVersion(offered: readonly number[], supported = supportedProtocolVersions): number | null {
-  const both = offered.filter((version) => supported.includes(version));
+export function negotiateVersion(offered: readonly number[]): number | null {
+  const both = offered.filter((version) => supportedProtocolVersions.includes(version));
   return both.length === 0 ? null : Math.max(...both);
 }

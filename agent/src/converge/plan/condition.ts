@@ -108,7 +108,7 @@ function existence(path: string, step: Step, stepsState: StepsState): Answer {
 async function success(command: string, stepsState: StepsState, evaluator: Evaluator): Promise<Answer> {
   const machine = evaluator.view.machine();
   const { checkMs } = machine.limits;
-  const { exitCode, signal, timedOut } = await runShell('sh', command, checkMs, outputBytes, machine);
+  const { exitCode, signal, timedOut } = await runShell(command, checkMs, outputBytes, machine);
   // The command may have been killed by the cancellation.
   if (evaluator.interrupted()) throw new HostFailure('the operation was canceled while the condition was evaluated');
   const name = shown(command);

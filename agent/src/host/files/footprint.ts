@@ -21,9 +21,9 @@ const entriesPerTurn = 500;
 
 /**
  * Walks the roots without following links or entering mounts, which are in the result with their own stamps.
- * @returns null if there are more than `limit` entries
+ * @returns null if there are more than {@link maxFootprint} entries
  */
-export async function takeFootprint(limit: number = maxFootprint): Promise<Footprint | null> {
+export async function takeFootprint(): Promise<Footprint | null> {
   const footprint: Footprint = new Map();
   const waiting = [...roots];
   let device: number | null = null;
@@ -40,7 +40,7 @@ export async function takeFootprint(limit: number = maxFootprint): Promise<Footp
       if (found === null) continue;
       const isMount = found.stamp === 'd' && found.device !== device;
       footprint.set(path, isMount ? 'm' : found.stamp);
-      if (footprint.size > limit) return null;
+      if (footprint.size > maxFootprint) return null;
       if (found.stamp === 'd' && !isMount) waiting.push(path);
       if (++sinceYield < entriesPerTurn) continue;
       sinceYield = 0;

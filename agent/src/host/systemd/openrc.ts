@@ -18,9 +18,9 @@ export type ServiceStates = ReadonlyMap<string, string>;
  * Checks that OpenRC runs this machine.
  * @throws HostFailure that names the actual init system
  */
-function expectOpenrc(root = ''): void {
-  if (exists(`${root}/run/openrc/softlevel`)) return;
-  const found = exists(`${root}/run/systemd/system`) ? 'systemd' : (readText(`${root}/proc/1/comm`)?.trim() ?? '');
+function expectOpenrc(): void {
+  if (exists('/run/openrc/softlevel')) return;
+  const found = exists('/run/systemd/system') ? 'systemd' : (readText('/proc/1/comm')?.trim() ?? '');
   throw new HostFailure(
     `OpenRC does not run on this machine${found === '' ? '' : `; its init system is ${found}`}. OpenRC services cannot be managed here.`,
   );

@@ -70,9 +70,9 @@ const outputCap = 1024 * 1024;
  * Checks that systemd runs this machine.
  * @throws HostFailure that names the actual init system
  */
-function expectSystemd(root = ''): void {
-  if (exists(`${root}/run/systemd/system`)) return;
-  const found = exists(`${root}/run/openrc`) ? 'OpenRC' : (readText(`${root}/proc/1/comm`)?.trim() ?? '');
+function expectSystemd(): void {
+  if (exists('/run/systemd/system')) return;
+  const found = exists('/run/openrc') ? 'OpenRC' : (readText('/proc/1/comm')?.trim() ?? '');
   throw new HostFailure(
     `systemd is not running on this machine${found === '' ? '' : `; its init system is ${found}`}. systemd units cannot be managed here.`,
   );

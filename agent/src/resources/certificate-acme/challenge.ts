@@ -103,7 +103,7 @@ async function runDnsScript(
   value: string,
   machine: Machine,
 ): Promise<void> {
-  const result = await runShell('sh', body.dns_script ?? '', machine.limits.scriptMs, 4096, machine, {
+  const result = await runShell(body.dns_script ?? '', machine.limits.scriptMs, 4096, machine, {
     ACME_ACTION: action,
     ACME_DOMAIN: domain,
     ACME_RECORD_NAME: `_acme-challenge.${domain}`,

@@ -154,14 +154,13 @@ async function execute(
 
 /** Runs shell code as root, with empty standard input. */
 export const runShell = (
-  shell: string,
   text: string,
   timeLimit: number,
   outputCap: number,
   machine: Machine,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<CommandResult> =>
-  launch(launchOf({ program: shell, environment: { ...environment } }, text, null), timeLimit, outputCap, machine);
+  launch(launchOf({ program: 'sh', environment: { ...environment } }, text, null), timeLimit, outputCap, machine);
 
 /**
  * Runs a script. Passes its text as an unnamed open file, so that the text may have any length, does not appear in the

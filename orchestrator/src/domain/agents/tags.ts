@@ -27,12 +27,12 @@ const maxTags = 256;
  * Checks tags.
  * @throws MusterError invalid_input with one error for each invalid key or value
  */
-export function requireTags(tags: Readonly<Record<string, string>>, at = '/tags'): void {
+export function requireTags(tags: Readonly<Record<string, string>>): void {
   if (Object.keys(tags).length > maxTags) {
     const message = `must have at most ${maxTags} tags`;
-    throw new MusterError('invalid_input', `${at.slice(1)} ${message}`, [{ path: at, message }]);
+    throw new MusterError('invalid_input', `tags ${message}`, [{ path: '/tags', message }]);
   }
-  const faults = Object.entries(tags).flatMap(([key, value]) => tagFaults(key, value, at));
+  const faults = Object.entries(tags).flatMap(([key, value]) => tagFaults(key, value, '/tags'));
   if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
 }
 

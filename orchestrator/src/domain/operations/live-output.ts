@@ -55,7 +55,7 @@ interface Watched {
   programs: Map<string, { stdout: OutputTail; stderr: OutputTail }>;
 }
 
-export function createLiveOutput(context: Context, capacity = maxCharacters): LiveOutput {
+export function createLiveOutput(context: Context): LiveOutput {
   /** Output by node id, in the order of the last update. */
   const agents = new Map<string, Watched>();
   let characters = 0;
@@ -109,7 +109,7 @@ export function createLiveOutput(context: Context, capacity = maxCharacters): Li
       const watched = { operationId: operation_id, programs };
       agents.set(nodeId, watched);
       characters += lengthOf(watched);
-      while (characters > capacity && agents.size > 1) forget(agents.keys().next().value as string);
+      while (characters > maxCharacters && agents.size > 1) forget(agents.keys().next().value as string);
       context.bus.publish({ type: 'output', node_id: nodeId, operation_id, resource });
     },
 

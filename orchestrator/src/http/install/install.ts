@@ -11,34 +11,21 @@ import { type InstallFile, type InstallFiles, openInstallFile } from './install-
  * no credentials. The number of simultaneous transfers is limited and other clients must retry, so a thousand machines
  * are served one group after another. Slow transfers are aborted.
  */
-interface TransferLimits {
-  /** Maximum number of simultaneous transfers. */
-  readonly transfers: number;
-  /** Maximum number of simultaneous transfers to one IPv4 address or IPv6 network. */
-  readonly perAddress: number;
-  /** Minimum number of bytes per `checkMs` interval. A slower transfer is aborted. */
-  readonly minBytes: number;
-  readonly checkMs: number;
-}
 
-const defaultTransferLimits: TransferLimits = {
-  transfers: 24,
-  perAddress: 8,
-  minBytes: 256 * 1024,
-  checkMs: 15_000,
-};
+/** Maximum number of simultaneous transfers. */
+const maxTransfers = 24;
+/** Maximum number of simultaneous transfers to one IPv4 address or IPv6 network. */
+const maxPerAddress = 8;
+/** Minimum number of bytes per `checkMs` milliseconds. A slower transfer is aborted. */
+const minBytes = 256 * 1024;
+const checkMs = 15_000;
 
 /** Maximum size of a response that does not count as a transfer, in bytes. */
 const smallBytes = 64 * 1024;
 const pieceBytes = 256 * 1024;
 
-export function registerInstall(
-  app: FastifyInstance,
-  files: InstallFiles,
-  clock: Clock,
-  limits: TransferLimits = defaultTransferLimits,
-): void {
-  const slots = new TransferSlots(limits);
+export function registerInstall(app: FastifyInstance, files: InstallFiles, clock: Clock): void {
+  const slots = new TransferSlots();
   for (const [name, file] of files) app.get(`/install/${name}`, (request, reply) => answer(file, request, reply));
   app.get('/install/*', () => {
     if (files.size > 0) throw new MusterError('package_not_found', '/install/SHA256SUMS lists the available files.');
@@ -72,7 +59,7 @@ export function registerInstall(
       if (handle === null)
         throw new MusterError('package_not_found', 'The package is being replaced: retry in a minute.');
       const stream = handle.createReadStream({ start, end, highWaterMark: Math.min(pieceBytes, Math.max(length, 1)) });
-      const cancelTimer = cutOffWhenSlow(reply, clock, limits);
+      const cancelTimer = cutOffWhenSlow(reply, clock);
       stream.once('close', () => {
         cancelTimer();
         leave();
@@ -88,13 +75,8 @@ export function registerInstall(
 }
 
 class TransferSlots {
-  readonly #limits: TransferLimits;
   readonly #ofAddress = new Map<string, number>();
   #taken = 0;
-
-  constructor(limits: TransferLimits) {
-    this.#limits = limits;
-  }
 
   /**
    * Acquires a slot.
@@ -103,7 +85,7 @@ class TransferSlots {
    */
   take(address: string): () => void {
     const own = this.#ofAddress.get(address) ?? 0;
-    if (this.#taken >= this.#limits.transfers || own >= this.#limits.perAddress)
+    if (this.#taken >= maxTransfers || own >= maxPerAddress)
       throw new RefusedRequest('rate_limited', 'Too many machines are downloading packages.', { 'retry-after': '5' });
     this.#taken++;
     this.#ofAddress.set(address, own + 1);
@@ -119,7 +101,7 @@ class TransferSlots {
   }
 }
 
-function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { minBytes, checkMs }: TransferLimits): () => void {
+function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock): () => void {
   const { socket } = raw;
   let before = socket?.bytesWritten ?? 0;
   let cancelTimer = clock.after(checkMs, check);

@@ -81,9 +81,9 @@ function countEachSecond(max: number): (tokenHash: string) => void {
  * Limits discovery, because each request makes this machine send datagrams to other machines.
  * @returns a function that resolves if the operator may continue, and otherwise rejects with `rate_limited`
  */
-export function createDiscoveryRate({ perMinute = 60, burst = 20 } = {}) {
-  const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
-  const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
+export function createDiscoveryRate() {
+  const minute = new RateLimiterMemory({ points: 60, duration: 60 });
+  const atOnce = new RateLimiterMemory({ points: 20, duration: 20 });
   return async (operatorId: string): Promise<void> => {
     await admit(atOnce, operatorId, 'Too many announcements by this operator at once.');
     await admit(minute, operatorId, 'Too many announcements by this operator.');

@@ -73,7 +73,7 @@ export const driftRecords = defineQuery('drift/records', (db, p: { ids: readonly
             .as('sized'),
         )
         .select('drift_id')
-        .select(bytesBefore('bytes', ['drift_id'], 'desc').as('before'))
+        .select(bytesBefore(['drift_id'], 'desc').as('before'))
         .as('cut'),
     )
     .innerJoin('drift_records', 'drift_records.drift_id', 'cut.drift_id')

@@ -39,7 +39,7 @@ export const resultPage = defineQuery(
               .as('sized'),
           )
           .select('position')
-          .select(bytesBefore('bytes', ['position']).as('before'))
+          .select(bytesBefore(['position']).as('before'))
           .as('cut'),
       )
       .innerJoin('operation_resources', 'operation_resources.position', 'cut.position')
@@ -101,7 +101,7 @@ export const outputPage = defineQuery(
               .as('sized'),
           )
           .select('resource_key')
-          .select(bytesBefore('bytes', ['resource_key']).as('before'))
+          .select(bytesBefore(['resource_key']).as('before'))
           .as('cut'),
       )
       .innerJoin('operation_outputs', 'operation_outputs.resource_key', 'cut.resource_key')

@@ -139,7 +139,7 @@ export const driftOfAgents = defineQuery(
               .as('sized'),
           )
           .select(['node_id', 'scope'])
-          .select(bytesBefore('bytes', ['node_id', 'scope']).as('before'))
+          .select(bytesBefore(['node_id', 'scope']).as('before'))
           .as('cut'),
       )
       .innerJoin('drift_states', (j) =>

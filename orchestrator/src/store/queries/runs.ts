@@ -331,7 +331,7 @@ export const runResultPage = defineQuery('runs/results', (db, p: { run_id: strin
             .as('sized'),
         )
         .select('node_id')
-        .select(bytesBefore('bytes', ['node_id']).as('before'))
+        .select(bytesBefore(['node_id']).as('before'))
         .as('cut'),
     )
     .innerJoin('run_results', 'run_results.node_id', 'cut.node_id')

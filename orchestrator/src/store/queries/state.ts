@@ -41,7 +41,7 @@ export const appliedPage = defineQuery(
               .as('sized'),
           )
           .select(['key'])
-          .select(bytesBefore('bytes', ['module', 'key']).as('before'))
+          .select(bytesBefore(['module', 'key']).as('before'))
           .as('cut'),
       )
       .innerJoin('applied_resources', 'applied_resources.key', 'cut.key')

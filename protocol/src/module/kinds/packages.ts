@@ -1,6 +1,6 @@
 import { pythonName } from '../../python-version.ts';
 import { content } from './downloads/content.ts';
-import { boolean, choice, type Field, formatted, text } from './field.ts';
+import { boolean, choice, formatted, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';
 
@@ -13,20 +13,14 @@ const versionRange = formatted(
   format.packageVersionRange,
 );
 
-const packageKind = (
-  program: string,
-  platforms: readonly Platform[],
-  name: format.Check,
-  example: string,
-  version: Field<string> = exactVersion,
-) =>
+const packageKind = (program: string, platforms: readonly Platform[], name: format.Check, example: string) =>
   defineKind({
     description: `A package installed by ${program}`,
     platforms,
     example,
     isSupported: false,
     required: { name: formatted('Name of the package', name) },
-    optional: { version, ensure },
+    optional: { version: exactVersion, ensure },
   });
 
 const debFile = content('.deb file');
