@@ -229,7 +229,7 @@ const cliEdits = ({ name, pascal, one, oneWords, words, example }: Names): Edit[
       [`import { get${one}, list${pascal} }`, `import { create${one}, get${one}, list${pascal}, remove${one} }`],
       [
         'import type { Context }',
-        "import { confirmRemoval } from '../../context/confirm.ts';\nimport { eachOf } from '../../execution/each.ts';\nimport type { Exit } from '../../exit.ts';\nimport type { Context }",
+        "import { removeEach } from '../../execution/each.ts';\nimport type { Exit } from '../../exit.ts';\nimport type { Context }",
       ],
       [
         '    .action(act(show));\n',
@@ -267,22 +267,10 @@ async function create(context: Context, name: string, description: string): Prom
 }
 
 async function remove(context: Context, names: string[], { yes }: { yes?: boolean }): Promise<Exit> {
-  const { out } = context;
-  await confirmRemoval(context, names, { yes, noun: '${oneWords}' });
   const { call } = await context.connect();
-  const removed: string[] = [];
-  const exit = await eachOf(
-    context,
-    names,
-    (name) => name,
-    async (name) => {
-      await call(remove${one}, { params: { name } });
-      removed.push(name);
-      out.print(\`Removed \${sanitiseLine(name)}.\`);
-    },
+  return removeEach(context, names, { yes, noun: '${oneWords}' }, (name) =>
+    call(remove${one}, { params: { name } }),
   );
-  if (out.json) out.data({ removed });
-  return exit;
 }
 `,
     ),

@@ -35,6 +35,13 @@ export async function eachOf<T>(
   return failed === items.length ? exits.failed : exits.partly;
 }
 
+/** Processes items that are known by a name, as {@link eachOf} does. */
+export const eachNamed = (
+  context: Pick<Context, 'out'>,
+  names: readonly string[],
+  act: (name: string) => Promise<void>,
+): Promise<Exit> => eachOf(context, names, (name) => name, act);
+
 /**
  * Processes several items in parallel. Starts no more items after a failure.
  * @returns the results in the order of the items
@@ -76,16 +83,11 @@ export async function removeEach(
   const { out } = context;
   await confirmRemoval(context, names, { yes, noun });
   const removed: string[] = [];
-  const exit = await eachOf(
-    context,
-    names,
-    (name) => name,
-    async (name) => {
-      await remove(name);
-      removed.push(name);
-      out.print(`Removed ${sanitiseLine(name)}.`);
-    },
-  );
+  const exit = await eachNamed(context, names, async (name) => {
+    await remove(name);
+    removed.push(name);
+    out.print(`Removed ${sanitiseLine(name)}.`);
+  });
   if (out.json) out.data({ removed });
   return exit;
 }

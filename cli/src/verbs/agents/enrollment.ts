@@ -1,7 +1,7 @@
 import { listEnrolmentTokens, revokeEnrolmentToken } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed } from '../../execution/each.ts';
 import { findId } from '../../execution/find-id.ts';
 import type { Exit } from '../../exit.ts';
 import { tagTexts } from '../../text/agent-label.ts';
@@ -70,17 +70,12 @@ async function revoke(context: Context, tokenIds: string[]): Promise<Exit> {
   const { call } = await context.connect();
   const known = async () => (await call(listEnrolmentTokens, { all: true })).map(({ id }) => id);
   const revoked: string[] = [];
-  const exit = await eachOf(
-    context,
-    tokenIds,
-    (id) => id,
-    async (each) => {
-      const id = await findId('enrollment token', 'muster enrollment-tokens list', each, known);
-      await call(revokeEnrolmentToken, { params: { id } });
-      revoked.push(id);
-      out.print(`Revoked ${sanitiseLine(id)}.`);
-    },
-  );
+  const exit = await eachNamed(context, tokenIds, async (each) => {
+    const id = await findId('enrollment token', 'muster enrollment-tokens list', each, known);
+    await call(revokeEnrolmentToken, { params: { id } });
+    revoked.push(id);
+    out.print(`Revoked ${sanitiseLine(id)}.`);
+  });
   if (out.json) out.data({ revoked });
   return exit;
 }

@@ -14,7 +14,7 @@ import type { Command } from 'commander';
 import { confirmRemoval } from '../../context/confirm.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed } from '../../execution/each.ts';
 import { findId } from '../../execution/find-id.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
 import { nearest } from '../../text/nearest.ts';
@@ -271,17 +271,12 @@ async function remove(context: Context, namesOrIds: string[], { yes }: { yes?: b
   await confirmRemoval(context, namesOrIds, { yes, noun: 'channel' });
   const { call } = await context.connect();
   const removed: string[] = [];
-  const exit = await eachOf(
-    context,
-    namesOrIds,
-    (channel) => channel,
-    async (each) => {
-      const { id, name } = await findChannel(call, each);
-      await call(removeChannel, { params: { id } });
-      removed.push(id);
-      out.print(`Removed ${sanitiseLine(name)}.`);
-    },
-  );
+  const exit = await eachNamed(context, namesOrIds, async (each) => {
+    const { id, name } = await findChannel(call, each);
+    await call(removeChannel, { params: { id } });
+    removed.push(id);
+    out.print(`Removed ${sanitiseLine(name)}.`);
+  });
   if (out.json) out.data({ removed });
   return exit;
 }
@@ -290,18 +285,13 @@ async function test(context: Context, namesOrIds: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const tested: { id: string; delivered: boolean; status: number }[] = [];
-  const exit = await eachOf(
-    context,
-    namesOrIds,
-    (channel) => channel,
-    async (each) => {
-      const { id, name } = await findChannel(call, each);
-      const progress = out.progress(`sending a test to ${sanitiseLine(name)}`);
-      const answer = await call(testChannel, { params: { id } }).finally(() => progress.end());
-      tested.push({ id, ...answer });
-      out.print(`${sanitiseLine(name)} accepted the test with status ${answer.status}.`);
-    },
-  );
+  const exit = await eachNamed(context, namesOrIds, async (each) => {
+    const { id, name } = await findChannel(call, each);
+    const progress = out.progress(`sending a test to ${sanitiseLine(name)}`);
+    const answer = await call(testChannel, { params: { id } }).finally(() => progress.end());
+    tested.push({ id, ...answer });
+    out.print(`${sanitiseLine(name)} accepted the test with status ${answer.status}.`);
+  });
   if (out.json) out.data(tested);
   return exit;
 }

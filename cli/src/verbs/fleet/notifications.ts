@@ -2,7 +2,7 @@ import { eventSentence } from '@muster/protocol/event-sentence';
 import { listNotifications, maxUnreadCounted, readAllNotifications, readNotification } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed } from '../../execution/each.ts';
 import { findId } from '../../execution/find-id.ts';
 import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, exits, usageError } from '../../exit.ts';
@@ -91,17 +91,12 @@ async function read(context: Context, ids: string[], options: { all?: boolean })
   const marked: string[] = [];
   const recent = async () =>
     (await call(listNotifications, { query: { limit: '500' } })).notifications.map(({ id }) => id);
-  const exit = await eachOf(
-    context,
-    ids,
-    (id) => id,
-    async (each) => {
-      const id = await findId('notification', 'muster notifications list', each, recent);
-      await call(readNotification, { params: { id } });
-      marked.push(id);
-      out.print(`Marked ${sanitiseLine(id)} as read.`);
-    },
-  );
+  const exit = await eachNamed(context, ids, async (each) => {
+    const id = await findId('notification', 'muster notifications list', each, recent);
+    await call(readNotification, { params: { id } });
+    marked.push(id);
+    out.print(`Marked ${sanitiseLine(id)} as read.`);
+  });
   if (out.json) out.data({ read: marked });
   return exit;
 }

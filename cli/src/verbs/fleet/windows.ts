@@ -3,7 +3,7 @@ import { createWindow, getWindow, listWindows, removeWindow, updateWindow, type 
 import { confirmRemoval } from '../../context/confirm.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed } from '../../execution/each.ts';
 import { findId } from '../../execution/find-id.ts';
 import { type Exit, usageError } from '../../exit.ts';
 import { operatorNames } from '../../text/operator-names.ts';
@@ -182,16 +182,11 @@ const each =
     const { out } = context;
     const { call } = await context.connect();
     const ids: string[] = [];
-    const exit = await eachOf(
-      context,
-      idParts,
-      (id) => id,
-      async (one) => {
-        const id = await findWindow(call, one);
-        out.print(await act(call, id, context));
-        ids.push(id);
-      },
-    );
+    const exit = await eachNamed(context, idParts, async (one) => {
+      const id = await findWindow(call, one);
+      out.print(await act(call, id, context));
+      ids.push(id);
+    });
     if (out.json) out.data({ [done]: ids });
     return exit;
   };

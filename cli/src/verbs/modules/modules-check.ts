@@ -17,7 +17,7 @@ import {
 import type { Command } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Act } from '../../context/verb.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed } from '../../execution/each.ts';
 import { type Exit, exits, usageError } from '../../exit.ts';
 import { codeFrame } from '../../text/code-frame.ts';
 import { faultLine } from '../../text/fault-text.ts';
@@ -102,22 +102,17 @@ export async function checkedFiles(
   words: readonly string[],
 ): Promise<{ files: CheckedFile[]; exit: Exit }> {
   const files: CheckedFile[] = [];
-  const exit = await eachOf(
-    context,
-    await filesOf(words),
-    (file) => file,
-    async (name) => {
-      const { file, bytes, folder } = await moduleAt(context, name, !words.includes(name));
-      const parsed = parseModule(bytes, folder);
-      files.push({
-        file,
-        content: new TextDecoder().decode(bytes),
-        module: parsed.ok ? parsed.module : null,
-        faults: parsed.ok ? [] : parsed.faults,
-        warnings: parsed.warnings,
-      });
-    },
-  );
+  const exit = await eachNamed(context, await filesOf(words), async (name) => {
+    const { file, bytes, folder } = await moduleAt(context, name, !words.includes(name));
+    const parsed = parseModule(bytes, folder);
+    files.push({
+      file,
+      content: new TextDecoder().decode(bytes),
+      module: parsed.ok ? parsed.module : null,
+      faults: parsed.ok ? [] : parsed.faults,
+      warnings: parsed.warnings,
+    });
+  });
   return { files, exit };
 }
 

@@ -6,7 +6,7 @@ import { moduleFileName, moduleJsonSchema, parseModule } from '@muster/protocol/
 import { bytesText } from '../../../../client/src/byte-text.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { eachOf, removeEach } from '../../execution/each.ts';
+import { eachNamed, removeEach } from '../../execution/each.ts';
 import { CliError, type Exit, exits } from '../../exit.ts';
 import { codeFrame } from '../../text/code-frame.ts';
 import { faultLine } from '../../text/fault-text.ts';
@@ -87,37 +87,32 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
   const { out } = context;
   onlyOneStdin(files);
   const uploaded: unknown[] = [];
-  const exit = await eachOf(
-    context,
-    await requiredFirst(files),
-    (file) => file,
-    async (name) => {
-      const local = await folderAt(name);
-      const { file, bytes } =
-        local === null ? await readSource(context, name) : { file: join(name, moduleFileName), bytes: local.bytes };
-      // Checks locally first with the orchestrator's rules, so that a typo is reported without a sign-in.
-      const parsed = parseModule(bytes, local?.folder);
-      for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
-      const content = new TextDecoder().decode(bytes);
-      if (!parsed.ok) throw errorOfFaults(context, file, content, parsed.faults);
-      const { call } = await context.connect();
-      try {
-        const module = await (local === null
-          ? call(uploadModule, { body: { name: parsed.module.name, content } })
-          : uploadFolder(context, call, local));
-        uploaded.push(module);
-        if (out.json) return;
-        const { revision } = await call(getModule, { params: { name: module.name } });
-        out.print(
-          `Uploaded ${out.style.color.bold(sanitiseLine(module.name))} from ${sanitiseLine(file)}, now revision ${revision}.`,
-        );
-      } catch (error) {
-        if (error instanceof ApiError && error.problem.code === 'module_invalid' && error.problem.errors)
-          throw errorOfFaults(context, file, content, error.problem.errors);
-        throw error;
-      }
-    },
-  );
+  const exit = await eachNamed(context, await requiredFirst(files), async (name) => {
+    const local = await folderAt(name);
+    const { file, bytes } =
+      local === null ? await readSource(context, name) : { file: join(name, moduleFileName), bytes: local.bytes };
+    // Checks locally first with the orchestrator's rules, so that a typo is reported without a sign-in.
+    const parsed = parseModule(bytes, local?.folder);
+    for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
+    const content = new TextDecoder().decode(bytes);
+    if (!parsed.ok) throw errorOfFaults(context, file, content, parsed.faults);
+    const { call } = await context.connect();
+    try {
+      const module = await (local === null
+        ? call(uploadModule, { body: { name: parsed.module.name, content } })
+        : uploadFolder(context, call, local));
+      uploaded.push(module);
+      if (out.json) return;
+      const { revision } = await call(getModule, { params: { name: module.name } });
+      out.print(
+        `Uploaded ${out.style.color.bold(sanitiseLine(module.name))} from ${sanitiseLine(file)}, now revision ${revision}.`,
+      );
+    } catch (error) {
+      if (error instanceof ApiError && error.problem.code === 'module_invalid' && error.problem.errors)
+        throw errorOfFaults(context, file, content, error.problem.errors);
+      throw error;
+    }
+  });
   if (out.json) out.data(uploaded);
   return exit;
 }

@@ -12,7 +12,7 @@ import { Option } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { chooseAgent } from '../../execution/choose-agents.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed } from '../../execution/each.ts';
 import { exitOfOperation } from '../../execution/operation.ts';
 import { paintedBy } from '../../execution/run-text.ts';
 import { watchOption } from '../../execution/watch-option.ts';
@@ -157,21 +157,16 @@ async function cancel(context: Context, idParts: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const cancelled: Operation[] = [];
-  const exit = await eachOf(
-    context,
-    idParts,
-    (id) => id,
-    async (id) => {
-      const operation = await call(cancelOperation, { params: { operation_id: await findOperation(call, id) } });
-      cancelled.push(operation);
-      const { operation_id, status } = operation;
-      out.print(
-        status === 'cancelled'
-          ? `Canceled ${sanitiseLine(operation_id)}.`
-          : `${sanitiseLine(operation_id)} is ${status} and ends after its current resource.`,
-      );
-    },
-  );
+  const exit = await eachNamed(context, idParts, async (id) => {
+    const operation = await call(cancelOperation, { params: { operation_id: await findOperation(call, id) } });
+    cancelled.push(operation);
+    const { operation_id, status } = operation;
+    out.print(
+      status === 'cancelled'
+        ? `Canceled ${sanitiseLine(operation_id)}.`
+        : `${sanitiseLine(operation_id)} is ${status} and ends after its current resource.`,
+    );
+  });
   if (out.json) out.data(cancelled);
   return exit;
 }

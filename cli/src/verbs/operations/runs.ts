@@ -3,7 +3,7 @@ import { cancelRun, getRun, listRuns, type Run, runStatuses } from '@muster/prot
 import { runOutcomesText } from '../../../../client/src/run-outcomes.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed } from '../../execution/each.ts';
 import { findId } from '../../execution/find-id.ts';
 import { paintedBy, printRun } from '../../execution/run-text.ts';
 import { exitOfRun, seeRunThrough } from '../../execution/run-through.ts';
@@ -117,19 +117,14 @@ async function cancel(context: Context, idParts: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const cancelled: Run[] = [];
-  const exit = await eachOf(
-    context,
-    idParts,
-    (id) => id,
-    async (id) => {
-      const run = await call(cancelRun, { params: { run_id: await findRun(call, id) } });
-      cancelled.push(run);
-      const left = run.results.filter(({ status }) => status === 'running' || status === 'queued').length;
-      const rest =
-        left === 0 ? '' : ` ${left === 1 ? '1 agent stops' : `${left} agents stop`} after the current resource.`;
-      out.print(`Canceled ${sanitiseLine(run.run_id)}.${rest}`);
-    },
-  );
+  const exit = await eachNamed(context, idParts, async (id) => {
+    const run = await call(cancelRun, { params: { run_id: await findRun(call, id) } });
+    cancelled.push(run);
+    const left = run.results.filter(({ status }) => status === 'running' || status === 'queued').length;
+    const rest =
+      left === 0 ? '' : ` ${left === 1 ? '1 agent stops' : `${left} agents stop`} after the current resource.`;
+    out.print(`Canceled ${sanitiseLine(run.run_id)}.${rest}`);
+  });
   if (out.json) out.data(cancelled);
   return exit;
 }

@@ -13,7 +13,7 @@ import type { Command } from 'commander';
 import { confirmed } from '../../context/confirm.ts';
 import type { Context } from '../../context/context.ts';
 import type { Act } from '../../context/verb.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed, eachOf } from '../../execution/each.ts';
 import { CliError, type Exit, exits, usageError } from '../../exit.ts';
 import { nearest } from '../../text/nearest.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
@@ -123,22 +123,16 @@ async function show(context: Context, namesOrIds: string[]): Promise<Exit> {
   const all = await everybody(call);
   const names = new Map(all.map(({ operator_id, username }) => [operator_id, username]));
   const found: Operator[] = [];
-  const exit = await eachOf(
-    context,
-    namesOrIds,
-    (name) => name,
-    async (name) => {
-      const one = findOperator(name, all);
-      if (found.length > 0) out.print('');
-      found.push(one);
-      const by = (id: string) => sanitiseLine(names.get(id) ?? id);
-      out.print(`${out.style.color.bold(sanitiseLine(one.username))} (${one.role})`);
-      out.print(`operator id  ${sanitiseLine(one.operator_id)}`);
-      out.print(`added        ${timestamp(one.added_at)} by ${by(one.added_by)}`);
-      if (one.removed_at !== null)
-        out.print(`removed      ${timestamp(one.removed_at)} by ${by(one.removed_by ?? '')}`);
-    },
-  );
+  const exit = await eachNamed(context, namesOrIds, async (name) => {
+    const one = findOperator(name, all);
+    if (found.length > 0) out.print('');
+    found.push(one);
+    const by = (id: string) => sanitiseLine(names.get(id) ?? id);
+    out.print(`${out.style.color.bold(sanitiseLine(one.username))} (${one.role})`);
+    out.print(`operator id  ${sanitiseLine(one.operator_id)}`);
+    out.print(`added        ${timestamp(one.added_at)} by ${by(one.added_by)}`);
+    if (one.removed_at !== null) out.print(`removed      ${timestamp(one.removed_at)} by ${by(one.removed_by ?? '')}`);
+  });
   if (out.json) out.data(namesOrIds.length === 1 ? found[0] : found);
   return exit;
 }

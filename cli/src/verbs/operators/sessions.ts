@@ -1,7 +1,7 @@
 import { endSession, endSessions, listSessions } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed } from '../../execution/each.ts';
 import { findId } from '../../execution/find-id.ts';
 import { type Exit, usageError } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
@@ -58,17 +58,12 @@ async function end(context: Context, ids: string[], { all = false }: { all?: boo
   }
   const known = async () => (await call(listSessions, { all: true })).map(({ id }) => id);
   let ended = 0;
-  const exit = await eachOf(
-    context,
-    ids,
-    (id) => id,
-    async (each) => {
-      const id = await findId('sign-in session', 'muster sessions list', each, known);
-      await call(endSession, { params: { id } });
-      ended++;
-      out.print(`Ended ${sanitiseLine(id)}.`);
-    },
-  );
+  const exit = await eachNamed(context, ids, async (each) => {
+    const id = await findId('sign-in session', 'muster sessions list', each, known);
+    await call(endSession, { params: { id } });
+    ended++;
+    out.print(`Ended ${sanitiseLine(id)}.`);
+  });
   if (out.json) out.data({ ended });
   return exit;
 }

@@ -10,7 +10,7 @@ import {
 } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { eachOf } from '../../execution/each.ts';
+import { eachNamed } from '../../execution/each.ts';
 import { watchOption } from '../../execution/watch-option.ts';
 import { type Exit, usageError } from '../../exit.ts';
 import { agentLabel, agentNames } from '../../text/agent-label.ts';
@@ -219,17 +219,12 @@ async function close(context: Context, idParts: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const closed: string[] = [];
-  const exit = await eachOf(
-    context,
-    idParts,
-    (id) => id,
-    async (one) => {
-      const session_id = await findTerminal(call, one);
-      await call(closeTerminal, { params: { session_id } });
-      closed.push(session_id);
-      out.print(`Closed ${session_id}.`);
-    },
-  );
+  const exit = await eachNamed(context, idParts, async (one) => {
+    const session_id = await findTerminal(call, one);
+    await call(closeTerminal, { params: { session_id } });
+    closed.push(session_id);
+    out.print(`Closed ${session_id}.`);
+  });
   if (out.json) out.data({ closed });
   return exit;
 }
