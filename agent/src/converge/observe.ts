@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { ResolvedResource } from '@muster/protocol/module';
-import type { JournalState, OperationRecord } from '../journal/state.ts';
+import { type JournalState, newOperation, type OperationRecord } from '../journal/state.ts';
 import { type ExecutionContext, Stopped } from './execution-context.ts';
 import { conditionOf } from './plan/condition.ts';
 import type { Decision } from './plan/decision.ts';
@@ -35,7 +35,7 @@ export async function driftOf(step: Step, progress: Progress, stepsState: StepsS
 export const appliedResources = ({ snapshot }: JournalState): readonly ResolvedResource[] => snapshot?.resources ?? [];
 
 const noOperation: OperationRecord = {
-  message: {
+  ...newOperation({
     type: 'operation',
     operation_id: '',
     kind: 'drift',
@@ -43,18 +43,9 @@ const noOperation: OperationRecord = {
     resources: [],
     keep_modules: [],
     snapshot_operation_id: null,
-  },
+  }),
   state: 'running',
   acceptedReported: true,
-  cancelled: false,
-  startedAt: null,
-  removals: [],
-  intents: new Map(),
-  step: null,
-  befores: new Map(),
-  results: [],
-  freshDirectories: new Set(),
-  finished: null,
 };
 
 /**

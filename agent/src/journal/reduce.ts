@@ -6,6 +6,7 @@ import {
   type JournalEvent,
   type JournalState,
   type ManagedRecord,
+  newOperation,
   type OperationRecord,
   type SpooledReports,
 } from './state.ts';
@@ -19,20 +20,7 @@ type Reducer<T extends JournalEvent['t']> = (state: JournalState, event: EventOf
 /** The effect of each event. Events that refer to an unknown operation or entry change nothing. */
 const reducers: { readonly [T in JournalEvent['t']]: Reducer<T> } = {
   accepted({ operations }, { message }) {
-    operations.set(message.operation_id, {
-      message,
-      state: 'accepted',
-      acceptedReported: false,
-      cancelled: false,
-      startedAt: null,
-      removals: [],
-      intents: new Map(),
-      step: null,
-      befores: new Map(),
-      results: [],
-      freshDirectories: new Set(),
-      finished: null,
-    });
+    operations.set(message.operation_id, newOperation(message));
   },
   cancelled({ operations }, { id }) {
     const operation = operations.get(id);

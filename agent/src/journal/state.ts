@@ -33,6 +33,22 @@ export interface OperationRecord {
   finished: FinishedReport | null;
 }
 
+/** Returns the record of an operation that was accepted and has not begun. */
+export const newOperation = (message: OperationMessage): OperationRecord => ({
+  message,
+  state: 'accepted',
+  acceptedReported: false,
+  cancelled: false,
+  startedAt: null,
+  removals: [],
+  intents: new Map(),
+  step: null,
+  befores: new Map(),
+  results: [],
+  freshDirectories: new Set(),
+  finished: null,
+});
+
 export interface Intent {
   seen: Json;
   before: Json | null;
