@@ -23,7 +23,7 @@ import { defaultRates, type Rates } from './server/rate.ts';
 import type { RefusedCall } from './server/refused-requests.ts';
 import { RequestAdmission } from './server/request-admission.ts';
 import { isApi, pathOf } from './server/request-path.ts';
-import { createServer } from './server/server.ts';
+import { createServer, type ServerLimits } from './server/server.ts';
 import { StreamingResponses } from './server/streaming-responses.ts';
 import { isTerminalUpgrade, registerTerminalSockets } from './terminal/terminal-socket.ts';
 
@@ -52,25 +52,8 @@ declare module 'fastify' {
   }
 }
 
-export interface Limits {
+export interface Limits extends ServerLimits {
   readonly rates: Rates;
-  /** Maximum size of the request line and headers, in bytes. */
-  readonly headerBytes: number;
-  /** Time limit for receiving the headers, in milliseconds. */
-  readonly headersTimeout: number;
-  /** Time limit for receiving the whole request, in milliseconds. */
-  readonly requestTimeout: number;
-  /** Milliseconds after which an idle connection is closed. */
-  readonly keepAliveTimeout: number;
-  /** Maximum duration of a TLS handshake, and maximum wait before it starts, in milliseconds. */
-  readonly handshakeTimeout: number;
-  /**
-   * Maximum number of connections. A connection above the maximum replaces an existing unauthenticated connection,
-   * preferably one that has not sent a request.
-   */
-  readonly connections: number;
-  /** Maximum number of unauthenticated connections from one IPv4 address or IPv6 /64. Trusted proxies are exempt. */
-  readonly connectionsOfNetwork: number;
 }
 
 const defaultLimits: Limits = {

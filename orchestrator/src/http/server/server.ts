@@ -19,21 +19,33 @@ import { readJson } from './body.ts';
 import { refuseConnection } from './fallback.ts';
 import { parseQuery } from './query.ts';
 
+export interface ServerLimits {
+  /** Maximum size of the request line and headers, in bytes. */
+  readonly headerBytes: number;
+  /** Time limit for receiving the headers, in milliseconds. */
+  readonly headersTimeout: number;
+  /** Time limit for receiving the whole request, in milliseconds. */
+  readonly requestTimeout: number;
+  /** Milliseconds after which an idle connection is closed. */
+  readonly keepAliveTimeout: number;
+  /** Maximum duration of a TLS handshake, and maximum wait before it starts, in milliseconds. */
+  readonly handshakeTimeout: number;
+  /**
+   * Maximum number of connections. A connection above the maximum replaces an existing unauthenticated connection,
+   * preferably one that has not sent a request.
+   */
+  readonly connections: number;
+  /** Maximum number of unauthenticated connections from one IPv4 address or IPv6 /64. Trusted proxies are exempt. */
+  readonly connectionsOfNetwork: number;
+}
+
 export interface ServerOptions {
   /** Certificate and key in PEM. If omitted, the server uses plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly trustedProxies: readonly string[];
   /** Addresses and networks whose connections must begin with a PROXY protocol header. */
   readonly proxyNetworks: readonly string[];
-  readonly limits: {
-    readonly headerBytes: number;
-    readonly headersTimeout: number;
-    readonly requestTimeout: number;
-    readonly keepAliveTimeout: number;
-    readonly handshakeTimeout: number;
-    readonly connections: number;
-    readonly connectionsOfNetwork: number;
-  };
+  readonly limits: ServerLimits;
   readonly clock: Clock;
   readonly log: Log;
   /** Reports whether a request is an upgrade, for which the server emits `upgrade`. */
