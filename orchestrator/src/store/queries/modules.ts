@@ -1,5 +1,6 @@
 import type { JsonText } from '../json-text.ts';
 import { defineQuery } from '../query.ts';
+import type { ModuleRevisionsTable } from '../schema.ts';
 
 export const modules = defineQuery('modules/list', (db, p: { limit: number; offset: number }) =>
   db.selectFrom('modules').selectAll().orderBy('name').limit(p.limit).offset(p.offset),
@@ -73,27 +74,15 @@ export const lastRevision = defineQuery('modules/last revision', (db, p: { name:
   db.selectFrom('module_revisions').select('revision').where('name', '=', p.name).orderBy('revision', 'desc').limit(1),
 );
 
-export const insertModuleRevision = defineQuery(
-  'modules/insert revision',
-  (
-    db,
-    p: {
-      name: string;
-      revision: number;
-      content: string;
-      digest: string;
-      uploaded_at: number;
-      uploaded_by: string;
-    },
-  ) =>
-    db.insertInto('module_revisions').values({
-      name: p.name,
-      revision: p.revision,
-      content: p.content,
-      digest: p.digest,
-      uploaded_at: p.uploaded_at,
-      uploaded_by: p.uploaded_by,
-    }),
+export const insertModuleRevision = defineQuery('modules/insert revision', (db, p: ModuleRevisionsTable) =>
+  db.insertInto('module_revisions').values({
+    name: p.name,
+    revision: p.revision,
+    content: p.content,
+    digest: p.digest,
+    uploaded_at: p.uploaded_at,
+    uploaded_by: p.uploaded_by,
+  }),
 );
 
 export const deleteModule = defineQuery('modules/delete', (db, p: { name: string }) =>

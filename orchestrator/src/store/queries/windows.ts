@@ -1,4 +1,5 @@
 import { defineQuery, defineVariants } from '../query.ts';
+import type { MaintenanceWindowsTable } from '../schema.ts';
 
 export const windowById = defineQuery('windows/by id', (db, p: { id: string }) =>
   db.selectFrom('maintenance_windows').selectAll().where('id', '=', p.id),
@@ -24,29 +25,16 @@ export const openSelectors = defineQuery('windows/open', (db, p: { at: number })
     .where('starts_at', '<=', p.at),
 );
 
-export const insertWindow = defineQuery(
-  'windows/insert',
-  (
-    db,
-    p: {
-      id: string;
-      starts_at: number;
-      ends_at: number;
-      reason: string;
-      selector: string | null;
-      created_at: number;
-      created_by: string;
-    },
-  ) =>
-    db.insertInto('maintenance_windows').values({
-      id: p.id,
-      starts_at: p.starts_at,
-      ends_at: p.ends_at,
-      reason: p.reason,
-      selector: p.selector,
-      created_at: p.created_at,
-      created_by: p.created_by,
-    }),
+export const insertWindow = defineQuery('windows/insert', (db, p: MaintenanceWindowsTable) =>
+  db.insertInto('maintenance_windows').values({
+    id: p.id,
+    starts_at: p.starts_at,
+    ends_at: p.ends_at,
+    reason: p.reason,
+    selector: p.selector,
+    created_at: p.created_at,
+    created_by: p.created_by,
+  }),
 );
 
 export const setWindow = defineVariants(
