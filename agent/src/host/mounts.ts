@@ -1,7 +1,7 @@
-import { realpathSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { HostFailure } from './failure.ts';
 import { type CommandResult, type Runner, runInEnglish } from './processes/run-command.ts';
-import { exists } from './read-system.ts';
+import { exists, realPath } from './read-system.ts';
 import { systemctl } from './systemd/systemd.ts';
 
 /** Reads the mounted file systems, and mounts and unmounts them with the programs of util-linux. */
@@ -91,12 +91,7 @@ export async function fstabChanged(runner: Runner): Promise<void> {
 export function devicePath(device: string): string | null {
   const [, tag, value = ''] = /^(UUID|LABEL|PARTUUID|PARTLABEL)="?([^"]*)"?$/.exec(device) ?? [];
   const path = tag === undefined ? device : `/dev/disk/by-${tag.toLowerCase()}/${value}`;
-  if (!path.startsWith('/')) return null;
-  try {
-    return realpathSync(path);
-  } catch {
-    return null;
-  }
+  return path.startsWith('/') ? realPath(path) : null;
 }
 
 /** Reports whether two paths refer to the same directory, as with a bind mount. */

@@ -1,5 +1,5 @@
-import { readFileSync, realpathSync } from 'node:fs';
 import { release } from 'node:os';
+import { readText, realPath } from '../read-system.ts';
 import { type DpkgPackage, pathsOf } from './dpkg.ts';
 
 /** Identifies packages that the machine or the agent needs to run. */
@@ -15,21 +15,11 @@ function vitalPaths(): [reason: string, paths: string[]][] {
 }
 
 function loadedLibraries(): string[] {
-  try {
-    const paths = readFileSync('/proc/self/maps', 'utf8').matchAll(/ (\/\S+)$/gm);
-    return [...new Set([...paths].map((match) => match[1] as string))];
-  } catch {
-    return [];
-  }
+  const paths = readText('/proc/self/maps')?.matchAll(/ (\/\S+)$/gm) ?? [];
+  return [...new Set([...paths].map((match) => match[1] as string))];
 }
 
-function real(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-}
+const real = (path: string): string => realPath(path) ?? path;
 
 /** Normalizes paths below `/usr`, which also exist at the root on merged-/usr systems. */
 const merged = (path: string): string => path.replace(/^\/usr\/(s?bin|lib[0-9a-z]*)\//, '/$1/');
