@@ -35,11 +35,10 @@ export interface TransportOptions {
   firstUse: (certificate: UnknownCertificate) => Promise<void>;
   /** Time limit for TCP and TLS together, in milliseconds. */
   connectTimeout?: number;
-  /**
-   * Idle limit for the response, in milliseconds. Longer than the 300 s that the orchestrator may take for a request.
-   */
-  answerTimeout?: number;
 }
+
+/** Idle limit for a response, in milliseconds. Longer than the 300 s that the orchestrator may take for a request. */
+const answerTimeout = 330_000;
 
 /**
  * The operator trusted a certificate, and nothing was sent. The caller must repeat the request with a new transport
@@ -95,7 +94,7 @@ export function openTransport(options: TransportOptions): {
           // Identifies the program in the list of sign-in sessions.
           headers: { ...headers, ...length, 'user-agent': 'muster' },
           agent: https ? secure : plain,
-          timeout: options.answerTimeout ?? 330_000,
+          timeout: answerTimeout,
           ...(signal ? { signal } : {}),
         },
         (answer) => {
