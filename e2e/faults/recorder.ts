@@ -49,7 +49,9 @@ export class Recorder {
 /** Returns the outcome of a request that threw. Internal errors are recorded as refusals, which the check reports. */
 function outcomeOf(error: unknown): Outcome {
   if (error instanceof ApiError) {
-    const { status, code } = error.problem;
+    const { status, code, detail } = error.problem;
+    // A bug after a write is answered with the code of an unknown outcome.
+    if (detail?.endsWith('an internal error occurred.')) return { type: 'refused', status, code: 'internal' };
     if (code !== 'internal' && unclear.has(code)) return { type: 'unknown', reason: `${status} ${code}` };
     return { type: 'refused', status, code };
   }

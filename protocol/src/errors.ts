@@ -449,7 +449,7 @@ export const errorKinds = {
     503,
     false,
     'The outcome of the request is unknown',
-    'Check the outcome before you send the request again. The connection to the database or to another replica was lost before the outcome was confirmed.',
+    'Check the outcome before you send the request again. It may have been served, entirely or in part: the connection to the database or to another replica was lost, the orchestrator was stopped, or an internal error occurred.',
   ),
   secrets_locked: kind(
     503,

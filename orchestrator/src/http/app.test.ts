@@ -6,6 +6,7 @@ import { agentExample, nodeExample } from '@muster/protocol/http';
 import type { InjectOptions } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { bearer, exampleHandlers, keepingLog, sessions, testApp, tokens } from '../../test/app-fixture.ts';
+import { noteWrite } from '../request-fields.ts';
 import { createApp } from './app.ts';
 import { hashToken } from './server/authentication.ts';
 import { type CallOf, Reply } from './server/handlers.ts';
@@ -444,6 +445,29 @@ describe('all responses', () => {
     const drained = await app.inject({ url: agent, headers: admin });
     expect(drained.json()).toMatchObject({ code: 'draining' });
     expect(drained.headers).toMatchObject({ 'retry-after': '5', connection: 'close' });
+  });
+
+  test('answers and logs a bug after a write as an unknown outcome', async () => {
+    const { log, lines } = keepingLog();
+    const setAgentStatus = (writes: boolean) => () => {
+      if (writes) noteWrite();
+      throw new TypeError('the code is wrong');
+    };
+    const answers: unknown[] = [];
+    for (const writes of [true, false]) {
+      const app = testApp({ setAgentStatus: setAgentStatus(writes) }, { log });
+      const { statusCode, body } = await app.inject(post(agent, '{"status":"approved"}'));
+      expect(body).not.toContain('the code is wrong');
+      answers.push([statusCode, JSON.parse(body).code]);
+    }
+    expect(answers).toEqual([
+      [503, 'outcome_unknown'],
+      [500, 'internal'],
+    ]);
+    expect(lines.filter(({ msg }) => msg === 'request failed')).toMatchObject([
+      { level: 50, code: 'outcome_unknown', err: { message: 'the code is wrong' } },
+      { level: 50, code: 'internal', err: { message: 'the code is wrong' } },
+    ]);
   });
 
   test('throws at startup if a route has no handler', () => {

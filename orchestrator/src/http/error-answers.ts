@@ -1,7 +1,7 @@
 import { routes } from '@muster/protocol/http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { headersOf, musterErrorOf, problemOf } from './server/problem.ts';
+import { FailedAfterWrite, headersOf, musterErrorOf, problemOf } from './server/problem.ts';
 import type { RefusedCall } from './server/refused-requests.ts';
 import { pathOf } from './server/request-path.ts';
 
@@ -9,7 +9,9 @@ import { pathOf } from './server/request-path.ts';
 export function answerError(log: Logger, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = musterErrorOf(thrown);
   const about = { request_id: request.id, method: request.method, path: pathOf(request) };
-  if (error.code === 'internal') log.error({ ...about, err: thrown }, 'request failed');
+  const bug = error instanceof FailedAfterWrite ? error.cause : thrown;
+  if (error.code === 'internal' || error instanceof FailedAfterWrite)
+    log.error({ ...about, code: error.code, err: bug }, 'request failed');
   else if (error.kind.status >= 500) log.warn({ ...about, code: error.code, detail: error.message }, 'request failed');
   reply.code(error.kind.status).headers(headersOf(error)).header('content-type', 'application/problem+json');
   return reply.send(JSON.stringify(problemOf(error, request.id)));

@@ -1,4 +1,3 @@
-import { MusterError } from '@muster/protocol';
 import { expect, test, vi } from 'vitest';
 import { bearer, testApp, tokens } from '../../test/app-fixture.ts';
 import { type DatabaseFixture, describeAnyDatabase } from '../../test/databases/databases.ts';
@@ -9,6 +8,7 @@ import { createAssignment, removeAssignment } from '../domain/modules/assignment
 import { removeModule, uploadModule } from '../domain/modules/modules.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
 import { withOverrides } from '../store/database.ts';
+import { openOperations } from '../store/queries/operations/operations.ts';
 import { insertSession } from '../store/queries/sessions.ts';
 import { statement } from '../store/transaction.ts';
 import { operationHandlers } from './routes/operations.ts';
@@ -100,31 +100,22 @@ describeAnyDatabase('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', run.location)).body.status).toBe('succeeded'));
   });
 
-  test('answers that the outcome is unknown if the database is lost between the commit and the answer', async () => {
-    const { context, ask } = await open(fixture);
+  test('answers that the outcome is unknown if the database closes between the commit and the answer', async () => {
+    const at = await fixture.newAddress();
+    const { context, ask, agent } = await open({ ...fixture, open: () => fixture.open({ at }) });
     const { db } = context;
-    let written = false;
-    const lost = async () => {
-      throw new MusterError('storage_unavailable', 'The database could not be read: lost');
+    const write: typeof db.write = async (unit) => {
+      const result = await db.write(unit);
+      void db.close();
+      return result;
     };
-    Object.assign(context, {
-      db: withOverrides(db, {
-        all: (query, params) => (written ? lost() : db.all(query, params)),
-        get: (query, params) => (written ? lost() : db.get(query, params)),
-        write: async (unit) => {
-          const result = await db.write(unit);
-          written = true;
-          return result;
-        },
-      }),
-    });
+    Object.assign(context, { db: withOverrides(db, { write }) });
     const queued = await ask('POST', '/agents/web-1/apply', { modules: ['m'] }, true);
     expect(queued).toMatchObject({ status: 503, body: { code: 'outcome_unknown' } });
-    // A request that finds the database lost changes nothing.
+    // A request that finds the database closed changes nothing.
     const refused = await ask('POST', '/agents/web-1/apply', { modules: ['m'] }, true);
-    expect(refused).toMatchObject({ status: 503, body: { code: 'storage_unavailable' } });
-    Object.assign(context, { db });
-    expect((await ask('GET', '/agents/web-1/state/operations')).body.operations).toHaveLength(1);
+    expect(refused).toMatchObject({ status: 503, body: { code: 'draining' } });
+    expect(await (await fixture.open({ at })).all(openOperations, { node_id: agent.id })).toHaveLength(1);
   });
 
   test('refuses operations for a disconnected agent unless they may wait until they expire', async () => {

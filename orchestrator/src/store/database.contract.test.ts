@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { codePoint } from '../../../protocol/test/code-point.ts';
 import { describeDatabases } from '../../test/databases/databases.ts';
+import { withinRequest } from '../request-fields.ts';
 import { ConstraintViolation, type Database } from './database.ts';
 import { fromJson, toJson } from './json-text.ts';
 import { jsonRows } from './params.ts';
@@ -373,6 +374,62 @@ describeDatabases('database', (fixture) => {
     await closing;
     await database.close();
     expect(await keys(await fixture.open({ at }))).toHaveLength(30);
+  });
+
+  test('says after a commit of the same request that the outcome is unknown, and only then', async () => {
+    const database = await fixture.open({ limits: { ...defaultWriteQueueLimits, maxBytes: 100_000 } });
+    const large = (key: string) => statement(put, { key, value: 'x'.repeat(60_000) });
+    const refused = statement(
+      byKey,
+      { key: 'a' },
+      { expect: 'no_row', else: 'storage_unavailable', detail: 'is there' },
+    );
+    const taken = statement(byKey, { key: 'a' }, { expect: 'no_row', else: 'name_taken' });
+    const outcomes = async () => [
+      await write(database, refused).catch(({ code, message }) => `${code}: ${message}`),
+      await code(write(database, taken)),
+      // The first write fills the queue.
+      await Promise.all([write(database, large('l')), write(database, large('m'))].map(code)),
+      await write(database, statement(remove, { key: 'l' })).then(() => 'done'),
+    ];
+    let late = () => {};
+    let outlived: Promise<unknown> = Promise.resolve();
+    await write(database, statement(put, { key: 'a', value: '' }));
+    await withinRequest('one', async () => {
+      // A read and an empty transaction change nothing.
+      await database.all(everything, {});
+      await write(database);
+      expect(await outcomes()).toEqual([
+        'storage_unavailable: is there',
+        'name_taken',
+        ['done', 'storage_unavailable'],
+        'done',
+      ]);
+    });
+    await withinRequest('two', async () => {
+      await write(database, statement(upsert, { key: 'a', value: '2' }));
+      expect(await outcomes()).toEqual([
+        'outcome_unknown: is there',
+        'name_taken',
+        ['done', 'outcome_unknown'],
+        'done',
+      ]);
+      outlived = new Promise<void>((resolve) => {
+        late = resolve;
+      }).then(() => code(write(database, refused)));
+    });
+    late();
+    expect(await outlived).toBe('storage_unavailable');
+    await withinRequest('three', async () => {
+      await database.alone(upsert, { key: 'a', value: '3' });
+      await database.close();
+      expect(await code(write(database, statement(put, { key: 'late', value: '' })))).toBe('outcome_unknown');
+      expect(await code(database.all(everything, {}))).toBe('outcome_unknown');
+    });
+    await withinRequest('four', async () => {
+      expect(await code(database.all(everything, {}))).toBe('draining');
+      expect(await code(database.alone(upsert, { key: 'a', value: '4' }))).toBe('draining');
+    });
   });
 
   test('serializes concurrent writes', async () => {

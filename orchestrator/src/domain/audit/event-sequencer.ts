@@ -1,5 +1,4 @@
 import { MusterError } from '@muster/protocol';
-import { OutcomeUnknown } from '../../store/database.ts';
 import { jsonRows } from '../../store/params.ts';
 import { chainEnds, moveChainEnd, placeEvents, unplacedEvents } from '../../store/queries/audit.ts';
 import type { AuditEventsTable } from '../../store/schema.ts';
@@ -133,8 +132,8 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
 
 /** Reports whether an error is caused by the database or a concurrent writer rather than by a consumer. */
 const isOfTheDatabase = (error: unknown): boolean =>
-  error instanceof OutcomeUnknown ||
-  (error instanceof MusterError && ['storage_unavailable', 'storage_full', 'draining'].includes(error.code));
+  error instanceof MusterError &&
+  ['storage_unavailable', 'storage_full', 'draining', 'outcome_unknown'].includes(error.code);
 
 type Row = Omit<AuditEventsTable, 'seq'> & { seq: number };
 interface Link {

@@ -487,6 +487,9 @@ describeAnyDatabase('drift', (fixture) => {
     expect((await check([moved])).status).toBe('drifted');
     expect((await check([], true)).status).toBe('failed');
     expect((await check()).status).toBe('in_sync');
+    // The orchestrator stops after it has queued the check. The same request queues another check, which changes nothing.
+    const stopping = checkDrift(context, domain.waiting, actor, 'web-1', AbortSignal.abort());
+    expect(await code(stopping)).toBe('draining');
     const { events } = await listAudit(context, { category: 'drift', limit: 100 });
     const types = events.map(({ event_type }) => event_type).filter((type) => type !== 'drift.requested');
     expect(types.reverse()).toEqual(['drift.detected', 'drift.resolved']);

@@ -10,6 +10,7 @@ import { minCompressedBytes } from './compression.ts';
 import { JsonBody, type Session } from './handlers.ts';
 import { invalidInput, readInput } from './input.ts';
 import { prefersAsync } from './prefer.ts';
+import { FailedAfterWrite, musterErrorOf } from './problem.ts';
 import { nothing, type ParsedQuery } from './query.ts';
 import { Facts } from './request-facts.ts';
 import type { OnSessionEnd, StreamingResponses } from './streaming-responses.ts';
@@ -54,20 +55,16 @@ const onSessionEnd: Readonly<Record<string, OnSessionEnd>> = {
   followEvents: 'abort-after-grace',
 };
 
-/** Codes of errors of the database that promise that nothing was changed. */
-const unchanged: ReadonlySet<string> = new Set(['storage_unavailable', 'storage_full']);
-
 /**
- * Serves a request that may change something. If it fails after a write, for example because the database is lost before
- * the answer has been read, no error says that nothing was changed.
+ * Serves a request that may change something. After a write, the store reports its own errors as `outcome_unknown`; this
+ * function does so with a bug.
  */
 const serveChange = <T>(requestId: string, serve: () => Promise<T>): Promise<T> =>
   withinRequest(requestId, async () => {
     try {
       return await serve();
     } catch (error) {
-      if (!(error instanceof MusterError && unchanged.has(error.code) && hasWritten())) throw error;
-      throw new MusterError('outcome_unknown', `The request may have been served only in part: ${error.message}`);
+      throw hasWritten() && musterErrorOf(error).code === 'internal' ? new FailedAfterWrite(error) : error;
     }
   });
 

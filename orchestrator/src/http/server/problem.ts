@@ -15,6 +15,14 @@ export class RefusedRequest extends MusterError {
   }
 }
 
+/** A bug prevented the answer of a request that had already changed something. */
+export class FailedAfterWrite extends MusterError {
+  constructor(bug: unknown) {
+    super('outcome_unknown', 'The request may have been served only in part: an internal error occurred.');
+    this.cause = bug;
+  }
+}
+
 /** Maps the web framework's error codes to Muster's error codes. */
 const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',

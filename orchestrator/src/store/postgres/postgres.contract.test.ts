@@ -5,6 +5,7 @@ import { testTime } from '../../../test/databases/databases.ts';
 import { oneMore } from '../../../test/databases/migrations.ts';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../../../test/databases/postgres-server.ts';
 import { sampleAt } from '../../../test/samples.ts';
+import { withinRequest } from '../../request-fields.ts';
 import type { Database } from '../database.ts';
 import { migrations } from '../migrations/index.ts';
 import type { Migration } from '../migrations/migration.ts';
@@ -434,8 +435,13 @@ describe('an orchestrator on PostgreSQL', () => {
     for (let round = 1; round <= 2; round++) {
       const before = answered.size;
       await until('it is written to', () => answered.size > before + 20);
-      await server!.kill();
-      await until('it is missed', () => events.lost === round);
+      await withinRequest('changing', async () => {
+        await put(db, `request-${round}`);
+        await server!.kill();
+        await until('it is missed', () => events.lost === round);
+        await expect(put(db, 'x')).rejects.toMatchObject({ code: 'outcome_unknown' });
+        await expect(db.all(allSettings, {})).rejects.toMatchObject({ code: 'outcome_unknown' });
+      });
       await expect(put(db, 'x')).rejects.toMatchObject({ code: 'storage_unavailable' });
       await expect(db.all(allSettings, {})).rejects.toMatchObject({ code: 'storage_unavailable' });
       await expect(samples.add('a', [sampleAt(round)])).rejects.toMatchObject({ code: 'storage_unavailable' });

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MusterError } from '@muster/protocol';
 import { type Client, type ClientBase, Pool, type PoolClient, type QueryResult } from 'pg';
 import { errorMessage } from '../../../../lib/src/error-message.ts';
-import { noteWrite } from '../../request-fields.ts';
 import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from '../database.ts';
 import { type MigrationProgress, type MigrationReport, SchemaRefused } from '../migrate.ts';
 import { migrations as allMigrations } from '../migrations/index.ts';
@@ -10,6 +9,7 @@ import type { Migration } from '../migrations/migration.ts';
 import { type BoundValue, storableText } from '../params.ts';
 import { type AnyQuery, bind, type Query } from '../query.ts';
 import type { StoredKey } from '../replicas.ts';
+import { errorOfRequest, writeOfRequest } from '../request-outcome.ts';
 import { type StatementResult, type Unit, UnitResult } from '../transaction.ts';
 import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimits } from '../write-queue-limits.ts';
 import { type MigratingFleet, migratePostgres, requireUsable } from './migrate-postgres.ts';
@@ -199,7 +199,7 @@ class PostgresDatabase implements Database {
   }
 
   async all<P, Row>(query: Query<P, Row>, params: NoInfer<P>): Promise<Row[]> {
-    if (this.#closing) throw new MusterError('draining', 'The database is being closed');
+    if (this.#closing) throw errorOfRequest(new MusterError('draining', 'The database is being closed'));
     const values = bind(query, 'postgres', params as object, cleanList);
     try {
       const { rows } = await this.#track(onFreshConnection(this.#readers, query, values));
@@ -209,18 +209,22 @@ class PostgresDatabase implements Database {
       // 25006 is the error for a write in a read-only transaction.
       if (kind === 'bug' || kind === 'constraint' || (error as { code?: unknown }).code === '25006')
         throw new Error(`Query ${query.name} failed: ${errorMessage(error)}`, { cause: error });
-      throw new MusterError('storage_unavailable', `The database could not be read: ${errorMessage(error)}`);
+      const detail = `The database could not be read: ${errorMessage(error)}`;
+      throw errorOfRequest(new MusterError('storage_unavailable', detail));
     }
   }
 
-  async alone<P, Row>(query: Query<P, Row>, params: NoInfer<P> & object): Promise<StatementResult<Row>> {
+  alone<P, Row>(query: Query<P, Row>, params: NoInfer<P> & object): Promise<StatementResult<Row>> {
+    return writeOfRequest(this.#alone(query, params));
+  }
+
+  async #alone<P, Row>(query: Query<P, Row>, params: NoInfer<P> & object): Promise<StatementResult<Row>> {
     if (this.#closing) throw new MusterError('draining', 'The database is being closed');
     // A replica that cannot write sends no heartbeats, so that other replicas take over its work.
     if (this.#sharesLock) this.#requireLock();
     const values = bind(query, 'postgres', params, cleanList);
     try {
       const answer = await this.#track(onFreshConnection(this.#single, query, values));
-      noteWrite();
       return resultOf(answer) as StatementResult<Row>;
     } catch (error) {
       if (postgresFailure(error).kind === 'gone') throw new OutcomeUnknown(query.name, errorMessage(error));
@@ -228,7 +232,11 @@ class PostgresDatabase implements Database {
     }
   }
 
-  async write(unit: Unit): Promise<UnitResult> {
+  write(unit: Unit): Promise<UnitResult> {
+    return writeOfRequest(this.#write(unit), unit.statements);
+  }
+
+  async #write(unit: Unit): Promise<UnitResult> {
     const bound = unit.statements.map(({ query, params }) => bind(query, 'postgres', params, cleanList));
     if (bound.length === 0) return new UnitResult(unit, []);
     this.#requireLock();
@@ -237,7 +245,6 @@ class PostgresDatabase implements Database {
     try {
       const result = await this.#track(this.#attempts(unit, bound));
       this.#unitsCommitted++;
-      noteWrite();
       return result;
     } catch (error) {
       this.#unitsFailed++;

@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import { MusterError } from '@muster/protocol';
 import type { Database as Connection, Statement as Prepared } from 'better-sqlite3';
-import { noteWrite } from '../../request-fields.ts';
 import { ConstraintViolation, type Database, type DatabaseStats, OutcomeUnknown } from '../database.ts';
 import type { MigrationProgress, MigrationReport } from '../migrate.ts';
 import { migrations as allMigrations } from '../migrations/index.ts';
 import type { Migration } from '../migrations/migration.ts';
 import { type BoundValue, storableText } from '../params.ts';
 import { type AnyQuery, bind, type Query } from '../query.ts';
+import { errorOfRequest, writeOfRequest } from '../request-outcome.ts';
 import { type Expectation, type StatementResult, statement, type Unit, UnitResult } from '../transaction.ts';
 import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimits } from '../write-queue-limits.ts';
 import { migrateSqlite } from './migrate-sqlite.ts';
@@ -175,7 +175,7 @@ class SqliteDatabase implements Database {
   }
 
   #read(query: AnyQuery, params: object, run: (prepared: Prepared<unknown[]>, values: BoundValue[]) => unknown) {
-    if (this.#closing) throw new MusterError('draining', 'The database is being closed');
+    if (this.#closing) throw errorOfRequest(new MusterError('draining', 'The database is being closed'));
     const values = bind(query, 'sqlite', params, listAsJson);
     try {
       let prepared = this.#prepared.get(query.id);
@@ -195,7 +195,8 @@ class SqliteDatabase implements Database {
       // SQLITE_READONLY is the error for a write through a read-only connection.
       if (kind === 'bug' || (error as { code?: unknown }).code === 'SQLITE_READONLY')
         throw new Error(`Query ${query.name} failed: ${(error as Error).message}`, { cause: error });
-      throw new MusterError('storage_unavailable', `The database could not be read: ${(error as Error).message}`);
+      const detail = `The database could not be read: ${(error as Error).message}`;
+      throw errorOfRequest(new MusterError('storage_unavailable', detail));
     }
   }
 
@@ -243,7 +244,11 @@ class SqliteDatabase implements Database {
     return (await this.write({ name: query.name, statements: [only] })).of(only);
   }
 
-  async write(unit: Unit): Promise<UnitResult> {
+  write(unit: Unit): Promise<UnitResult> {
+    return writeOfRequest(this.#write(unit), unit.statements);
+  }
+
+  async #write(unit: Unit): Promise<UnitResult> {
     if (this.#lost) throw new MusterError('storage_unavailable', 'The database writer has failed; nothing was changed');
     let bytes = 0;
     const statements = unit.statements.map(({ query, params, expect }): WireStatement => {
@@ -261,11 +266,7 @@ class SqliteDatabase implements Database {
     // Sends all writes from this event-loop turn in one message.
     if (this.#outbox.length === 0) setImmediate(() => this.#send());
     this.#outbox.push({ id, statements });
-    const result = await new Promise<UnitResult>((resolve, reject) =>
-      this.#waiting.set(id, { unit, bytes, resolve, reject }),
-    );
-    noteWrite();
-    return result;
+    return new Promise<UnitResult>((resolve, reject) => this.#waiting.set(id, { unit, bytes, resolve, reject }));
   }
 
   #send(): void {
