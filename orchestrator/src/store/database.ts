@@ -14,7 +14,7 @@ export interface DatabaseStats {
   readonly unitsFailed: number;
   /** Number of transactions. On SQLite, many writes share one transaction. */
   readonly commits: number;
-  /** Number of retries after a serialization conflict (PostgreSQL only). */
+  /** Number of retries after a serialization conflict or because of a locked row (PostgreSQL only). */
   readonly retries: number;
 }
 

@@ -63,19 +63,16 @@ export const removeFormerReplicas = defineQuery(
 
 /**
  * Marks a process for draining, unless none of `successors` is still ready. Locks all rows first, so that of two
- * concurrent statements, the second one reads what the first one wrote.
+ * concurrent statements, the second one reads what the first one wrote. Fails instead of waiting if a row is locked: while
+ * it waited, it would hold the rows of the other processes, whose heartbeats would wait for it.
  */
 export const drainReplica = defineQuery(
   'replicas/drain',
   (db, p: { incarnation: string; successors: readonly string[] }, d) =>
     db
       .with('locked', (cte) => {
-        const rows = cte
-          .selectFrom('replicas')
-          .select(['incarnation', 'ready', 'draining'])
-          // Without an order, two statements could wait for each other.
-          .orderBy('incarnation');
-        return d.kind === 'postgres' ? rows.forUpdate() : rows;
+        const rows = cte.selectFrom('replicas').select(['incarnation', 'ready', 'draining']);
+        return d.kind === 'postgres' ? rows.forUpdate().noWait() : rows;
       })
       .updateTable('replicas')
       .set({ draining: 1 })

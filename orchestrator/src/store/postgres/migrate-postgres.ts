@@ -15,6 +15,7 @@ import {
   versionTableSql,
 } from '../migrate.ts';
 import type { Migration } from '../migrations/migration.ts';
+import { lockNotAvailable } from './postgres-failure.ts';
 import { closeUnlocked, unlockedReplicas } from './unlocked-replicas.ts';
 
 /** Another replica that uses the database. */
@@ -45,8 +46,6 @@ export interface MigratingFleet {
 /** Key of the advisory lock that allows only one process to migrate at a time. */
 export const lockKey = 0x6d757374;
 
-/** SQLSTATE of an exceeded lock_timeout. */
-const lockNotAvailable = '55P03';
 /**
  * Milliseconds that a migration waits for a table while other replicas run. Statements of these replicas queue behind
  * the migration, and their heartbeats fail after three seconds.

@@ -1,5 +1,12 @@
 import type { ConstraintViolation } from '../database.ts';
-import { LockNotHeld } from './postgres-lock.ts';
+
+/** A new connection is refused because the server does not confirm that this process holds the lock. */
+export class LockNotHeld extends Error {
+  constructor() {
+    super('this process does not hold the database lock');
+    this.name = 'LockNotHeld';
+  }
+}
 
 /**
  * Effect of a PostgreSQL error on its transaction. `again`: a serialization conflict; the transaction can be retried.
@@ -23,6 +30,8 @@ const constraints: Readonly<Record<string, ConstraintViolation['constraint']>> =
   '23514': 'check',
 };
 
+/** SQLSTATE code for a lock that a statement does not wait for, or not any longer. */
+export const lockNotAvailable = '55P03';
 /** SQLSTATE classes and codes for server failures. */
 // 57014 is the code for an exceeded statement_timeout.
 const unavailable = ['25006', '53', '55', '57014', '58', 'XX', '28', '3D000'];

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ClientBase } from 'pg';
 import { SchemaRefused } from '../migrate.ts';
 import { lockKey, type OtherReplica, unstatedSchema } from './migrate-postgres.ts';
+import { LockNotHeld } from './postgres-failure.ts';
 import { connect, connectionSettings, lockPrefix, sharedWorkPrefix, workPrefix } from './postgres-settings.ts';
 
 /**
@@ -21,14 +22,6 @@ export class DatabaseInUse extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'DatabaseInUse';
-  }
-}
-
-/** A new connection is refused because the server does not confirm that this process holds the lock. */
-export class LockNotHeld extends Error {
-  constructor() {
-    super('this process does not hold the database lock');
-    this.name = 'LockNotHeld';
   }
 }
 

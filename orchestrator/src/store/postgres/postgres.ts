@@ -13,7 +13,7 @@ import { errorOfRequest, writeOfRequest } from '../request-outcome.ts';
 import { type StatementResult, type Unit, UnitResult } from '../transaction.ts';
 import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimits } from '../write-queue-limits.ts';
 import { type MigratingFleet, migratePostgres, requireUsable } from './migrate-postgres.ts';
-import { postgresFailure } from './postgres-failure.ts';
+import { lockNotAvailable, postgresFailure } from './postgres-failure.ts';
 import { type LockEvents, type LockMode, type PostgresLock, takePostgresLock } from './postgres-lock.ts';
 import { rowTypes } from './postgres-row-types.ts';
 import { connect, connectionSettings, connectTimeoutMs } from './postgres-settings.ts';
@@ -67,6 +67,11 @@ const defaultCacheMs = 1_000;
 
 /** Maximum number of attempts for a transaction that conflicts with other transactions. */
 const maxAttempts = 30;
+
+/** Maximum number of attempts for a statement that finds locked rows. Heartbeats lock theirs for milliseconds. */
+const maxLockAttempts = 20;
+/** Maximum number of milliseconds between these attempts. */
+const maxLockPauseMs = 100;
 
 /** Milliseconds after which a statement outside the write queue fails. A heartbeat that takes longer is useless. */
 const singleTimeoutMs = 3_000;
@@ -224,11 +229,30 @@ class PostgresDatabase implements Database {
     if (this.#sharesLock) this.#requireLock();
     const values = bind(query, 'postgres', params, cleanList);
     try {
-      const answer = await this.#track(onFreshConnection(this.#single, query, values));
+      const answer = await this.#track(this.#unlocked(query, values));
       return resultOf(answer) as StatementResult<Row>;
     } catch (error) {
+      if (error instanceof MusterError) throw error;
       if (postgresFailure(error).kind === 'gone') throw new OutcomeUnknown(query.name, errorMessage(error));
       throw errorOf(query, error);
+    }
+  }
+
+  /** Runs one statement. Repeats it if it does not wait for rows that another transaction has locked. */
+  async #unlocked(query: AnyQuery, values: readonly BoundValue[]): Promise<QueryResult> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await onFreshConnection(this.#single, query, values);
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== lockNotAvailable) throw error;
+        if (attempt === maxLockAttempts)
+          throw new MusterError(
+            'storage_unavailable',
+            `${query.name} found rows that another transaction has locked ${attempt} times; nothing was changed`,
+          );
+        this.#retries++;
+        await sleep(this.#random() * maxLockPauseMs);
+      }
     }
   }
 
