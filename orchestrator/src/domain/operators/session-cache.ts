@@ -85,10 +85,15 @@ export class SessionCache {
     for (const [hash, { removed_at, ...row }] of rows) {
       this.#signInIds.set(hash, row.session_id);
       const cached = this.#sessions.get(hash);
-      if (removed_at !== null) bus.publishHere({ type: 'operator_removed', operator_id: row.operator_id });
-      else if (cached) {
-        const last_used_at = Math.max(cached.session.last_used_at ?? 0, row.last_used_at ?? 0) || null;
-        Object.assign(cached.session, row, { last_used_at });
+      if (removed_at !== null) {
+        // Listeners hear of the removal only in a later turn.
+        this.forgetOperator(row.operator_id);
+        bus.publishHere({ type: 'operator_removed', operator_id: row.operator_id });
+      } else if (cached) {
+        const { last_used_at, signed_in_at, expires_at } = cached.session;
+        // The session may have been used since this read began, which extends it.
+        const isUsed = (last_used_at ?? 0) > (row.last_used_at ?? 0);
+        Object.assign(cached.session, row, isUsed ? { last_used_at, signed_in_at, expires_at } : {});
         cached.readAt = readAt;
       }
     }
