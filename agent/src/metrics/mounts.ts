@@ -1,4 +1,4 @@
-import { unescaped } from '../host/files/mount-points.ts';
+import { unescaped } from '../../../lib/src/mount-points.ts';
 
 /**
  * Finds the mounted disks of the machine, listing each file system once. Uses only /proc/self/mountinfo, because

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
@@ -10,6 +11,7 @@ import {
   finishRestore,
   isRestoring,
   markDatabase,
+  RestoreBlocked,
   RestoreIncomplete,
 } from './restore-place.ts';
 
@@ -125,6 +127,71 @@ describe('a restored data directory', () => {
     await dropRestore(directory);
     expect(readFileSync(join(content, 'muster.db'), 'utf8')).toBe('new');
     await finishRestore(directory);
+    expectRestored();
+  });
+
+  /** Expects that an obstacle blocks the restore at each start, until it is gone. */
+  async function expectBlockedBy(obstacle: string): Promise<void> {
+    for (const _ of [1, 2]) {
+      const failure = await finishRestore(directory).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(RestoreBlocked);
+      expect((failure as Error).message).toContain(
+        `${obstacle} exists: move it elsewhere, then start the orchestrator, which finishes the restore`,
+      );
+    }
+    renameSync(obstacle, join(above, `elsewhere-${count}`));
+    expect(await finishRestore(directory)).toBe(true);
+    expect(readFileSync(join(directory, 'muster.db'), 'utf8')).toBe('new');
+    expect(readFileSync(join(directory, aside, 'muster.db'), 'utf8')).toBe('old');
+  }
+
+  test('names what prevents it from moving the previous content, and finishes without that', async () => {
+    await startRestore();
+    mkdirSync(join(directory, 'terminals'));
+    mkdirSync(join(directory, aside, 'terminals/x'), { recursive: true });
+    writeFileSync(join(directory, '.restoring/whole'), aside);
+    await expectBlockedBy(join(directory, aside, 'terminals'));
+  });
+
+  test('names what prevents it from moving the new content, and finishes without that', async () => {
+    const content = await startRestore();
+    mkdirSync(join(content, 'terminals'));
+    mkdirSync(join(directory, aside));
+    for (const name of ['muster.db', 'identity.key']) renameSync(join(directory, name), join(directory, aside, name));
+    mkdirSync(join(directory, 'terminals/x'), { recursive: true });
+    writeFileSync(join(directory, '.restoring/cleared'), aside);
+    await expectBlockedBy(join(directory, 'terminals'));
+  });
+
+  test('refuses to begin if it has a mount point, and finishes after a later mount point is gone', () => {
+    const script = `
+      const place = await import('${new URL('./restore-place.ts', import.meta.url)}');
+      const [directory, step] = process.argv.slice(1);
+      const work = { begin: () => place.beginRestore(directory), finish: () => place.finishRestore(directory) };
+      await work[step]().then((done) => console.log(done === true ? 'finished' : 'begun'), ({ message }) => console.log(message));`;
+    const node = (step: string) => [process.execPath, '--input-type=module', '-e', script, directory, step];
+    const terminals = join(directory, 'terminals');
+    mkdirSync(terminals);
+    const mounted = (mount: string, step: string) => {
+      const line = `mount ${mount} ${terminals} && exec "$@"`;
+      return execFileSync('unshare', ['-rm', 'sh', '-c', line, 'sh', ...node(step)], { encoding: 'utf8' }).trim();
+    };
+    mkdirSync(join(above, 'bound'), { recursive: true });
+    const refused = `${terminals} is a mount point, so it cannot be moved aside; nothing was changed: unmount it, and try again`;
+    for (const mount of ['-t tmpfs tmpfs', `--bind ${join(above, 'bound')}`]) {
+      expect(mounted(mount, 'begin')).toBe(refused);
+      expect(readdirSync(directory)).not.toContain('.restoring');
+    }
+    mkdirSync(join(directory, '.restoring/content'), { recursive: true });
+    mkdirSync(join(directory, aside));
+    for (const name of ['muster.db', 'identity.key', 'api.crt'])
+      writeFileSync(join(directory, '.restoring/content', name), 'new');
+    writeFileSync(join(directory, '.restoring/whole'), aside);
+    expect(mounted('-t tmpfs tmpfs', 'finish')).toBe(
+      `a restore cannot move ${terminals} to ${join(directory, aside, 'terminals')} (EBUSY): one of them is a mount point: unmount it, then start the orchestrator, which finishes the restore`,
+    );
+    const [program = '', ...args] = node('finish');
+    expect(execFileSync(program, args, { encoding: 'utf8' }).trim()).toBe('finished');
     expectRestored();
   });
 });

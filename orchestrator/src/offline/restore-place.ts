@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { chown, lstat, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { chown, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nullIfMissing } from '../../../lib/src/missing-file.ts';
+import { readMountPoints } from '../../../lib/src/mount-points.ts';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
@@ -56,11 +57,16 @@ export async function contentOf(dataDir: string): Promise<string[]> {
 /** The content of an interrupted restore is incomplete, so that it cannot be finished. */
 export class RestoreIncomplete extends Error {}
 
+/** Content cannot be moved until the operator has removed an obstacle. */
+export class RestoreBlocked extends Error {}
+
 /**
  * Discards a restore whose content is incomplete, and creates an empty folder for a new one. The caller has locked the
  * directory, and finished a restore whose content is complete.
+ * @throws RestoreBlocked if the previous content has a mount point, which cannot be moved aside
  */
 export async function beginRestore(dataDir: string): Promise<Restoring> {
+  await refuseMountPoints(dataDir);
   await dropRestore(dataDir);
   const content = join(staging(dataDir), 'content');
   await mkdir(content, { recursive: true, mode: 0o700 });
@@ -68,6 +74,41 @@ export async function beginRestore(dataDir: string): Promise<Restoring> {
   await giveTo(staging(dataDir), await ownerOf(dataDir));
   return { content, scratch: staging(dataDir) };
 }
+
+async function refuseMountPoints(dataDir: string): Promise<void> {
+  if (process.platform !== 'linux') return;
+  const mountPoints = readMountPoints();
+  const real = await realpath(dataDir);
+  for (const name of await contentOf(dataDir))
+    if (mountPoints.has(join(real, name)))
+      throw new RestoreBlocked(
+        `${join(dataDir, name)} is a mount point, so it cannot be moved aside; nothing was changed: unmount it, and try again`,
+      );
+}
+
+/** Moves a file or folder. @throws RestoreBlocked if something is in the way; the error of the system if it denies the move */
+async function move(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    // The caller explains how to run the restore with more permissions.
+    if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') throw error;
+    const what = obstacles[code]?.(to) ?? `${message}: solve that`;
+    throw new RestoreBlocked(
+      `a restore cannot move ${from} to ${to} (${code}): ${what}, then start the orchestrator, which finishes the restore`,
+    );
+  }
+}
+
+/** Why a rename fails, and what to do, by code. */
+const obstacles: Readonly<Record<string, (to: string) => string>> = {
+  EBUSY: () => 'one of them is a mount point: unmount it',
+  EXDEV: () => 'one of them is a mount point: unmount it',
+  ENOTEMPTY: (to) => `${to} exists: move it elsewhere`,
+  ENOTDIR: (to) => `${to} exists: move it elsewhere`,
+  EISDIR: (to) => `${to} exists: move it elsewhere`,
+};
 
 /**
  * Discards an unfinished restore, except the record of a committed database. Keeps a restore whose content is complete,
@@ -115,7 +156,7 @@ export async function completeRestore(dataDir: string, aside: string | null): Pr
 /**
  * Finishes an interrupted restore.
  * @returns false if no restore was interrupted
- * @throws RestoreIncomplete, and errors of the file system, after which it can be finished later
+ * @throws RestoreIncomplete, RestoreBlocked, and errors of the file system, after which it can be finished later
  */
 export async function finishRestore(dataDir: string): Promise<boolean> {
   const at = (name: string) => join(staging(dataDir), name);
@@ -142,7 +183,7 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
     const aside = (await readFile(at(completeMarker), 'utf8')).trim();
     if (/^before-restore-[\w-]+$/.test(aside)) {
       await mkdir(join(dataDir, aside), { recursive: true, mode: 0o700 });
-      for (const name of await contentOf(dataDir)) await rename(join(dataDir, name), join(dataDir, aside, name));
+      for (const name of await contentOf(dataDir)) await move(join(dataDir, name), join(dataDir, aside, name));
       await sync(join(dataDir, aside));
     }
     await sync(dataDir);
@@ -151,7 +192,7 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
   }
   // The content is missing if the restore was interrupted while its folder was removed.
   const contents = (await readdir(at('content')).catch(nullIfMissing)) ?? [];
-  for (const name of contents) await rename(join(at('content'), name), join(dataDir, name));
+  for (const name of contents) await move(join(at('content'), name), join(dataDir, name));
   await sync(dataDir);
   // Removes the marker last. Without it, the rest of the folder would look like a restore with incomplete content.
   for (const name of await readdir(staging(dataDir)))

@@ -1,9 +1,9 @@
 import { type FieldChange, visibleLine } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
+import { readMountPoints } from '../../../../lib/src/mount-points.ts';
 import { HostFailure, NotADirectory } from '../../host/failure.ts';
 import { asCreated, decideOwnership, exposes } from '../../host/files/decide-ownership.ts';
 import { hashLarge, type Inspected, inodeOf, inspect, type Ownership, statusesIn } from '../../host/files/inspect.ts';
-import { readMountPoints } from '../../host/files/mount-points.ts';
 import { agentName } from '../../host/trees/tree-names.ts';
 import { applyFile, rememberFile } from '../file-unix/apply.ts';
 import { diffFile } from '../file-unix/diff.ts';

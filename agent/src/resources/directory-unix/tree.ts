@@ -1,7 +1,7 @@
 import { type FieldChange, visibleLine } from '@muster/protocol';
+import { readMountPoints } from '../../../../lib/src/mount-points.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { inspectOpen, statusesIn } from '../../host/files/inspect.ts';
-import { readMountPoints } from '../../host/files/mount-points.ts';
 import type { OpenDirectory } from '../../host/files/path-walk.ts';
 import { removeDirectory, removeFile } from '../../host/files/remove.ts';
 import type { Machine } from '../provider/provider.ts';

@@ -1,7 +1,7 @@
 import { isNoHome } from '@muster/protocol/module';
+import { readMountPoints } from '../../../../lib/src/mount-points.ts';
 import type { AccountFiles } from '../../host/accounts/account-files.ts';
 import { inspect } from '../../host/files/inspect.ts';
-import { readMountPoints } from '../../host/files/mount-points.ts';
 import { isSystemDirectory } from '../directory-unix/purge.ts';
 import type { Machine } from '../provider/provider.ts';
 
