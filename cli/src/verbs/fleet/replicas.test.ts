@@ -89,6 +89,34 @@ test('reports that another request has undrained a replica while it waits', asyn
   expect(ran.stderr).toContain('another request has undrained muster-1');
 });
 
+test('says that a drained replica waits for another one, and fails if none becomes ready', async () => {
+  const drained = { ...replica, draining: true, connected_agents: 400 };
+  const peer = { ...replica, name: 'b', incarnation: 'b' };
+  answers.listReplicas = () => ({ body: [drained, { ...peer, ready: false }] });
+  const ran = await muster('drain', 'muster-1');
+  expect(ran.exit).toBe(1);
+  expect(ran.stderr).toContain('Waiting until another replica is ready: muster-1 keeps 400 agents and 3 leases.');
+  expect(ran.stderr).toContain('muster-1 keeps 400 agents and 3 leases, because no other replica is ready');
+  expect(ran.stderr).toContain('muster replicas undrain muster-1');
+  // A replica that is ready again in time lets the agents move.
+  const rest = [[drained], [drained, peer], [{ ...drained, connected_agents: 0, leases: [] }]];
+  answers.listReplicas = () => ({ body: rest.shift() });
+  expect((await muster('drain', 'muster-1')).stdout).toContain('Drained muster-1.');
+});
+
+test('stops waiting if a drained replica moves nothing, or an undrained one does not become ready', async () => {
+  const peer = { ...replica, name: 'b', incarnation: 'b' };
+  answers.listReplicas = () => ({ body: [{ ...replica, draining: true, connected_agents: 1, leases: [] }, peer] });
+  const stalled = await muster('drain', 'muster-1');
+  expect(stalled.exit).toBe(1);
+  expect(stalled.stderr).toContain('muster-1 still has 1 agents and 0 leases; none of them has moved for 120 s');
+  answers[undrainReplica.id] = () => ({ body: { ...replica, ready: false } });
+  answers.listReplicas = () => ({ body: [{ ...replica, ready: false }] });
+  const unready = await muster('undrain', 'muster-1');
+  expect(unready.exit).toBe(1);
+  expect(unready.stderr).toContain('muster-1 is not ready 60 s after it was undrained');
+});
+
 test('waits until an undrained replica is ready', async () => {
   answers[undrainReplica.id] = () => ({ body: { ...replica, ready: false } });
   const rest = [{ ...replica, ready: false }, replica];

@@ -1,5 +1,5 @@
 import { drainReplica, listReplicas, type Replica, undrainReplica } from '@muster/protocol/http';
-import type { Context } from '../../context/context.ts';
+import type { Connection, Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { CliError, type Exit, exits } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
@@ -59,30 +59,18 @@ async function list(context: Context): Promise<undefined> {
 
 /** Polling interval while a replica changes its state, in milliseconds. */
 const pollMs = 1_000;
+/** Polls without another ready replica after which waiting ends. A replica without heartbeats is closed after 10 s. */
+const maxPollsAlone = 15;
+/** Polls after which waiting ends if no agent and no lease has moved. */
+const maxPollsWithoutProgress = 120;
+/** Polls after which a replica that was undrained should be ready. */
+const maxPollsUntilReady = 60;
 
 async function drain(context: Context, name: string, { wait }: { wait: boolean }): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
-  let replica: Replica | undefined = await call(drainReplica, { params: { name } });
-  const { incarnation } = replica;
-  const progress = out.progress(`Draining ${name}`);
-  try {
-    while (wait && replica && (replica.connected_agents > 0 || replica.leases.length > 0)) {
-      progress.update(
-        `Draining ${sanitiseLine(name)}: ${replica.connected_agents} agents and ${replica.leases.length} leases left`,
-      );
-      await context.sleep(pollMs);
-      const last: Replica = replica;
-      replica = (await call(listReplicas, {})).find((one) => one.incarnation === incarnation);
-      if (replica?.draining === false)
-        throw new CliError(exits.failed, 'drain_undone', `another request has undrained ${name}`);
-      // The process has ended, so nothing is left to move.
-      if (!replica) out.data({ ...last, connected_agents: 0, leases: [] });
-    }
-  } finally {
-    progress.end();
-  }
-  if (replica) out.data(replica);
+  const replica = await call(drainReplica, { params: { name } });
+  out.data(wait ? await drained(context, call, replica) : replica);
   out.print(
     wait
       ? `Drained ${sanitiseLine(name)}. Stop or restart it.`
@@ -91,6 +79,55 @@ async function drain(context: Context, name: string, { wait }: { wait: boolean }
   return exits.done;
 }
 
+/**
+ * Waits until a replica has no agents and no leases left, or has ended.
+ * @throws CliError if another request undrains it, if it cannot move its agents, or if it moves none
+ */
+async function drained({ out, sleep }: Context, call: Connection['call'], replica: Replica): Promise<Replica> {
+  const name = sanitiseLine(replica.name);
+  const progress = out.progress(`Draining ${name}`);
+  let last = replica;
+  let pollsAlone = 0;
+  let pollsWithoutProgress = 0;
+  try {
+    while (leftIn(last) > 0) {
+      const left = `${last.connected_agents} agents and ${last.leases.length} leases`;
+      if (pollsAlone === maxPollsAlone)
+        throw new CliError(
+          exits.failed,
+          'no_ready_replica',
+          `${name} keeps ${left}, because no other replica is ready`,
+          `Start another replica: then ${name} continues. Or use ${name} again: muster replicas undrain ${name}`,
+        );
+      if (pollsWithoutProgress === maxPollsWithoutProgress)
+        throw new CliError(
+          exits.failed,
+          'drain_stalled',
+          `${name} still has ${left}; none of them has moved for ${pollsWithoutProgress} s`,
+          'It keeps draining. See its log, and: muster replicas list',
+        );
+      if (pollsAlone === 1) out.note(`Waiting until another replica is ready: ${name} keeps ${left}.`);
+      progress.update(
+        pollsAlone > 0 ? `Waiting until another replica is ready: ${left} left` : `Draining ${name}: ${left} left`,
+      );
+      await sleep(pollMs);
+      const replicas = await call(listReplicas, {});
+      const found = replicas.find(({ incarnation }) => incarnation === replica.incarnation);
+      // The process has ended, so nothing is left to move.
+      if (!found) return { ...last, connected_agents: 0, leases: [] };
+      if (!found.draining) throw new CliError(exits.failed, 'drain_undone', `another request has undrained ${name}`);
+      pollsAlone = replicas.some(({ ready, draining }) => ready && !draining) ? 0 : pollsAlone + 1;
+      pollsWithoutProgress = leftIn(found) < leftIn(last) ? 0 : pollsWithoutProgress + 1;
+      last = found;
+    }
+    return last;
+  } finally {
+    progress.end();
+  }
+}
+
+const leftIn = ({ connected_agents, leases }: Replica): number => connected_agents + leases.length;
+
 async function undrain(context: Context, name: string, { wait }: { wait: boolean }): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
@@ -98,7 +135,14 @@ async function undrain(context: Context, name: string, { wait }: { wait: boolean
   const { incarnation } = replica;
   const progress = out.progress(`Waiting until ${name} is ready`);
   try {
-    while (wait && !(replica.ready && !replica.draining)) {
+    for (let polls = 0; wait && !(replica.ready && !replica.draining); polls++) {
+      if (polls === maxPollsUntilReady)
+        throw new CliError(
+          exits.failed,
+          'not_ready',
+          `${name} is not ready ${polls} s after it was undrained`,
+          'See its log, and: muster replicas list',
+        );
       await context.sleep(pollMs);
       const found = (await call(listReplicas, {})).find((one) => one.incarnation === incarnation);
       if (!found) throw new CliError(exits.failed, 'replica_ended', `${name} has ended`, 'Start it to use it again.');
