@@ -41,6 +41,8 @@ export interface ConductorOptions {
    */
   maxConcurrent: number;
   leases?: Leases;
+  /** Milliseconds for which a transfer of shards waits for the database. For tests. */
+  transferMs?: number;
 }
 
 /**
@@ -60,7 +62,7 @@ export function createRunConductor(context: Context, options: ConductorOptions):
   const { db, presence, log } = context;
   const leases = options.leases ?? new Leases(context);
   const states = new RunStates(context, options.maxConcurrent, leases.placement);
-  const shards = new RunShards(context, leases);
+  const shards = new RunShards(context, leases, options.transferMs);
   const progress = new RunProgress(context, shards);
   const queue = new RunQueue((runId) => whileHeld(runId, () => goOn(runId)), log);
   const isConnected = (nodeId: string) => presence.isConnected(nodeId);

@@ -19,14 +19,20 @@ export interface HeldShard {
   readonly since: number;
 }
 
+/** Default of `transferMs`. */
+const defaultTransferMs = 5_000;
+
 export class RunShards {
   readonly #context: Context;
   readonly #leases: Leases;
+  readonly #transferMs: number;
   readonly #held = new Map<string, HeldShard & { readonly fence: Fence }>();
 
-  constructor(context: Context, leases: Leases) {
+  /** @param transferMs milliseconds for which {@link handOver} and {@link release} wait for the database */
+  constructor(context: Context, leases: Leases, transferMs = defaultTransferMs) {
     this.#context = context;
     this.#leases = leases;
+    this.#transferMs = transferMs;
     leases.want(names);
   }
 
@@ -65,9 +71,7 @@ export class RunShards {
    * closed process.
    */
   async handOver(): Promise<void> {
-    await this.settle().catch((error: unknown) =>
-      this.#context.log.warn({ err: error }, 'failed to transfer runs to other processes'),
-    );
+    await this.#transfer(this.settle(), 'failed to transfer runs to other processes');
   }
 
   /**
@@ -76,9 +80,22 @@ export class RunShards {
    */
   async release(): Promise<void> {
     this.#held.clear();
-    await this.#leases
-      .release(names)
-      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'failed to release run shards'));
+    await this.#transfer(this.#leases.release(names), 'failed to release run shards');
+  }
+
+  async #transfer(transfer: Promise<void>, failure: string): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      const late = new Error(`the database has not answered for ${this.#transferMs} ms`);
+      timer = setTimeout(() => reject(late), this.#transferMs);
+    });
+    try {
+      await Promise.race([transfer, timeout]);
+    } catch (error) {
+      this.#context.log.warn({ err: error }, failure);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #hold(name: string): Promise<HeldShard | null> {

@@ -306,4 +306,22 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     await execute(two, agents[0]!);
     await until(id, 'succeeded', 'queued');
   });
+
+  test('stops although the database does not answer', async () => {
+    const { one } = await open(0);
+    const answers = Promise.withResolvers<void>();
+    const { db } = one.context;
+    const all: typeof db.all = async (query, params) => {
+      await answers.promise;
+      return db.all(query, params);
+    };
+    const context = { ...one.context, db: withOverrides(db, { all }) };
+    const leases = new Leases(context, one.placement);
+    const conductor = createRunConductor(context, { maxConcurrent: 1000, leases, transferMs: 50 });
+    await conductor.handOver();
+    await conductor.stop();
+    expect(leases.counts.held).toBe(0);
+    answers.resolve();
+    await leases.release([]);
+  });
 });
