@@ -141,15 +141,22 @@ async function readKeys(dataDir: string, now: number): Promise<SharedKeys> {
     throw error;
   });
   try {
+    // The restore that holds the lock may end while the keys are read.
+    await refuseRestoring(dataDir);
     const keys = sharedKeysOf(dataDir, { now, version });
-    if (await isRestoring(dataDir))
-      throw new KeysRefused(
-        `a restore into ${dataDir} is in progress or was interrupted: finish it, or start the orchestrator, and try again`,
-      );
+    await refuseRestoring(dataDir);
     return keys;
   } finally {
     unlock();
   }
+}
+
+/** @throws KeysRefused */
+async function refuseRestoring(dataDir: string): Promise<void> {
+  if (await isRestoring(dataDir))
+    throw new KeysRefused(
+      `a restore into ${dataDir} is in progress or was interrupted: finish it, or start the orchestrator, and try again`,
+    );
 }
 
 export const shareCommands: Readonly<Record<string, OfflineCommand>> = {

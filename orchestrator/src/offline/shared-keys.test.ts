@@ -1,3 +1,4 @@
+import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption';
@@ -107,6 +108,21 @@ describe('muster orchestrator share and join', () => {
     expect(refused).toMatchObject({ exit: 1, said: expect.stringContaining('is in progress or was interrupted') });
     expect(content('.')).not.toContain('keys.age');
     expect(content('from').filter((name) => name.startsWith('orchestrator-lock'))).toEqual([]);
+  });
+
+  test('shares no keys if a restore ends while it reads them', async () => {
+    const unlock = await lockDirectory(at('from'), 'orchestrator');
+    await beginRestore(at('from'));
+    rmSync(at('from', 'secrets.keys'));
+    execFileSync('mkfifo', ['-m', '600', at('from', 'secrets.keys')]);
+    // Ends the restore after the other keys have been read.
+    const end = `exec 3>from/secrets.keys; rm -r from/.restoring; echo ${'cd'.repeat(32)} >&3`;
+    const restore = spawn('sh', ['-c', end], { cwd: at(), stdio: 'ignore' });
+    const refused = await share();
+    restore.kill();
+    unlock();
+    expect(refused).toMatchObject({ exit: 1, said: expect.stringContaining('is in progress or was interrupted') });
+    expect(content('.')).not.toContain('keys.age');
   });
 
   test('shares keys while the orchestrator runs', async () => {
