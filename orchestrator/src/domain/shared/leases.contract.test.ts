@@ -279,6 +279,26 @@ describeDatabases('leases of several processes', (fixture) => {
     expect(await former.hold()).not.toBeNull();
   });
 
+  test('counts a lease as lost only if another process took it', async () => {
+    const { context, clock } = await openDomain(fixture);
+    const former = await joined(context, 'former');
+    const leases = new Leases(former);
+    await leases.hold('work');
+    const again = new Leases(former);
+    await again.hold('work');
+    clock.advance(checkMs);
+    expect(await leases.hold('work')).toBeNull();
+    expect(leases.counts).toEqual({ held: 0, lost: 0 });
+    await again.release(['work']);
+    await leases.hold('work');
+    expect(leases.counts).toEqual({ held: 1, lost: 0 });
+    await close(context, 'former');
+    await createLease(await joined(context, 'next'), 'work').hold();
+    clock.advance(checkMs);
+    expect(await leases.hold('work')).toBeNull();
+    expect(leases.counts).toEqual({ held: 0, lost: 1 });
+  });
+
   test('takes over a lease that a release without incarnations acquired', async () => {
     const { context, db } = await openDomain(fixture);
     const old = statement(takeLease, { name: 'work', holder: 'host:/var/lib/muster', former: 0 });

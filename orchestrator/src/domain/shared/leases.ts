@@ -75,7 +75,7 @@ export class Leases {
     this.placement = placement;
   }
 
-  /** Counts of the leases that this process holds, and of those that other processes took from it. */
+  /** Number of leases that this process holds, and number of leases that other processes took from it. */
   get counts(): { readonly held: number; readonly lost: number } {
     return { held: this.#held.size, lost: this.#lost };
   }
@@ -147,7 +147,8 @@ export class Leases {
       const row = rows.get(name);
       const held = this.#held.get(name);
       if (held && row?.holder === holder && row.token === held.token) continue;
-      if (held) this.#lost++;
+      // Another `Leases` of this process may have released the lease or acquired it again.
+      if (held && row && row.holder !== '' && row.holder !== holder) this.#lost++;
       this.#held.delete(name);
       const lastToken = this.#lastTokens.get(name);
       const isOwn = row?.holder === holder && (lastToken === undefined || row.token === lastToken);
