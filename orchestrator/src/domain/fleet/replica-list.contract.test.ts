@@ -7,7 +7,7 @@ import type { Database } from '../../store/database.ts';
 import { drainReplica, insertReplica, raiseBeat, removeReplica, stopReplica } from '../../store/replicas.ts';
 import { listAudit } from '../audit/audit.ts';
 import { Leases } from '../shared/leases.ts';
-import { drainNamedReplica, listReplicas, undrainNamedReplica } from './replica-list.ts';
+import { listReplicas, requestDraining } from './replica-list.ts';
 
 describePostgres('the list of replicas', (fixture) => {
   async function open() {
@@ -52,7 +52,7 @@ describePostgres('the list of replicas', (fixture) => {
 
   test('drains a replica if another replica is ready, and records the operator', async () => {
     const { context, actor, ages, parts, join } = await open();
-    const drain = (name: string) => drainNamedReplica(parts, actor, name);
+    const drain = (name: string) => requestDraining(parts, actor, name, true);
     await join('a', 1);
     await expect(drain('c')).rejects.toMatchObject({ code: 'replica_not_found' });
     await expect(drain('a')).rejects.toMatchObject({ code: 'last_replica' });
@@ -81,7 +81,7 @@ describePostgres('the list of replicas', (fixture) => {
       await other.query('begin');
       await other.query(`update replicas set draining = 1 where name = 'b'`);
       let isSettled = false;
-      const outcome = drainNamedReplica(parts, actor, 'a')
+      const outcome = requestDraining(parts, actor, 'a', true)
         .then(
           () => 'drained',
           (error: { code: string }) => error.code,
@@ -109,7 +109,7 @@ describePostgres('the list of replicas', (fixture) => {
       await other.query('begin');
       await other.query(`select from replicas where name = 'c' for update`);
       let isSettled = false;
-      const outcome = drainNamedReplica(parts, actor, 'a')
+      const outcome = requestDraining(parts, actor, 'a', true)
         .catch(({ code, message }) => `${code}: ${message}`)
         .finally(() => {
           isSettled = true;
@@ -118,24 +118,26 @@ describePostgres('the list of replicas', (fixture) => {
         await ofB.alone(raiseBeat, { incarnation: 'of b', ready: 1, config_digest: 'digest' });
         await sleep(5);
       }
-      expect(await outcome).toMatch(/^storage_unavailable: replicas\/drain found rows that another transaction has locked/);
+      expect(await outcome).toMatch(
+        /^storage_unavailable: replicas\/drain found rows that another transaction has locked/,
+      );
       expect(await listReplicas(parts)).toMatchObject([{ draining: false }, { draining: false }, { draining: false }]);
     } finally {
       await other.end();
     }
-    expect(await drainNamedReplica(parts, actor, 'a')).toMatchObject({ draining: true });
+    expect(await requestDraining(parts, actor, 'a', true)).toMatchObject({ draining: true });
     expect(context.db.stats().retries).toBeGreaterThan(0);
   });
 
   test('takes back the draining of a replica, unless it is stopping, and records the operator', async () => {
     const { context, actor, parts, join } = await open();
-    const undrain = (name: string) => undrainNamedReplica(parts, actor, name);
+    const undrain = (name: string) => requestDraining(parts, actor, name, false);
     await join('a', 1);
     await join('b', 1);
     await expect(undrain('c')).rejects.toMatchObject({ code: 'replica_not_found' });
     expect(await undrain('a')).toMatchObject({ name: 'a', draining: false });
     expect((await listAudit(context, { event_type: 'replica.undrain_requested' })).events).toEqual([]);
-    await drainNamedReplica(parts, actor, 'a');
+    await requestDraining(parts, actor, 'a', true);
     expect(await undrain('a')).toMatchObject({ name: 'a', draining: false });
     expect(await listReplicas(parts)).toMatchObject([{ draining: false }, { draining: false }]);
     const { events } = await listAudit(context, { event_type: 'replica.undrain_requested' });
@@ -144,7 +146,7 @@ describePostgres('the list of replicas', (fixture) => {
     expect(await listReplicas(parts)).toMatchObject([{ draining: true }, { draining: false }]);
     await expect(undrain('a')).rejects.toMatchObject({ code: 'replica_stopping' });
     // A replica that is stopping is not drained as well, so that it cannot be undrained afterward.
-    expect(await drainNamedReplica(parts, actor, 'a')).toMatchObject({ draining: true });
+    expect(await requestDraining(parts, actor, 'a', true)).toMatchObject({ draining: true });
     await expect(undrain('a')).rejects.toMatchObject({ code: 'replica_stopping' });
   });
 
@@ -162,6 +164,6 @@ describePostgres('the list of replicas', (fixture) => {
       },
     };
     const meanwhile = { ...parts, context: { ...context, db: closing as Database } };
-    await expect(drainNamedReplica(meanwhile, actor, 'a')).rejects.toMatchObject({ code: 'replica_not_found' });
+    await expect(requestDraining(meanwhile, actor, 'a', true)).rejects.toMatchObject({ code: 'replica_not_found' });
   });
 });

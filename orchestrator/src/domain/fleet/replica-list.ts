@@ -40,44 +40,39 @@ export async function listReplicas(parts: ReplicaListParts): Promise<ReplicaAnsw
 }
 
 /**
- * Drains a replica: from its next heartbeat on, the replica moves its agents and its work to the other replicas.
- * @throws MusterError replica_not_found, last_replica
+ * Drains a replica: from its next heartbeat on, the replica moves its agents and its work to the other replicas. Or takes
+ * that back: from its next heartbeat on, the replica is used again.
+ * @throws MusterError replica_not_found; last_replica if it cannot be drained; replica_stopping if that cannot be taken
+ *   back
  */
-export async function drainNamedReplica(parts: ReplicaListParts, actor: Actor, name: string): Promise<ReplicaAnswer> {
-  const { context } = parts;
-  const lastReplica = () => new MusterError('last_replica', `no replica other than ${name} is ready`);
+export async function requestDraining(
+  parts: ReplicaListParts,
+  actor: Actor,
+  name: string,
+  draining: boolean,
+): Promise<ReplicaAnswer> {
+  const { db } = parts.context;
+  const refused = () =>
+    draining
+      ? new MusterError('last_replica', `no replica other than ${name} is ready`)
+      : new MusterError('replica_stopping', `the replica ${name} is stopping`);
   const replicas = await listReplicas(parts);
   const found = replicaIn(replicas, (replica) => replica.name === name, name);
-  if (found.draining) return found;
+  if (found.draining === draining) return found;
+  const { incarnation } = found;
   const successors = replicas
     .filter((replica) => replica !== found && takesOver(replica))
-    .map(({ incarnation }) => incarnation);
-  if (successors.length === 0) throw lastReplica();
-  await recordRequest(context, actor, 'replica.drain_requested', `requested to drain replica ${name}`, name);
-  const { incarnation } = found;
-  const { changes } = await context.db.alone(drainReplica, { incarnation, successors });
-  if (changes > 0) return { ...found, draining: true };
-  // Another request has drained this replica or its successors since they were listed, or they have been closed.
+    .map((one) => one.incarnation);
+  if (draining && successors.length === 0) throw refused();
+  await recordRequest(parts.context, actor, draining ? 'drain' : 'undrain', name);
+  const { changes } = draining
+    ? await db.alone(drainReplica, { incarnation, successors })
+    : await db.alone(undrainReplica, { incarnation });
+  if (changes > 0) return { ...found, draining };
+  // Since they were listed, another request has drained or undrained replicas, or replicas have stopped or been closed.
   const now = replicaIn(await listReplicas(parts), (replica) => replica.incarnation === incarnation, name);
-  if (now.draining) return now;
-  throw lastReplica();
-}
-
-/**
- * Takes back the draining of a replica: from its next heartbeat on, the replica is used again.
- * @throws MusterError replica_not_found, replica_stopping
- */
-export async function undrainNamedReplica(parts: ReplicaListParts, actor: Actor, name: string): Promise<ReplicaAnswer> {
-  const { context } = parts;
-  const found = replicaIn(await listReplicas(parts), (replica) => replica.name === name, name);
-  if (!found.draining) return found;
-  await recordRequest(context, actor, 'replica.undrain_requested', `requested to undrain replica ${name}`, name);
-  const { incarnation } = found;
-  const { changes } = await context.db.alone(undrainReplica, { incarnation });
-  if (changes > 0) return { ...found, draining: false };
-  const now = replicaIn(await listReplicas(parts), (replica) => replica.incarnation === incarnation, name);
-  if (!now.draining) return now;
-  throw new MusterError('replica_stopping', `the replica ${name} is stopping`);
+  if (now.draining === draining) return now;
+  throw refused();
 }
 
 /** @throws MusterError replica_not_found */
@@ -95,14 +90,13 @@ function replicaIn(
  * Records the event before the row of the replica is updated, because only this transaction requires the operator's
  * sign-in session. Rows of replicas are written outside of transactions.
  */
-async function recordRequest(
-  context: Context,
-  actor: Actor,
-  type: 'replica.drain_requested' | 'replica.undrain_requested',
-  summary: string,
-  name: string,
-): Promise<void> {
-  const event = { type, actor, summary, metadata: { replica: name } };
+async function recordRequest(context: Context, actor: Actor, verb: 'drain' | 'undrain', name: string): Promise<void> {
+  const event = {
+    type: `replica.${verb}_requested`,
+    actor,
+    summary: `requested to ${verb} replica ${name}`,
+    metadata: { replica: name },
+  } as const;
   await context.db.write({ name: 'replicas/drain', statements: [audited(context, event)] });
 }
 

@@ -1,10 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import {
-  drainNamedReplica,
-  listReplicas,
-  type ReplicaListParts,
-  undrainNamedReplica,
-} from '../../../domain/fleet/replica-list.ts';
+import { listReplicas, type ReplicaListParts, requestDraining } from '../../../domain/fleet/replica-list.ts';
 import { actorIn } from '../../../domain/operators/sessions.ts';
 import type { Handlers } from '../../server/handlers.ts';
 
@@ -12,8 +7,8 @@ import type { Handlers } from '../../server/handlers.ts';
 export const replicaHandlers = (parts: ReplicaListParts | null) =>
   ({
     listReplicas: async () => (parts === null ? [] : listReplicas(parts)),
-    drainReplica: async ({ params, session }) => drainNamedReplica(shared(parts), actorIn(session), params.name),
-    undrainReplica: async ({ params, session }) => undrainNamedReplica(shared(parts), actorIn(session), params.name),
+    drainReplica: async ({ params, session }) => requestDraining(shared(parts), actorIn(session), params.name, true),
+    undrainReplica: async ({ params, session }) => requestDraining(shared(parts), actorIn(session), params.name, false),
   }) satisfies Partial<Handlers>;
 
 /** @throws MusterError replica_not_found */
