@@ -1,42 +1,12 @@
 import { writeFileSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { listTerminals } from '@muster/protocol/http';
 import { expect } from 'vitest';
 import { muster } from '../tools/suite/cli.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
-
-/** Starts a TCP proxy. `cut` breaks all current connections; the proxy accepts new connections. */
-async function startProxy(port: number): Promise<{ port: number; cut(): void; close(): void }> {
-  const sockets = new Set<Socket>();
-  const cut = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  const server = createServer((near) => {
-    const far = connect(port, '127.0.0.1');
-    for (const socket of [near, far]) {
-      sockets.add(socket);
-      socket.on('error', () => {});
-      socket.on('close', () => {
-        near.destroy();
-        far.destroy();
-        sockets.delete(socket);
-      });
-    }
-    near.pipe(far).pipe(near);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    port: (server.address() as { port: number }).port,
-    cut,
-    close: () => {
-      server.close();
-      cut();
-    },
-  };
-}
 
 test('the CLI passes input to a terminal on an agent, restores the local terminal, and replays the session', async ({
   stage,
@@ -46,13 +16,13 @@ test('the CLI passes input to a terminal on an agent, restores the local termina
   const config = join(stage.folder('config'), 'agent.yml');
   writeFileSync(config, 'remote_terminal: { enabled: true, shell: /bin/sh }\n');
   await stage.agent(orchestrator, 'web-1', { flags: ['--config', config] });
-  const proxy = await startProxy(orchestrator.apiPort);
-  const env = operatorEnvironment(stage, orchestrator, proxy.port);
+  const proxy = new CuttingProxy(orchestrator.apiPort);
+  const env = operatorEnvironment(stage, orchestrator, await proxy.listen());
   const open = `stty -g; ${muster} terminal open web-1; echo "code=$?"; stty -g; echo done`;
   const person = new Person(stage, open, env);
   onTestFinished(() => {
     person.kill();
-    proxy.close();
+    proxy.end();
   });
 
   // The remote shell computes the markers, so that the test does not mistake the echo of a command for its output.
@@ -73,7 +43,7 @@ test('the CLI passes input to a terminal on an agent, restores the local termina
   // Turns on the alternate screen and mouse reporting, like an editor, and breaks the connection.
   person.type(`printf '\\033[?1049h\\033[?1000h\\033[6nEDIT%s' OR; echo\r`);
   await person.sees('EDITOR');
-  proxy.cut();
+  proxy.drop();
   await person.sees('connection lost, reconnecting …');
   await eventually('the client is attached again', async () => {
     const [session] = await orchestrator.call(listTerminals, { query: { status: 'active' } });

@@ -4,20 +4,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { lowPort } from '../../lib/test/low-port.ts';
 import { type PostgresServer, startPostgres } from '../../orchestrator/test/databases/postgres-server.ts';
 import { NatsServer } from '../../orchestrator/test/nats/nats-server.ts';
+import { CuttingProxy } from '../cutting-proxy.ts';
 import { musterOrchestrator } from '../replica-set.ts';
 import { Orchestrator, type Stage } from '../stage.ts';
 import { recordCommitTimes, startDatabaseLog } from './database-log.ts';
-import { Edge } from './edge.ts';
-import { type Edge as EdgeName, type PlannedFault, subjectOf } from './fault-plan.ts';
+import { type Edge, type PlannedFault, subjectOf } from './fault-plan.ts';
 import { balancerAddress, ProxyBalancer } from './proxy-balancer.ts';
 import type { Recorder } from './recorder.ts';
 import { ReplicaKeeper } from './replica-keeper.ts';
 
 interface Edges {
-  readonly agents: Edge;
-  readonly api: Edge;
-  readonly postgres: Edge;
-  readonly nats: Edge;
+  readonly agents: CuttingProxy;
+  readonly api: CuttingProxy;
+  readonly postgres: CuttingProxy;
+  readonly nats: CuttingProxy;
 }
 
 /** Replicas, a balancer, PostgreSQL, and NATS, with an edge for each connection between them. */
@@ -78,10 +78,10 @@ export class FaultStage {
     const database = new URL(this.databaseUrl);
     const postgresPort = Number(database.port);
     const edges: Edges = {
-      agents: new Edge(() => this.replicas[index]!.orchestrator.agentPort, balancerAddress),
-      api: new Edge(() => this.replicas[index]!.orchestrator.apiPort, balancerAddress),
-      postgres: new Edge(() => postgresPort),
-      nats: new Edge(() => this.#nats.port),
+      agents: new CuttingProxy(() => this.replicas[index]!.orchestrator.agentPort, balancerAddress),
+      api: new CuttingProxy(() => this.replicas[index]!.orchestrator.apiPort, balancerAddress),
+      postgres: new CuttingProxy(() => postgresPort),
+      nats: new CuttingProxy(() => this.#nats.port),
     };
     this.#edges.push(edges);
     database.port = String(await edges.postgres.listen());
@@ -147,7 +147,7 @@ export class FaultStage {
     }
   }
 
-  #edge({ to, replica }: EdgeName): Edge {
+  #edge({ to, replica }: Edge): CuttingProxy {
     return this.#edges[replica]![to];
   }
 

@@ -1,7 +1,7 @@
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 import { connect as secure } from 'node:tls';
 import { headerOf, localHeader } from '../../orchestrator/test/proxy-header.ts';
-import type { Edge } from './edge.ts';
+import type { CuttingProxy } from '../cutting-proxy.ts';
 
 /** Address from which the balancer connects, so that replicas expect its header, and none from other programs. */
 export const balancerAddress = '127.0.0.2';
@@ -14,8 +14,8 @@ const patienceMs = 2_000;
 const fall = 2;
 
 interface Target {
-  readonly agents: Edge;
-  readonly api: Edge;
+  readonly agents: CuttingProxy;
+  readonly api: CuttingProxy;
   /** Port of the edge `api`, for health checks. */
   readonly checkPort: number;
   failures: number;
