@@ -2,9 +2,9 @@ import { MusterError } from '@muster/protocol';
 import type { Replica as ReplicaAnswer } from '@muster/protocol/http';
 import { drainReplica, heldLeases, otherReplicas, undrainReplica } from '../../store/replicas.ts';
 import { audited } from '../audit/audit.ts';
+import { maxBeatAgeMs } from '../replicas/peer-watch.ts';
 import type { Replica } from '../replicas/replicas.ts';
 import type { Actor, Context } from '../shared/context.ts';
-import { maxBeatAgeMs } from '../shared/health.ts';
 
 /** Lists replicas, drains them, and takes draining back, for operators. */
 

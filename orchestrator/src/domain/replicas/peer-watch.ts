@@ -4,6 +4,8 @@
 
 /** Milliseconds without a new heartbeat after which a process is closed. */
 export const stillMs = 10_000;
+/** Milliseconds without a new heartbeat after which a replica counts as not ready. */
+export const maxBeatAgeMs = 6_000;
 /** Maximum milliseconds between two reads. After a longer gap, this process was suspended and starts over. */
 export const maxGapMs = 4_000;
 

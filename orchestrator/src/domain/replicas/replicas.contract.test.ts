@@ -136,6 +136,21 @@ describeDatabases('replicas', (fixture) => {
     expect([one.replica.hasReadyPeer, one.replica.placement.shared]).toEqual([false, true]);
   });
 
+  test('counts a process as ready only while it reads heartbeats of it', async () => {
+    const db = await fixture.open();
+    const one = await join(db, 'one');
+    const two = await join(db, 'two');
+    await two.replica.beat();
+    await beat(one);
+    one.local.advance(3_000);
+    expect(one.replica.states).toEqual(['ready', 'ready']);
+    one.local.advance(3_000);
+    expect(one.replica.states).toEqual(['ready', 'not_ready']);
+    await two.replica.beat();
+    await beat(one);
+    expect(one.replica.states).toEqual(['ready', 'ready']);
+  });
+
   test('reports once when an operator drains it or takes that back, and holds no leases in between', async () => {
     const db = await fixture.open();
     const reports: boolean[] = [];

@@ -12,7 +12,7 @@ import {
 } from '../../store/replicas.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { MissingPeers, type PeerTrouble, peerTroubles } from './peer-troubles.ts';
-import { PeerWatch } from './peer-watch.ts';
+import { maxBeatAgeMs, PeerWatch } from './peer-watch.ts';
 import { type Placement, preferredHolder } from './placement.ts';
 import type { ServerClock } from './server-clock.ts';
 
@@ -52,7 +52,10 @@ export interface Replica {
    * report whether they are ready count as ready.
    */
   readonly hasReadyPeer: boolean;
-  /** The states of this process and of the others, of the others according to the last read. */
+  /**
+   * The states of this process and of the others, of the others according to the last read. A process whose last
+   * heartbeat is too old is not ready, also if this process cannot read the newer ones.
+   */
   readonly states: readonly ReplicaState[];
   /** Number of other processes that this one has closed because they sent no heartbeats. */
   readonly closed: number;
@@ -120,7 +123,11 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
     },
     get states() {
       const own = { draining: peers.draining ? 1 : 0, ready: standing().ready ? 1 : 0 };
-      return [own, ...peers.others].map(stateOf);
+      const at = clock.monotonic();
+      const others = peers.others.map((peer) =>
+        watch.ageOf(peer.incarnation, at) < maxBeatAgeMs ? peer : { ...peer, ready: 0 },
+      );
+      return [own, ...others].map(stateOf);
     },
     get closed() {
       return closed;

@@ -2,6 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { anyOperator } from '../../store/queries/operators.ts';
 import { putSetting } from '../../store/queries/settings.ts';
 import { statement } from '../../store/transaction.ts';
+import { maxBeatAgeMs } from '../replicas/peer-watch.ts';
 import { type Context, seconds } from './context.ts';
 
 /** The orchestrator's health. Scheduled checks write it, and requests read it. */
@@ -26,12 +27,6 @@ export interface Health {
    */
   proveWritable(): Promise<void>;
 }
-
-/**
- * Milliseconds after the last heartbeat at which a replica counts as not ready. Other replicas close it after 10
- * seconds.
- */
-export const maxBeatAgeMs = 6_000;
 
 /**
  * Returns a state that counts as healthy until the first check.
