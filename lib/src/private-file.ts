@@ -94,8 +94,8 @@ export function writePrivateFile(path: string, content: string | Uint8Array, exi
 }
 
 /**
- * Creates a file with mode 0600 and syncs it, on any file system, also on those without hard links. Never replaces a
- * file, and follows no link at the path. Removes the file if it cannot be written.
+ * Creates a file with mode 0600 and syncs it, on any file system, also on those without hard links, and in directories
+ * that cannot be listed. Never replaces a file, and follows no link at the path. Removes the file if it cannot be written.
  * @throws Error with code EEXIST if anything exists at the path
  */
 export function createPrivateFile(path: string, content: string | Uint8Array): void {
@@ -114,7 +114,13 @@ export function createPrivateFile(path: string, content: string | Uint8Array): v
 
 function syncDirectory(path: string): void {
   // Windows cannot sync a directory.
-  if (process.platform !== 'win32') syncPath(path);
+  if (process.platform === 'win32') return;
+  try {
+    syncPath(path);
+  } catch (error) {
+    // A directory that may be written but not read cannot be synced. The file is complete, and only its name may be lost.
+    if (codeOf(error) !== 'EACCES') throw error;
+  }
 }
 
 export const removePrivateFile = (path: string): void => rmSync(path, { force: true });
