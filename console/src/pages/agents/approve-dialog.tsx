@@ -71,7 +71,6 @@ export function ApproveDialog(props: ApproveProps) {
         wide
         onOpenChange={(isOpen) => !isOpen && onClose()}
         title={count === 1 ? 'Approve this agent' : `Approve ${count} agents`}
-        description="Approved agents can receive modules, secrets, and commands. Names are permanent."
         action={count === 1 || chosen.length === 0 ? 'Approve' : `Approve ${chosen.length}`}
         done="approved"
         ready={faults.size === 0}
@@ -82,10 +81,16 @@ export function ApproveDialog(props: ApproveProps) {
           onDone?.(ids);
         }}
       >
-        <p className="mb-3 text-sm">
-          Verify each agent: you expect its hostname from its address, and the agent’s log on the machine shows the same
-          node ID at startup. An agent chooses its hostname; no other machine can have its node ID.
-        </p>
+        <ul className="mb-4 list-disc space-y-1 pl-5 text-sm">
+          <li>
+            <strong className="font-medium">Approving</strong> lets the agent receive modules, secrets, and commands
+            under a permanent name.
+          </li>
+          <li>
+            <strong className="font-medium">Compare</strong> the node ID with the agent’s log on the machine: it is the
+            fingerprint of the agent’s key. A hostname proves nothing.
+          </li>
+        </ul>
         <div
           className="rounded-md border sm:max-h-[52vh] sm:overflow-auto"
           tabIndex={0}
