@@ -20,7 +20,7 @@ export function Bell() {
       {count > 0 && (
         <span
           aria-hidden="true"
-          className="tabular absolute -top-1 left-[55%] max-sm:top-0.5 flex h-4 min-w-4 items-center justify-center rounded-full bg-accent px-1 font-semibold text-2xs text-on-accent leading-none ring-2 ring-surface"
+          className="tabular absolute -top-1 left-[55%] max-sm:top-0.5 flex h-4 min-w-4 items-center justify-center rounded-full bg-text px-1 font-semibold text-2xs text-surface leading-none ring-2 ring-surface"
         >
           {shown}
         </span>

@@ -16,7 +16,7 @@ function read(): Colors {
   const of = (name: string) => style.getPropertyValue(name).trim();
   cached = {
     theme,
-    colors: { line: [of('--accent'), of('--good'), of('--warn')], grid: of('--line'), text: of('--muted') },
+    colors: { line: [of('--chart'), of('--chart-2')], grid: of('--line'), text: of('--muted') },
   };
   return cached.colors;
 }

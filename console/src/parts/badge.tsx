@@ -7,7 +7,7 @@ import { classNames } from './class-names.ts';
  * not accessible.
  */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
-/** Tones of badges, dots, and bars. `mild` is a less urgent `warn`, and `faint` is a lighter `neutral`. */
+/** Tones of badges, dots, and bars. `mild` can wait, unlike `warn`, and `faint` is a lighter `neutral`. */
 export type StateTone = Tone | 'mild' | 'faint';
 
 const soft: Record<StateTone, string> = {
@@ -16,10 +16,10 @@ const soft: Record<StateTone, string> = {
   bad: 'bg-bad-soft text-bad',
   info: 'bg-info-soft text-info',
   neutral: 'bg-raised text-muted',
-  mild: 'bg-mild-soft text-warn',
+  mild: 'bg-mild-soft text-mild',
   faint: 'bg-raised text-muted',
 };
-/** Background colors of dots and bars. */
+/** Background colors of bars. */
 export const fills: Record<StateTone, string> = {
   good: 'bg-good',
   warn: 'bg-warn-mark',
@@ -29,6 +29,22 @@ export const fills: Record<StateTone, string> = {
   mild: 'bg-mild',
   faint: 'bg-faint',
 };
+
+/** Colors and shapes of dots. The shapes distinguish the tones without color. */
+const marks: Record<StateTone, string> = {
+  good: 'rounded-full bg-good',
+  warn: 'rotate-45 scale-85 rounded-[1px] bg-warn-mark',
+  bad: 'rounded-[1px] bg-bad',
+  info: 'rounded-full bg-info',
+  neutral: 'rounded-full bg-line-strong',
+  mild: 'bg-mild [clip-path:polygon(50%_0,100%_100%,0_100%)]',
+  faint: 'rounded-full border-2 border-line-strong',
+};
+
+/** The dot of a tone. It needs text next to it. */
+export const Mark = ({ tone, live = false }: { readonly tone: StateTone; readonly live?: boolean }) => (
+  <span aria-hidden="true" className={classNames('size-2 shrink-0', marks[tone], live && 'animate-pulse')} />
+);
 
 export function Badge({ tone = 'neutral', children }: { readonly tone?: StateTone; readonly children: ReactNode }) {
   return (
@@ -44,7 +60,7 @@ export function Badge({ tone = 'neutral', children }: { readonly tone?: StateTon
 }
 
 /**
- * A colored dot before a label.
+ * A dot in the color and shape of a tone, before a label.
  * @param live whether the dot is animated
  */
 export function Dot({
@@ -58,10 +74,7 @@ export function Dot({
 }) {
   return (
     <span className="inline-flex min-w-0 items-center gap-1.5">
-      <span
-        aria-hidden="true"
-        className={classNames('size-2 shrink-0 rounded-full', fills[tone], live && 'animate-pulse')}
-      />
+      <Mark tone={tone} live={live} />
       {children !== undefined && <span className="truncate">{children}</span>}
     </span>
   );

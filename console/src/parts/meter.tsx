@@ -10,7 +10,7 @@ export function Meter({ share }: { readonly share: number | null }) {
         <span
           className={classNames(
             'block h-full rounded-full',
-            percent >= 95 ? 'bg-bad' : percent >= 80 ? 'bg-warn-mark' : 'bg-accent',
+            percent >= 95 ? 'bg-bad' : percent >= 80 ? 'bg-warn-mark' : 'bg-chart',
           )}
           style={{ width: `${percent}%` }}
         />

@@ -16,8 +16,10 @@ async function row(part: Partial<Notification>): Promise<HTMLElement> {
   return screen.getByRole('listitem');
 }
 
-test('marks an unread notification at its edge and by its color', async () => {
-  expect((await row({ read: false })).className).toMatch(/bg-accent-soft shadow-\[inset/);
+test('marks an unread notification at its edge, not in the color of links', async () => {
+  const { className } = await row({ read: false });
+  expect(className).toContain('shadow-[inset_3px_0_0_var(--text)]');
+  expect(className).not.toMatch(/accent|text-muted/);
 });
 
 test('shows a notification in a muted color after it was read', async () => {

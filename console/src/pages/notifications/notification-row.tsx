@@ -37,7 +37,7 @@ const rowClasses = (isUnread: boolean, isNested = false) =>
   classNames(
     'relative flex items-start gap-x-3 py-2.5 pr-4 max-sm:pr-2',
     isNested ? 'pl-10' : 'pl-4',
-    isUnread ? 'bg-accent-soft shadow-[inset_3px_0_0_var(--accent)]' : 'text-muted',
+    isUnread ? 'shadow-[inset_3px_0_0_var(--text)]' : 'text-muted',
   );
 
 /** The severity as a dot, with its name for screen readers. */
@@ -161,7 +161,6 @@ function NotificationRow({
         </p>
         <p className={timeClasses}>
           {notification.suppressed && (
-            // A badge would have nearly the same color as an unread row.
             <span className="rounded border bg-surface px-1.5">maintenance window, not sent</span>
           )}
           <Time at={notification.timestamp_ms / 1000} />

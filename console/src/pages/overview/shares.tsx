@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { fills } from '../../parts/badge.tsx';
+import { fills, Mark } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
 import type { Share } from './attention.ts';
@@ -55,7 +55,7 @@ export function Shares<S extends Share>({
                 className="-mx-1.5 block rounded-md px-1.5 py-1 hover:bg-hover"
               >
                 <span className="flex items-center gap-1.5 text-muted text-xs">
-                  <span aria-hidden="true" className={classNames('size-2 rounded-full', fills[share.tone])} />
+                  <Mark tone={share.tone} />
                   {share.label}
                 </span>
                 <span

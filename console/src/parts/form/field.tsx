@@ -13,7 +13,7 @@ import { classNames } from '../class-names.ts';
 
 // iOS zooms into a field whose text is smaller than 16 px.
 export const fieldClasses =
-  'w-full min-w-0 rounded-md border border-line-strong bg-surface px-2.5 text-sm placeholder:text-muted hover:border-muted aria-invalid:border-bad disabled:opacity-60 max-sm:text-[1rem]';
+  'w-full min-w-0 rounded-md border border-line-strong bg-surface px-2.5 text-sm placeholder:text-muted hover:border-muted focus-visible:border-accent focus-visible:outline-2 focus-visible:-outline-offset-1 aria-invalid:border-bad disabled:opacity-60 max-sm:text-[1rem]';
 
 export interface FieldProps {
   readonly label: ReactNode;
