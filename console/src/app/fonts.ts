@@ -6,7 +6,7 @@ const key = 'muster.fonts';
 /** Delay in milliseconds after the page has loaded, so that the fonts do not compete with the first data. */
 const firstLoadDelayMs = 1_000;
 
-const families = ['"Inter Variable"', '"JetBrains Mono Variable"'];
+const families = ['"Inter Variable"', '"JetBrains Mono Variable"', '"JetBrains Mono Terminal"'];
 const weights = [400, 600];
 
 /** Loads the fonts. If this fails, the page keeps the operating system's fonts. */

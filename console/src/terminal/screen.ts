@@ -33,10 +33,11 @@ export interface ScreenOptions {
   readonly scrollback: number;
 }
 
-/**
- * Fonts of the operating system, because their box-drawing characters have the same metrics as the other characters.
- */
-const fonts = 'ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace';
+/** The terminal font of theme.css. */
+const shippedFont = '"JetBrains Mono Terminal"';
+/** Fonts of the operating system, for characters that the shipped font lacks, such as those of boxes. */
+const systemFonts = 'ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace';
+const shippedFonts = `${shippedFont}, ${systemFonts}`;
 /** Keys that scroll through the scrollback while Shift is pressed. */
 const scrollingKeys = new Set(['PageUp', 'PageDown', 'Home', 'End']);
 const highlight = {
@@ -62,7 +63,7 @@ export class Screen implements ReplayScreen {
       allowProposedApi: true,
       cursorBlink: !window.matchMedia('(prefers-reduced-motion: reduce)').matches,
       disableStdin: options.readOnly,
-      fontFamily: fonts,
+      fontFamily: document.fonts.check(`1em ${shippedFont}`) ? shippedFonts : systemFonts,
       fontSize: options.fontSize,
       linkHandler: { activate: ask, allowNonHttpProtocols: false },
       minimumContrastRatio: 4.5,
@@ -79,6 +80,7 @@ export class Screen implements ReplayScreen {
       }),
     );
     this.terminal.open(container);
+    this.#loadFont(events);
     if (events.typed) this.terminal.onData(events.typed.bind(events));
     this.terminal.onBinary((text) =>
       events.typedBytes?.(Uint8Array.from(text, (character) => character.charCodeAt(0) & 0xff)),
@@ -99,6 +101,22 @@ export class Screen implements ReplayScreen {
       observer.disconnect();
       container.removeEventListener('paste', onPaste, true);
     });
+  }
+
+  /** Uses the shipped font once it is loaded. Its characters have another size. */
+  #loadFont(events: ScreenEvents): void {
+    if (this.terminal.options.fontFamily === shippedFonts) return;
+    let isDisposed = false;
+    this.#cleanUps.push(() => {
+      isDisposed = true;
+    });
+    const use = ({ length }: readonly FontFace[]) => {
+      if (isDisposed || length === 0) return;
+      this.terminal.options.fontFamily = shippedFonts;
+      events.containerResized?.();
+    };
+    // Errors are ignored, because the terminal is complete without this font.
+    void document.fonts.load(`1em ${shippedFont}`).then(use, () => {});
   }
 
   /** @param done called when the screen has processed the data */
