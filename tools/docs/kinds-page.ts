@@ -1,6 +1,7 @@
 import {
   executableKinds,
   type KindField,
+  kindExample,
   kindFields,
   kinds,
   parseModule,
@@ -10,20 +11,16 @@ import {
 
 /** Generates the page that describes every resource kind, from the schema that validates resources. */
 
-const indented = (text: string, by: string): string => text.replace(/^/gm, by);
-
-const resource = (type: ResourceType): string =>
-  `- id: example\n  resource:\n    ${type}:\n${indented(kinds[type].example, '      ')}`;
-
 /**
  * Returns the example.
  * @throws Error if it is not a valid module
  */
 function checkedExample(type: ResourceType): string {
   const clause = kinds[type].platforms.map((platform) => `{ platform: ${platform} }`).join(', ');
-  const parsed = parseModule(`name: example\nsupports: [${clause}]\nresources:\n${resource(type)}\n`);
+  const example = kindExample(type);
+  const parsed = parseModule(`name: example\nsupports: [${clause}]\nresources:\n${example}\n`);
   if (!parsed.ok) throw new Error(`the example of ${type}: ${parsed.faults.map(({ message }) => message).join('; ')}`);
-  return resource(type);
+  return example;
 }
 
 function valueText({ type, values, minimum, maximum }: KindField): string {

@@ -40,6 +40,7 @@ export const kindWithFieldsSchema = kindSchema
   .extend({
     fields: z.array(kindFieldSchema),
     exclusive: z.array(z.array(z.string())).describe('groups of fields, of which at most one may be given'),
+    example: z.string().describe('a resource of the kind, as an entry of `resources` in YAML'),
   })
   .meta({ id: 'KindWithFields' });
 export type KindWithFields = z.infer<typeof kindWithFieldsSchema>;
@@ -57,7 +58,10 @@ const ensure: KindField = {
   description: 'Desired presence of the resource; default: present',
 };
 
-const exampleWithFields: KindWithFields = { ...example, fields: [key, value, ensure], exclusive: [] };
+const exampleWithFields: KindWithFields = {
+  ...{ ...example, fields: [key, value, ensure], exclusive: [] },
+  example: '- id: example\n  resource:\n    sysctl:\n      key: net.ipv4.ip_forward\n      value: "1"',
+};
 
 export const listKinds = route({
   id: 'listKinds',
@@ -78,7 +82,7 @@ export const getKind = route({
   method: 'GET',
   path: '/kinds/{name}',
   tag: 'Kinds',
-  summary: 'Show the fields of a kind',
+  summary: 'Show the fields of a kind, and an example',
   access: 'operator',
   params: nameParams,
   answers: { 200: kindWithFieldsSchema },

@@ -39,6 +39,7 @@ export {
   identify,
   isResourceType,
   type Kind,
+  kindExample,
   kinds,
   type Platform,
   type ResourceBodies,

@@ -79,6 +79,10 @@ export const executableKinds: ReadonlySet<ResourceType> = new Set(
   resourceTypes.filter((type) => kinds[type].isSupported),
 );
 
+/** Returns a resource of the kind with its most used fields, as an entry of `resources` in YAML. */
+export const kindExample = (type: ResourceType): string =>
+  `- id: example\n  resource:\n    ${type}:\n${kinds[type].example.replace(/^/gm, '      ')}`;
+
 /**
  * Identifies a resource.
  * @param body a body whose identifying fields are evaluated

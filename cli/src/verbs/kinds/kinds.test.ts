@@ -39,6 +39,7 @@ test('shows the fields of a kind with their values and defaults', async () => {
   expect(ran.stdout).toContain('sysctl  A kernel parameter\nplatforms  linux\nidentity   key\n\n');
   expect(ran.stdout).toMatch(/^key +yes +text +\S+ +Name of the parameter *$/m);
   expect(ran.stdout).toMatch(/^ensure +\S+ +present, absent +present +Desired presence of the/m);
+  expect(ran.stdout).toContain(`\n\n${example.example.replace(/^/gm, '  ')}\n`);
   expect(JSON.parse((await muster('show', 'sysctl', '--json')).stdout)).toEqual(example);
 });
 

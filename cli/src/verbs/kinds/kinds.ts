@@ -2,7 +2,7 @@ import { getKind, listKinds } from '@muster/protocol/http';
 import { kindFieldValues } from '../../../../client/src/kind-text.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { sanitiseLine } from '../../text/sanitize.ts';
+import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 
 export const register: Register = (command, act) => {
   command
@@ -12,7 +12,7 @@ export const register: Register = (command, act) => {
     .action(act(list));
   command
     .command('show')
-    .description('Show the fields of a kind')
+    .description('Show the fields of a kind, and an example')
     .argument('<kind>')
     .addHelpText('after', '\nExample:\n  $ muster kinds show sysctl')
     .action(act(show));
@@ -67,4 +67,9 @@ async function show(context: Context, name: string): Promise<undefined> {
     ],
     kind.fields,
   );
+  // Orchestrators before this release send no example.
+  if (kind.example === undefined) return;
+  out.print('');
+  // Indented, because a line of a hostile response could otherwise look like one of this program.
+  out.print(sanitise(kind.example).replace(/^/gm, '  '));
 }

@@ -30,6 +30,8 @@ test('shows the fields of the kind that the URL names', async () => {
   expect(api.received(getKind)).toMatchObject([{ params: { name: 'sysctl' } }]);
   expect(screen.getByText('A kernel parameter.')).toBeTruthy();
   expect(screen.queryByText(/do not apply this kind/)).toBeNull();
+  expect(screen.getByText('Description')).toBeTruthy();
+  expect(screen.getByText(/key: net.ipv4.ip_forward/).tagName).toBe('CODE');
 });
 
 test('shows groups of fields and sensitive fields, and notes that no agent applies the kind', async () => {

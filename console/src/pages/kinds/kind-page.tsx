@@ -5,6 +5,7 @@ import { kindFieldValues } from '../../../../client/src/kind-text.ts';
 import { kindQuery } from '../../api/modules/kinds.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Callout } from '../../parts/callout.tsx';
+import { Code } from '../../parts/copy.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { visibleText } from '../../parts/text.tsx';
@@ -26,7 +27,11 @@ export function KindPage() {
   );
 }
 
-function KindDetails({ kind: { platforms, executable, fields, exclusive } }: { readonly kind: KindWithFields }) {
+function KindDetails({
+  kind: { platforms, executable, fields, exclusive, example },
+}: {
+  readonly kind: KindWithFields;
+}) {
   const identity = fields.filter((field) => field.identity).map(({ name }) => name);
   return (
     <div className="space-y-4">
@@ -49,15 +54,29 @@ function KindDetails({ kind: { platforms, executable, fields, exclusive } }: { r
         ))}
       </Panel>
       <Panel title="Fields" flush>
+        <div
+          aria-hidden="true"
+          className={`flex h-8 items-center border-b px-4 font-medium text-muted text-xs max-md:hidden ${fieldColumns}`}
+        >
+          <span>Name</span>
+          <span>Value</span>
+          <span>Description</span>
+        </div>
         <ul className="divide-y" aria-label="Fields">
           {fields.map((field) => (
             <FieldEntry key={field.name} field={field} />
           ))}
         </ul>
       </Panel>
+      <Panel title="Example">
+        <Code text={example} />
+      </Panel>
     </div>
   );
 }
+
+/** The columns of the fields. On narrow screens, a field is a block of lines. */
+const fieldColumns = 'md:grid md:grid-cols-[14rem_16rem_minmax(0,1fr)] md:gap-x-6';
 
 const Names = ({ names }: { readonly names: readonly string[] }) => (
   <code className="break-words font-mono text-xs">{names.join(', ')}</code>
@@ -66,7 +85,7 @@ const Names = ({ names }: { readonly names: readonly string[] }) => (
 function FieldEntry({ field }: { readonly field: KindField }) {
   const { name, required, identity, sensitive, description } = field;
   return (
-    <li className="grid gap-x-6 gap-y-1 px-4 py-2.5 text-sm md:grid-cols-[14rem_16rem_minmax(0,1fr)]">
+    <li className={`grid gap-y-1 px-4 py-2.5 text-sm ${fieldColumns}`}>
       <span className="flex min-w-0 flex-wrap items-center gap-1.5 self-start">
         <code className="break-all font-medium font-mono text-xs">{name}</code>
         {required && <Badge>required</Badge>}

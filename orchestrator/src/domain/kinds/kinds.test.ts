@@ -30,6 +30,7 @@ test.each(resourceTypes)(
     const kind = getKind(name);
     expect(kindWithFieldsSchema.parse(kind)).toEqual(kind);
     expect(kind.fields).toHaveLength(kind.field_count);
+    expect(kind.example).toContain(`\n    ${name}:\n      `);
     expect(kind.fields.filter(({ identity }) => identity)).not.toEqual([]);
     for (const { type, values, minimum, maximum, description } of kind.fields) {
       expect(description).not.toBe('');

@@ -2,6 +2,7 @@ import { MusterError } from '@muster/protocol';
 import type { Kind, KindWithFields } from '@muster/protocol/http';
 import {
   executableKinds,
+  kindExample,
   kindFields,
   kinds as kindTable,
   type ResourceType,
@@ -16,12 +17,13 @@ function describe(name: ResourceType): KindWithFields {
   return {
     ...{ name, summary: description, platforms: [...platforms], executable: executableKinds.has(name) },
     ...{ field_count: fields.length, fields, exclusive: exclusive.map((group) => [...group]) },
+    example: kindExample(name),
   };
 }
 
 /** All kinds with their fields, created once at startup. */
 const byName: ReadonlyMap<string, KindWithFields> = new Map(resourceTypes.map((name) => [name, describe(name)]));
-const kinds: readonly Kind[] = [...byName.values()].map(({ fields, exclusive, ...kind }) => kind);
+const kinds: readonly Kind[] = [...byName.values()].map(({ fields, exclusive, example, ...kind }) => kind);
 
 /** Lists the kinds in the order of docs/module-kinds.md: packages, files, accounts, services, and others. */
 export const listKinds = (request: PageRequest): Promise<Page<Kind>> =>
