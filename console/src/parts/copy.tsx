@@ -4,13 +4,30 @@ import { Button, type ButtonLook, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { visibleText } from './text.tsx';
 
+/**
+ * Copies a text that a request returns. Call it in the handler of a click, because Safari allows a copy only if it starts
+ * there.
+ * @returns whether the text was copied; false if the request failed or the browser does not allow it
+ */
+export async function copyPromised(text: Promise<string>): Promise<boolean> {
+  try {
+    if (typeof ClipboardItem === 'undefined') await navigator.clipboard.writeText(await text);
+    else {
+      const blob = text.then((given) => new Blob([given], { type: 'text/plain' }));
+      await navigator.clipboard.write([new ClipboardItem({ 'text/plain': blob })]);
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 export function CopyButton({
   text,
   label = 'Copy',
   isLabeled = false,
   look,
   className,
-  onCopy,
 }: {
   readonly text: string;
   readonly label?: string;
@@ -18,13 +35,11 @@ export function CopyButton({
   readonly isLabeled?: boolean;
   readonly look?: ButtonLook | undefined;
   readonly className?: string;
-  readonly onCopy?: (() => void) | undefined;
 }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
     setCopied(true);
-    onCopy?.();
     window.setTimeout(() => setCopied(false), 1_500);
   };
   const shared = {
@@ -59,19 +74,17 @@ export function Id({ id, length = 8 }: { readonly id: string; readonly length?: 
 export function Code({
   text,
   look,
-  onCopy,
 }: {
   readonly text: string;
   /** The look of the button; `primary` if copying is the main action. */
   readonly look?: ButtonLook;
-  readonly onCopy?: () => void;
 }) {
   return (
     <div className="flex items-start gap-2 rounded-md border bg-raised py-1.5 pr-1.5 pl-3 max-sm:flex-col max-sm:items-stretch max-sm:px-3 max-sm:py-2.5">
       <code className="min-w-0 flex-1 overflow-x-auto whitespace-pre-wrap font-mono [overflow-wrap:anywhere] text-xs sm:self-center">
         {visibleText(text)}
       </code>
-      <CopyButton isLabeled {...{ text, look, onCopy }} />
+      <CopyButton isLabeled {...{ text, look }} />
     </div>
   );
 }

@@ -11,13 +11,14 @@ import {
   setAgentStatus,
 } from '@muster/protocol/http';
 import { cleanup, screen, waitFor, within } from '@testing-library/react';
+import type { UserEvent } from '@testing-library/user-event';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPart } from '../../../test/render.tsx';
 import { queryClient } from '../../api/query-client.ts';
 import { AddMachineDialog } from './add-machine-dialog.tsx';
 
-const token = createEnrolmentToken.example.answer as never as { id: string; connect_command: string };
+const token = createEnrolmentToken.example.answer as never as Record<'id' | 'command' | 'connect_command', string>;
 const agent = getAgent.example.answer as never as Agent;
 const [event] = (listAudit.example.answer as never as { events: [AuditEvent] }).events;
 const arrived = (event_type: string): AuditEvent => ({
@@ -41,7 +42,6 @@ async function open({
   if (arriving !== undefined) api.answer(getAgent, arriving);
   api.answerExamples(createEnrolmentToken, listAgents, listAssignments, listTags, setAgentStatus);
   api.answer(listAudit, { events: [...events], has_more: false, next_cursor: null } as never);
-  // The dialog revokes an unused token when the test ends.
   api.answer(revokeEnrolmentToken, undefined as never);
   const onClose = vi.fn();
   return { api, onClose, ...(await renderPart(<AddMachineDialog asks={asks} onClose={onClose} />)) };
@@ -101,15 +101,63 @@ test('shows an error for an invalid tag', async () => {
   expect(api.received(createEnrolmentToken)).toEqual([]);
 });
 
-test('creates a token immediately and waits for the machine', async () => {
-  const { api } = await open({ asks: false });
-  expect(await screen.findByText('Waiting for the machine to connect…')).toBeTruthy();
-  expect(api.received(createEnrolmentToken)).toMatchObject([{ body: { uses: 1, approve: true, tags: {} } }]);
+const copyCommand = async ({ user }: { user: UserEvent }) => {
+  await user.click(screen.getByRole('button', { name: 'Copy command' }));
+  await screen.findByText('Waiting for the machine to connect…');
+};
+
+test('creates no token if the dialog closes without use', async () => {
+  const { api, user, onClose } = await open({ asks: false });
+  expect(screen.getByText('The command contains a new token for 1 machine, valid for 1 hour.')).toBeTruthy();
+  await user.click(screen.getByRole('button', { name: 'Done' }));
+  expect(onClose).toHaveBeenCalled();
+  cleanup();
+  expect(api.received(createEnrolmentToken)).toEqual([]);
+  expect(api.received(revokeEnrolmentToken)).toEqual([]);
+});
+
+test('creates a token, copies its command, and waits for the machine with one click', async () => {
+  const opened = await open({ asks: false });
+  await copyCommand(opened);
+  expect(await screen.findByText('Command copied')).toBeTruthy();
+  expect(await navigator.clipboard.readText()).toBe(token.command);
+  expect(opened.api.received(createEnrolmentToken)).toMatchObject([{ body: { uses: 1, approve: true, tags: {} } }]);
+  cleanup();
+  expect(opened.api.received(revokeEnrolmentToken)).toEqual([]);
+});
+
+test('revokes the token if the dialog closes before the command is copied', async () => {
+  const { api, user } = await open({ asks: false });
+  let deny = () => {};
+  vi.spyOn(navigator.clipboard, 'write').mockImplementation(
+    () => new Promise((_, reject) => (deny = () => reject(new Error('denied')))),
+  );
+  await user.click(screen.getByRole('button', { name: 'Copy command' }));
+  await waitFor(() => expect(api.received(createEnrolmentToken)).toHaveLength(1));
+  cleanup();
+  deny();
+  await waitFor(() => expect(api.received(revokeEnrolmentToken)).toMatchObject([{ params: { id: token.id } }]));
+});
+
+test('says that the command was not copied, and shows it', async () => {
+  const opened = await open({ asks: false });
+  vi.spyOn(navigator.clipboard, 'write').mockRejectedValue(new Error('denied'));
+  await copyCommand(opened);
+  expect(await screen.findByText(/did not copy the command/)).toBeTruthy();
+  expect(screen.getByText(token.command)).toBeTruthy();
+});
+
+test('shows the command before all other text about the token', async () => {
+  await copyCommand(await open({ asks: false }));
+  const text = screen.getByRole('dialog').textContent;
+  expect(text).toContain(`Run this command as root on the machine:${token.command}`);
+  expect(text.indexOf(token.command)).toBeLessThan(text.indexOf('It enrolls 1 machine until'));
 });
 
 test('shows a machine that arrives, with its modules and a link to its page', async () => {
-  const { api } = await open({ asks: false });
-  await screen.findByText('Waiting for the machine to connect…');
+  const opened = await open({ asks: false });
+  await copyCommand(opened);
+  const { api } = opened;
   api.answer(getAgent, agent);
   api.answer(listAudit, { events: [arrived('agent.approved')], has_more: false, next_cursor: null } as never);
   await queryClient.invalidateQueries({ queryKey: ['audit'] });
@@ -122,6 +170,7 @@ test('shows a machine that arrives, with its modules and a link to its page', as
 test('approves a machine that connects in the pending state', async () => {
   const arriving: Agent = { ...agent, name: null, status: 'pending' };
   const { api, user } = await open({ asks: false, events: [arrived('agent.pending')], arriving });
+  await user.click(screen.getByRole('button', { name: 'Copy command' }));
   await user.click(await screen.findByRole('button', { name: 'Approve…' }));
   const dialog = within(await screen.findByRole('dialog', { name: 'Approve this agent' }));
   await user.click(dialog.getByRole('button', { name: 'Approve' }));
@@ -130,8 +179,9 @@ test('approves a machine that connects in the pending state', async () => {
 });
 
 test('revokes the first token when another one is created with options', async () => {
-  const { api, user } = await open({ asks: false });
-  await screen.findByText('Waiting for the machine to connect…');
+  const opened = await open({ asks: false });
+  const { api, user } = opened;
+  await copyCommand(opened);
   await user.click(screen.getByRole('button', { name: 'Options…' }));
   await user.click(screen.getByRole('button', { name: 'Create token' }));
   await waitFor(() => expect(api.received(revokeEnrolmentToken)).toMatchObject([{ params: { id: token.id } }]));
@@ -139,51 +189,7 @@ test('revokes the first token when another one is created with options', async (
 });
 
 test('states what the token permits', async () => {
-  await open({ asks: false });
+  await copyCommand(await open({ asks: false }));
   const text = (await screen.findByText(/It enrolls 1 machine until/)).textContent;
   expect(text).toContain('The agent is approved automatically.');
-  expect(text).toContain('If you close this dialog before you copy the command, the token is revoked.');
-});
-
-test('revokes an automatically created token if it is unused when the dialog closes', async () => {
-  const { api } = await open({ asks: false });
-  await screen.findByText('Waiting for the machine to connect…');
-  cleanup();
-  await waitFor(() => expect(api.received(revokeEnrolmentToken)).toMatchObject([{ params: { id: token.id } }]));
-});
-
-test('revokes the token if the dialog closes before the response arrives', async () => {
-  const { promise, resolve } = Promise.withResolvers<typeof token>();
-  const api = fakeApi();
-  api.answer(createEnrolmentToken, (() => promise) as never);
-  api.answer(revokeEnrolmentToken, undefined as never);
-  await renderPart(<AddMachineDialog onClose={() => {}} />);
-  await waitFor(() => expect(api.received(createEnrolmentToken)).toHaveLength(1));
-  cleanup();
-  resolve(token);
-  await waitFor(() => expect(api.received(revokeEnrolmentToken)).toHaveLength(1));
-});
-
-test('keeps the token if its command was copied', async () => {
-  const { api, user } = await open({ asks: false });
-  const [copy] = await screen.findAllByRole('button', { name: 'Copy' });
-  await user.click(copy as HTMLElement);
-  await screen.findByRole('button', { name: 'Copied' });
-  cleanup();
-  expect(api.received(revokeEnrolmentToken)).toEqual([]);
-});
-
-test('keeps the token if a machine enrolled with it', async () => {
-  const { api } = await open({ asks: false, events: [arrived('agent.approved')], arriving: agent });
-  await screen.findByText('connected');
-  cleanup();
-  expect(api.received(revokeEnrolmentToken)).toEqual([]);
-});
-
-test('keeps a token that the operator requested', async () => {
-  const { api, user } = await open();
-  await user.click(screen.getByRole('button', { name: 'Create token' }));
-  await screen.findByText('Waiting for the machine to connect…');
-  cleanup();
-  expect(api.received(revokeEnrolmentToken)).toEqual([]);
 });
