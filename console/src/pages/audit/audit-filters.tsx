@@ -45,7 +45,7 @@ export function useAuditFilter(): AuditFilter {
 }
 
 /** Returns a function that removes the filters, or undefined if none is set. */
-function useClear(): (() => void) | undefined {
+export function useClearAuditFilters(): (() => void) | undefined {
   const fields = useFields();
   const navigate = useNavigate();
   if (names.every((name) => fields[name] === '')) return undefined;
@@ -56,7 +56,7 @@ function useClear(): (() => void) | undefined {
 
 export function AuditFilters() {
   const isPhone = useIsPhone();
-  const clear = useClear();
+  const clear = useClearAuditFilters();
   const { category, operator, since } = useFields();
   if (isPhone)
     return (

@@ -18,7 +18,7 @@ const isSignIn = ({ event_type, severity }: Pick<AuditEvent, 'event_type' | 'sev
  * Returns a key that is equal for events that belong together: those with the same type, severity, and actor. All
  * sign-in events of one operator count as one type, because each sign-in causes several events.
  */
-function keyOf({ event_type, severity, actor }: AuditEvent): string {
+export function similarityOf({ event_type, severity, actor }: AuditEvent): string {
   const type = isSignIn({ event_type, severity }) ? 'auth' : event_type;
   // Agents cause most events. Events of several agents belong together.
   const who = actor.type === 'agent' ? '' : actor.id;
@@ -35,7 +35,7 @@ export function groupEvents(events: readonly AuditEvent[]): EventGroup[] {
   const open = new Map<string, (typeof groups)[number]>();
   for (const event of events) {
     const at = Date.parse(event.timestamp);
-    const key = keyOf(event);
+    const key = similarityOf(event);
     const group = open.get(key);
     // An operator's sign-ins share one line, however far apart, because separate lines would hide the fleet's events.
     const isSimilar = group !== undefined && (isSignIn(event) || group.oldestAt - at <= maxGapMs);
