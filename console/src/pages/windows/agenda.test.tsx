@@ -4,13 +4,15 @@ import { expect, test } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPart } from '../../../test/render.tsx';
 import { Agenda } from './agenda.tsx';
+import { shownWeeks } from './month.ts';
 
 const at = (day: number, hour: number) => new Date(2026, 10, day, hour).getTime() / 1000;
 const window: Window = {
   ...{ id: '01KAGZ8S4F6G7H8J9K0M1N2P3Q', starts_at: at(10, 22), ends_at: at(11, 2) },
   ...{ reason: 'kernel updates in Paris', created_by: 'o', selector: null },
 };
-const month = { year: 2026, month: 10, now: at(10, 12) * 1000 };
+const now = at(10, 12) * 1000;
+const month = { weeks: shownWeeks(2026, 10, now), now };
 
 test('lists the days of a month that have windows, and opens a window', async () => {
   fakeApi();
@@ -34,5 +36,5 @@ test('offers no buttons to an operator who cannot change windows', async () => {
 test('shows that a month has no windows', async () => {
   fakeApi();
   await renderPart(<Agenda {...month} windows={[]} />);
-  expect(screen.getByText('No windows in November')).toBeTruthy();
+  expect(screen.getByText('No windows in this period')).toBeTruthy();
 });

@@ -8,17 +8,13 @@ import { type MonthView, stageClasses } from './calendar.tsx';
 import { agendaOf, rangeText, stageOf } from './month.ts';
 
 const dayTitle = new Intl.DateTimeFormat(undefined, { weekday: 'long', day: 'numeric', month: 'long' });
-const monthName = new Intl.DateTimeFormat(undefined, { month: 'long' });
 
 /** The maintenance windows of a month as a list of days, for phones. */
-export function Agenda({ year, month, now, windows, onWindow }: MonthView) {
-  const days = useMemo(() => agendaOf(year, month, windows), [year, month, windows]);
+export function Agenda({ weeks, now, windows, onWindow }: MonthView) {
+  const days = useMemo(() => agendaOf(weeks, windows), [weeks, windows]);
   if (days.length === 0)
     return (
-      <Empty
-        title={`No windows in ${monthName.format(new Date(year, month, 1))}`}
-        icon={<CalendarClock className="size-7" strokeWidth={1.4} />}
-      >
+      <Empty title="No windows in this period" icon={<CalendarClock />}>
         {onWindow !== undefined && 'Create one with the button New window.'}
       </Empty>
     );

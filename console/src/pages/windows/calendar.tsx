@@ -1,9 +1,8 @@
 import type { Window } from '@muster/protocol/http';
-import { useMemo } from 'react';
 import { classNames } from '../../parts/class-names.ts';
 import { Line } from '../../parts/text.tsx';
 import { absoluteTime } from '../../parts/time.tsx';
-import { onDay, shownWeeks, stageOf, weeksOf } from './month.ts';
+import { type Day, onDay, stageOf } from './month.ts';
 
 /** Maximum number of windows to show per day. The list shows all. */
 const maxPerDay = 3;
@@ -19,10 +18,10 @@ const weekdays = Array.from({ length: 7 }, (_, day) =>
 );
 const fullDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
 
+const firstOfMonth = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+
 export interface MonthView {
-  readonly year: number;
-  /** From 0, like Date. */
-  readonly month: number;
+  readonly weeks: readonly (readonly Day[])[];
   /** Unix milliseconds. */
   readonly now: number;
   readonly windows: readonly Window[];
@@ -32,8 +31,7 @@ export interface MonthView {
   readonly onDay?: (from: Date) => void;
 }
 
-export function Calendar({ year, month, now, windows, onWindow, onDay: plan }: MonthView) {
-  const weeks = useMemo(() => shownWeeks(weeksOf(year, month), windows, now), [year, month, windows, now]);
+export function Calendar({ weeks, now, windows, onWindow, onDay: plan }: MonthView) {
   return (
     <table className="w-full table-fixed border-collapse text-sm" aria-label="Calendar">
       <thead>
@@ -49,17 +47,13 @@ export function Calendar({ year, month, now, windows, onWindow, onDay: plan }: M
         {weeks.map((week) => (
           <tr key={week[0]?.from.getTime()}>
             {week.map((day) => {
+              if (!day.isShown)
+                return <td key={day.from.getTime()} className="border-r border-b bg-canvas last:border-r-0" />;
               const shown = onDay(windows, day);
               const isToday = now >= day.from.getTime() && now < day.until.getTime();
               return (
-                <td
-                  key={day.from.getTime()}
-                  className={classNames(
-                    'h-20 border-r border-b p-1 align-top last:border-r-0 sm:h-24',
-                    !day.inMonth && 'bg-canvas',
-                  )}
-                >
-                  <DayNumber day={day.from} isToday={isToday} inMonth={day.inMonth} {...(plan ? { plan } : {})} />
+                <td key={day.from.getTime()} className="h-20 border-r border-b p-1 align-top last:border-r-0 sm:h-24">
+                  <DayNumber day={day.from} isToday={isToday} {...(plan ? { plan } : {})} />
                   <ul className="mt-0.5 space-y-0.5">
                     {shown.slice(0, maxPerDay).map((window) => (
                       <li key={window.id}>
@@ -83,23 +77,22 @@ export function Calendar({ year, month, now, windows, onWindow, onDay: plan }: M
 function DayNumber({
   day,
   isToday,
-  inMonth,
   plan,
 }: {
   readonly day: Date;
   readonly isToday: boolean;
-  readonly inMonth: boolean;
   readonly plan?: (from: Date) => void;
 }) {
   const look = classNames(
     // The number starts below the name of the weekday.
     'flex h-6 min-w-6 items-center rounded-md px-1 text-xs',
-    isToday ? 'bg-accent font-semibold text-on-accent' : inMonth ? 'text-text' : 'text-muted',
+    isToday && 'bg-accent font-semibold text-on-accent',
   );
+  const text = day.getDate() === 1 ? firstOfMonth.format(day) : day.getDate();
   if (plan === undefined)
     return (
       <span className={look} aria-current={isToday ? 'date' : undefined}>
-        {day.getDate()}
+        {text}
       </span>
     );
   return (
@@ -111,7 +104,7 @@ function DayNumber({
       onClick={() => plan(day)}
       className={classNames(look, !isToday && 'hover:bg-hover')}
     >
-      {day.getDate()}
+      {text}
     </button>
   );
 }

@@ -17,7 +17,7 @@ test('shows a month in whole weeks from Monday', () => {
   expect(weeks).toHaveLength(6);
   expect(weeks[0]?.[0]?.from).toEqual(new Date(2026, 9, 26));
   expect(weeks.at(-1)?.at(-1)?.from).toEqual(new Date(2026, 11, 6));
-  expect(weeks.flat().filter(({ inMonth }) => inMonth)).toHaveLength(30);
+  expect(weeks.flat().filter(({ isShown }) => isShown)).toHaveLength(30);
   expect(weeksOf(2027, 1)).toHaveLength(4); // This month starts on a Monday and has 28 days.
   for (const week of weeks) for (const day of week) expect(day.until > day.from).toBe(true);
 });
@@ -33,16 +33,19 @@ test('shows a window on every day that it overlaps, but not on a day that starts
   expect(stageOf(window, window.ends_at * 1000)).toBe('over');
 });
 
-test('begins with the current week if the weeks before it have no windows', () => {
-  const weeks = weeksOf(2026, 10);
-  const at = (day: number) => new Date(2026, 10, day, 12).getTime();
-  const window = (day: number) => ({ starts_at: at(day) / 1000, ends_at: at(day) / 1000 + 60 });
-  const firstDay = (windows: readonly ReturnType<typeof window>[], now: number) =>
-    shownWeeks(weeks, windows, now)[0]?.[0]?.from.getDate();
-  expect(firstDay([], at(18))).toBe(16);
-  expect(firstDay([window(17), window(25)], at(18))).toBe(16);
-  expect(firstDay([window(15)], at(18))).toBe(26);
-  expect(firstDay([], new Date(2026, 11, 20).getTime())).toBe(26);
+test('begins the current month with today and continues into the next month', () => {
+  const shown = (year: number, month: number, now: Date) =>
+    shownWeeks(year, month, now.getTime())
+      .flat()
+      .filter(({ isShown }) => isShown)
+      .map(({ from }) => from);
+  const now = new Date(2026, 10, 18, 12);
+  const days = shown(2026, 10, now);
+  expect([days[0], days.at(-1)]).toEqual([new Date(2026, 10, 18), new Date(2026, 11, 20)]);
+  expect(shownWeeks(2026, 10, now.getTime())).toHaveLength(5);
+  // Another month has all of its days, even if they have passed.
+  expect(shown(2026, 9, now)).toHaveLength(31);
+  expect(shown(2027, 10, now)).toHaveLength(30);
 });
 
 test('lists each window once in the agenda of a month, on the first of its days in the month', () => {
@@ -50,7 +53,7 @@ test('lists each window once in the agenda of a month, on the first of its days 
   const across = { starts_at: at(9, 30), ends_at: at(10, 3) };
   const inside = { starts_at: at(10, 10), ends_at: at(10, 12) };
   const later = { starts_at: at(11, 1), ends_at: at(11, 2) };
-  const listed = agendaOf(2026, 10, [later, inside, across]);
+  const listed = agendaOf(weeksOf(2026, 10), [later, inside, across]);
   expect(listed.map(({ day, windows }) => [day.from.getDate(), windows])).toEqual([
     [1, [across]],
     [10, [inside]],

@@ -4,44 +4,48 @@ export interface Day {
   /** Local midnight at the start of the day. `until` is the next midnight, because not every day has 24 hours. */
   readonly from: Date;
   readonly until: Date;
-  readonly inMonth: boolean;
+  /** Whether the day belongs to the shown period. The other days only complete its weeks. */
+  readonly isShown: boolean;
 }
 
 const addDays = (date: Date, days: number): Date =>
   new Date(date.getFullYear(), date.getMonth(), date.getDate() + days);
 
-/**
- * Returns the weeks that contain the month. Weeks start on Monday and are complete.
- * @param month from 0, like Date
- */
-export function weeksOf(year: number, month: number): Day[][] {
-  const first = new Date(year, month, 1);
-  const start = addDays(first, -((first.getDay() + 6) % 7));
+/** Returns complete weeks from Monday on, from the one that contains a day to the one that contains another day. */
+function weeksBetween(first: Date, last: Date, isShown: (day: Date) => boolean): Day[][] {
   const weeks: Day[][] = [];
-  for (let from = start; from.getTime() <= new Date(year, month + 1, 0).getTime(); from = addDays(from, 7))
+  const start = addDays(first, -((first.getDay() + 6) % 7));
+  for (let from = start; from.getTime() <= last.getTime(); from = addDays(from, 7))
     weeks.push(
       Array.from({ length: 7 }, (_, day) => {
         const at = addDays(from, day);
-        return { from: at, until: addDays(at, 1), inMonth: at.getMonth() === month };
+        return { from: at, until: addDays(at, 1), isShown: isShown(at) };
       }),
     );
   return weeks;
 }
 
 /**
- * Returns the weeks from the current one on if the weeks before it have no windows; otherwise all weeks.
+ * Returns the weeks that contain the month.
+ * @param month from 0, like Date
+ */
+export const weeksOf = (year: number, month: number): Day[][] =>
+  weeksBetween(new Date(year, month, 1), new Date(year, month + 1, 0), (day) => day.getMonth() === month);
+
+/** Number of weeks that the calendar shows from today on. */
+const comingWeeks = 5;
+
+/**
+ * Returns the weeks that the calendar shows for a month. For the current month, they begin with today instead of the first
+ * day, and continue into the next month.
  * @param now Unix milliseconds
  */
-export function shownWeeks(
-  weeks: readonly (readonly Day[])[],
-  windows: readonly { readonly starts_at: number; readonly ends_at: number }[],
-  now: number,
-): readonly (readonly Day[])[] {
-  const current = weeks.findIndex((week) => week.some(({ from, until }) => now >= +from && now < +until));
-  const isEmpty = weeks
-    .slice(0, Math.max(0, current))
-    .every((week) => week.every((day) => onDay(windows, day).length === 0));
-  return isEmpty ? weeks.slice(Math.max(0, current)) : weeks;
+export function shownWeeks(year: number, month: number, now: number): Day[][] {
+  const time = new Date(now);
+  if (time.getFullYear() !== year || time.getMonth() !== month) return weeksOf(year, month);
+  const today = addDays(time, 0);
+  const last = addDays(today, 7 * (comingWeeks - 1));
+  return weeksBetween(today, last, (day) => day.getTime() >= today.getTime());
 }
 
 /** Returns the windows that overlap the day, sorted by start. Times are Unix seconds. */
@@ -54,16 +58,15 @@ export function onDay<W extends { readonly starts_at: number; readonly ends_at: 
     .toSorted((a, b) => a.starts_at - b.starts_at);
 }
 
-/** Returns the days of the month on which windows are listed: each window on the first of its days in the month. */
+/** Returns the shown days on which windows are listed: each window on the first of its shown days. */
 export function agendaOf<W extends { readonly starts_at: number; readonly ends_at: number }>(
-  year: number,
-  month: number,
+  weeks: readonly (readonly Day[])[],
   windows: readonly W[],
 ): readonly { readonly day: Day; readonly windows: readonly W[] }[] {
   const listed = new Set<W>();
-  return weeksOf(year, month)
+  return weeks
     .flat()
-    .filter(({ inMonth }) => inMonth)
+    .filter(({ isShown }) => isShown)
     .map((day) => {
       const begun = onDay(windows, day).filter((window) => !listed.has(window));
       for (const window of begun) listed.add(window);
