@@ -117,9 +117,13 @@ const events: AuditEvent[] = [
   event(2, 'state.applied', 'apply on web-paris-1 succeeded'),
   event(3, 'module.uploaded', 'module web uploaded as revision 4'),
   event(4, 'agent.lost', 'agent kiosk-3 is offline', { severity: 'critical' }),
-  event(5, 'auth.signed_in', 'ada signed in'),
+  ...(['console_opened', 'signed_in', 'web_login_requested'] as const).map((type, at) =>
+    event(5, `auth.${type}`, `ada ${type.replaceAll('_', ' ')}`, {
+      ...{ id: idOf(50 + at), timestamp: iso(now - 30 * minute - 30 - at) },
+    }),
+  ),
   event(6, 'drift.detected', 'web-paris-4 has drifted', { severity: 'warning' }),
-  event(7, 'assignment.created', 'assignment db created'),
+  event(7, 'assignment.created', 'assignment db created', { timestamp: iso(now - day) }),
 ];
 
 const notification = (
@@ -166,7 +170,10 @@ const windows: Window[] = [
   window(4, now - 3 * day, 3, { reason: 'database upgrade', selector: 'role=db' }),
 ];
 
-/** Responses by route ID. All other reads receive their route's example. */
+/** Query parameters of a request. */
+type Query = Readonly<Record<string, string | undefined>>;
+
+/** Responses by route ID, as values or as functions of the query. All other reads receive their route's example. */
 const answers: Readonly<Record<string, unknown>> = {
   [getOverview.id]: {
     ...example<object>(getOverview),
@@ -190,7 +197,7 @@ const answers: Readonly<Record<string, unknown>> = {
     operations: operations.map(({ resources: _, ...entry }) => entry),
     next_cursor: null,
   },
-  [listRuns.id]: runs,
+  [listRuns.id]: ({ status }: Query) => runs.filter((each) => status === undefined || each.status === status),
   [listAudit.id]: { ...example<object>(listAudit), events, next_cursor: null },
   [listNotifications.id]: { ...example<object>(listNotifications), notifications, unread_count: 3 },
   [listChannels.id]: channels,
@@ -212,6 +219,11 @@ const answers: Readonly<Record<string, unknown>> = {
     },
   })),
 };
+
+function answerOf({ id, example: { answer } }: Route, query: Query): unknown {
+  const found = Object.hasOwn(answers, id) ? answers[id] : answer;
+  return typeof found === 'function' ? found(query) : found;
+}
 
 /** Reads that the orchestrator handles. */
 const isReal = (id: string, path: string): boolean => /session|stream/i.test(id) || /events|sessions/.test(path);
@@ -244,13 +256,13 @@ const reads = routes
  */
 export async function fixApi(page: Page): Promise<void> {
   for (const { route } of reads)
-    if (Object.hasOwn(answers, route.id)) route.answers[200]?.parse(JSON.parse(JSON.stringify(answers[route.id])));
+    if (Object.hasOwn(answers, route.id)) route.answers[200]?.parse(JSON.parse(JSON.stringify(answerOf(route, {}))));
   await page.route(`**${apiPrefix}/**`, async (intercepted) => {
     const request = intercepted.request();
-    const { pathname } = new URL(request.url());
+    const { pathname, searchParams } = new URL(request.url());
     const found = reads.find(({ route, pattern }) => route.method === request.method() && pattern.test(pathname));
     if (found === undefined || isReal(found.route.id, pathname)) return intercepted.continue();
-    const answer = Object.hasOwn(answers, found.route.id) ? answers[found.route.id] : found.route.example.answer;
+    const answer = answerOf(found.route, Object.fromEntries(searchParams));
     await intercepted.fulfill({ json: moved(answer, Math.floor(Date.now() / 1000) - now) });
   });
 }

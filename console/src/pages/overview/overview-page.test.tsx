@@ -14,6 +14,7 @@ import {
   type OffAgent,
   type Overview,
   planAgent,
+  type RunEntry,
   setAgentStatus,
 } from '@muster/protocol/http';
 import { screen, waitFor, within } from '@testing-library/react';
@@ -116,6 +117,29 @@ test('omits plans from the recent events', async () => {
   await renderPage(OverviewPage);
   expect(await screen.findByText('Apply on web-1 succeeded')).toBeTruthy();
   expect(screen.queryByText('Plan on web-1 succeeded')).toBeNull();
+});
+
+test('lists running runs as in progress, and runs that have ended under their own heading', async () => {
+  const api = fakeApi();
+  api.answerExamples(listOperators, listAssignments, listModules, getOverview);
+  api.answer(listAudit, { events: [], next_cursor: null, has_more: false } as never);
+  const [run] = listRuns.example.answer as never as [RunEntry];
+  const now = Math.floor(Date.now() / 1000);
+  const ended = { ...run, run_id: 'ended', assignment: 'db', status: 'failed', finished_at: now - 60 } as RunEntry;
+  const running = { ...run, run_id: 'running', assignment: 'web', status: 'running', finished_at: null } as RunEntry;
+  const old = { ...ended, run_id: 'old', assignment: 'base', finished_at: now - 200_000 };
+  // The first run has ended since the orchestrator listed it as running.
+  api.answer(listRuns, [ended, running, old]);
+  await renderPage(OverviewPage);
+  const panel = async (name: string) =>
+    (await screen.findByRole('heading', { name })).closest('section')?.querySelector('ul')?.textContent;
+  const endedText = await panel('Recently ended');
+  expect(endedText).toContain('db');
+  expect(endedText).toContain('failed');
+  expect(endedText).not.toContain('base');
+  const runningText = await panel('In progress');
+  expect(runningText).toContain('web');
+  expect(runningText).not.toContain('db');
 });
 
 async function openPending(count: number) {

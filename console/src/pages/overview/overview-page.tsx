@@ -1,6 +1,6 @@
 import type { Overview } from '@muster/protocol/http';
 import type { SyncState } from '@muster/protocol/sync-state';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight, ShieldCheck } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
@@ -10,22 +10,19 @@ import { loadCode } from '../../api/live/load-code.ts';
 import { useLiveState } from '../../api/live/use-live-state.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
 import { overviewQuery } from '../../api/overview.ts';
-import { runsQuery } from '../../api/runs.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
-import { countedText, countText } from '../../parts/count.ts';
+import { countedText } from '../../parts/count.ts';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
-import { Failure, SkeletonRows } from '../../parts/states.tsx';
-import { Line } from '../../parts/text.tsx';
+import { Failure } from '../../parts/states.tsx';
 import { Time, useNow } from '../../parts/time.tsx';
-import { KindBadge } from '../../parts/work-status.tsx';
-import { OutcomeCounts } from '../runs/outcome-counts.tsx';
 import { agentCount, agentShares, type Need, needsOf, syncShares } from './attention.ts';
 import { OverviewSkeleton, overviewColumns } from './overview-skeleton.tsx';
 import { RecentEvents } from './recent-events.tsx';
+import { RecentlyEnded, Running } from './recent-runs.tsx';
 import { type ShareLink, Shares } from './shares.tsx';
 
 // Loaded on demand, because only new fleets show the first steps.
@@ -89,7 +86,12 @@ export function OverviewPage() {
           {agentCount(overview) > 0 && <Fleet overview={overview} />}
         </div>
         <div className="min-w-0 space-y-4">
-          {!isNew && <Running queued={operations.queued} running={operations.running} />}
+          {!isNew && (
+            <>
+              <Running queued={operations.queued} running={operations.running} />
+              <RecentlyEnded now={now} />
+            </>
+          )}
           <RecentEvents />
         </div>
       </div>
@@ -191,74 +193,6 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
         <Suspense>
           <ApprovePending onClose={() => setApproving(false)} />
         </Suspense>
-      )}
-    </Panel>
-  );
-}
-
-const maxRuns = 5;
-
-function Running({ queued, running }: { readonly queued: number; readonly running: number }) {
-  const query = useInfiniteQuery(runsQuery({ status: 'running' }));
-  const runs = query.data?.pages.flat() ?? [];
-  return (
-    <Panel
-      title="In progress"
-      flush
-      actions={
-        <Link to="/runs" className="rounded text-accent text-sm hover:underline">
-          All runs
-        </Link>
-      }
-    >
-      {query.isPending ? (
-        <SkeletonRows rows={2} size="entry" />
-      ) : query.isError ? (
-        <Failure error={query.error} retry={() => void query.refetch()} />
-      ) : (
-        <ul className="divide-y">
-          {runs.slice(0, maxRuns).map(({ run_id, kind, assignment, started_at, outcomes }) => (
-            <li key={run_id}>
-              <Link
-                to="/runs/$run"
-                params={{ run: run_id }}
-                className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 text-sm hover:bg-hover"
-              >
-                <Dot tone="info" live />
-                <span className="flex w-11 shrink-0">
-                  <KindBadge kind={kind} />
-                </span>
-                <span className="flex min-w-0 flex-1 font-medium">
-                  <Line text={assignment ?? 'selected agents'} />
-                </span>
-                {/* The panel is too narrow for one line. */}
-                <span className="order-last flex min-w-0 basis-full pl-5 text-xs">
-                  <OutcomeCounts wrap outcomes={outcomes} />
-                </span>
-                <span className="w-16 shrink-0 text-right text-muted text-xs">
-                  <Time at={started_at} />
-                </span>
-              </Link>
-            </li>
-          ))}
-          {runs.length > maxRuns && <li className="px-4 py-2 text-muted text-xs">and {runs.length - maxRuns} more</li>}
-          <li className="px-4 py-2.5 text-muted text-sm">
-            {running + queued === 0 ? (
-              'No operations are running.'
-            ) : (
-              <>
-                <Link to="/operations" search={{ status: 'running' } as never} className="rounded hover:underline">
-                  <span className="tabular text-text">{countText(running)}</span>{' '}
-                  {running === 1 ? 'operation' : 'operations'} running
-                </Link>
-                {', '}
-                <Link to="/operations" search={{ status: 'queued' } as never} className="rounded hover:underline">
-                  <span className="tabular text-text">{countText(queued)}</span> queued
-                </Link>
-              </>
-            )}
-          </li>
-        </ul>
       )}
     </Panel>
   );

@@ -1,0 +1,123 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { runsQuery } from '../../api/runs.ts';
+import { Dot } from '../../parts/badge.tsx';
+import { countText } from '../../parts/count.ts';
+import { Panel } from '../../parts/panel.tsx';
+import { Failure, SkeletonRows } from '../../parts/states.tsx';
+import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { hasEnded, KindBadge, StatusDot } from '../../parts/work-status.tsx';
+import { OutcomeCounts } from '../runs/outcome-counts.tsx';
+
+const maxRuns = 5;
+
+/** The runs and the number of operations that are in progress. */
+export function Running({ queued, running }: { readonly queued: number; readonly running: number }) {
+  const query = useInfiniteQuery(runsQuery({ status: 'running' }));
+  // A run may have ended since it was listed.
+  const runs = query.data?.pages.flat().filter(({ status }) => !hasEnded(status)) ?? [];
+  return (
+    <Panel
+      title="In progress"
+      flush
+      actions={
+        <Link to="/runs" className="rounded text-accent text-sm hover:underline">
+          All runs
+        </Link>
+      }
+    >
+      {query.isPending ? (
+        <SkeletonRows rows={2} size="entry" />
+      ) : query.isError ? (
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      ) : (
+        <ul className="divide-y">
+          {runs.slice(0, maxRuns).map(({ run_id, kind, assignment, started_at, outcomes }) => (
+            <li key={run_id}>
+              <Link
+                to="/runs/$run"
+                params={{ run: run_id }}
+                className="flex min-h-11 flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2 text-sm hover:bg-hover"
+              >
+                <Dot tone="info" live />
+                <span className="flex w-11 shrink-0">
+                  <KindBadge kind={kind} />
+                </span>
+                <span className="flex min-w-0 flex-1 font-medium">
+                  <Line text={assignment ?? 'selected agents'} />
+                </span>
+                {/* The panel is too narrow for one line. */}
+                <span className="order-last flex min-w-0 basis-full pl-5 text-xs">
+                  <OutcomeCounts wrap outcomes={outcomes} />
+                </span>
+                <span className="w-16 shrink-0 text-right text-muted text-xs">
+                  <Time at={started_at} />
+                </span>
+              </Link>
+            </li>
+          ))}
+          {runs.length > maxRuns && <li className="px-4 py-2 text-muted text-xs">and {runs.length - maxRuns} more</li>}
+          <li className="px-4 py-2.5 text-muted text-sm">
+            {running + queued === 0 ? (
+              'No operations are running.'
+            ) : (
+              <>
+                <Link to="/operations" search={{ status: 'running' } as never} className="rounded hover:underline">
+                  <span className="tabular text-text">{countText(running)}</span>{' '}
+                  {running === 1 ? 'operation' : 'operations'} running
+                </Link>
+                {', '}
+                <Link to="/operations" search={{ status: 'queued' } as never} className="rounded hover:underline">
+                  <span className="tabular text-text">{countText(queued)}</span> queued
+                </Link>
+              </>
+            )}
+          </li>
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+const maxEnded = 3;
+/** Seconds. */
+const maxEndedAge = 86_400;
+
+/** The runs that ended within the last day, newest first. Nothing if there are none. */
+export function RecentlyEnded({ now }: { readonly now: number }) {
+  const { data } = useInfiniteQuery(runsQuery());
+  const runs = data?.pages
+    .flat()
+    .filter(({ status, finished_at }) => hasEnded(status) && (finished_at ?? 0) > now / 1_000 - maxEndedAge)
+    .slice(0, maxEnded);
+  if (runs === undefined || runs.length === 0) return null;
+  return (
+    <Panel title="Recently ended" flush>
+      <ul className="divide-y" aria-label="Recently ended runs">
+        {runs.map(({ run_id, kind, assignment, status, finished_at }) => (
+          <li key={run_id}>
+            <Link
+              to="/runs/$run"
+              params={{ run: run_id }}
+              className="flex min-h-11 items-center gap-x-3 px-4 py-2 text-sm hover:bg-hover"
+            >
+              <span className="flex w-11 shrink-0">
+                <KindBadge kind={kind} />
+              </span>
+              <span className="flex min-w-0 flex-1 font-medium">
+                <Line text={assignment ?? 'selected agents'} />
+              </span>
+              <span className="shrink-0 text-xs">
+                <StatusDot status={status} />
+              </span>
+              <span className="w-16 shrink-0 text-right text-muted text-xs">
+                <Time at={finished_at} />
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
