@@ -160,7 +160,7 @@ test('shows an object by its name', async () => {
     ['  listLatestDrift,', `  list${pascal},\n`],
     ["import { ModulesPage } from './modules", `import { ${pascal}Page } from './${name}/${name}-page.tsx';\n`],
     [
-      "  {\n    ...{ name: 'windows',",
+      "  {\n    ...{\n      name: 'windows',",
       `  {
     ...{ name: '${words}', Page: ${pascal}Page, route: list${pascal}, none: [], empty: 'No ${words}', full: '${example}' },
     ...{ list: ['grid', '${title}'], noMatch: ['?q=x', 'No matching ${words}'] },

@@ -22,7 +22,7 @@ import {
   matchSelector,
   type Route,
 } from '@muster/protocol/http';
-import { screen } from '@testing-library/react';
+import { screen, within } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { describe, expect, test } from 'vitest';
 import { type FakeApi, fakeApi } from '../../test/fake-api.ts';
@@ -58,6 +58,8 @@ interface Case {
   readonly full: string;
   /** Role and accessible name of the list element. */
   readonly list: readonly ['grid' | 'list', string];
+  /** Name of the link or button of the empty list. Absent if the list is never empty in practice. */
+  readonly action?: string;
   /** A search without matches, and the text that the page then shows. */
   readonly noMatch?: readonly [search: string, text: string];
 }
@@ -66,6 +68,7 @@ const cases: readonly Case[] = [
   {
     ...{
       name: 'operations',
+      action: 'All agents',
       Page: OperationsPage,
       route: listOperations,
       none: { operations: [], limit: 100, offset: 0, has_more: false, next_cursor: null },
@@ -74,27 +77,72 @@ const cases: readonly Case[] = [
     noMatch: ['?status=failed', 'No matching operations'],
   },
   {
-    ...{ name: 'runs', Page: RunsPage, route: listRuns, none: [], empty: 'No runs yet', full: 'base' },
+    ...{
+      name: 'runs',
+      action: 'All assignments',
+      Page: RunsPage,
+      route: listRuns,
+      none: [],
+      empty: 'No runs yet',
+      full: 'base',
+    },
     ...{ list: ['grid', 'Runs'], noMatch: ['?assignment=x', 'No matching runs'] },
   },
   {
-    ...{ name: 'drift', Page: DriftChecks, route: listLatestDrift, none: [], empty: 'No checks yet', full: 'drifted' },
+    ...{
+      name: 'drift',
+      action: 'All agents',
+      Page: DriftChecks,
+      route: listLatestDrift,
+      none: [],
+      empty: 'No checks yet',
+      full: 'drifted',
+    },
     ...{ list: ['grid', 'Drift of each agent'], noMatch: ['?filter=role%3Dx', 'No matching agents'] },
   },
   {
-    ...{ name: 'modules', Page: ModulesPage, route: listModules, none: [], empty: 'No modules yet', full: 'motd' },
+    ...{
+      name: 'modules',
+      action: 'New module',
+      Page: ModulesPage,
+      route: listModules,
+      none: [],
+      empty: 'No modules yet',
+      full: 'motd',
+    },
     ...{ list: ['grid', 'Modules'], noMatch: ['?q=x', 'No matching modules'] },
   },
   {
-    ...{ name: 'assignments', Page: AssignmentsPage, route: listAssignments, none: [], empty: 'No assignments yet' },
+    ...{
+      name: 'assignments',
+      action: 'New assignment',
+      Page: AssignmentsPage,
+      route: listAssignments,
+      none: [],
+      empty: 'No assignments yet',
+    },
     ...{ full: 'base', list: ['grid', 'Assignments'], noMatch: ['?q=x', 'No matching assignments'] },
   },
   {
-    ...{ name: 'secrets', Page: SecretsPage, route: listSecrets, none: [], empty: 'No secrets yet' },
+    ...{
+      name: 'secrets',
+      action: 'New secret',
+      Page: SecretsPage,
+      route: listSecrets,
+      none: [],
+      empty: 'No secrets yet',
+    },
     ...{ full: 'db_password', list: ['grid', 'Secrets'], noMatch: ['?q=x', 'No matching secrets'] },
   },
   {
-    ...{ name: 'terminals', Page: TerminalsPage, route: listTerminals, none: [], empty: 'No terminal sessions yet' },
+    ...{
+      name: 'terminals',
+      action: 'Open terminal…',
+      Page: TerminalsPage,
+      route: listTerminals,
+      none: [],
+      empty: 'No terminal sessions yet',
+    },
     ...{ full: 'open', list: ['grid', 'Terminal sessions'], noMatch: ['?q=x', 'No matching sessions'] },
   },
   {
@@ -106,11 +154,19 @@ const cases: readonly Case[] = [
     ...{ full: 'Firefox on Linux', list: ['grid', 'Sessions'] },
   },
   {
-    ...{ name: 'enrollment tokens', Page: EnrollmentPage, route: listEnrolmentTokens, none: [] },
+    ...{ name: 'enrollment tokens', action: 'New token', Page: EnrollmentPage, route: listEnrolmentTokens, none: [] },
     ...{ empty: 'No tokens yet', full: 'web-2', list: ['grid', 'Enrollment tokens'] },
   },
   {
-    ...{ name: 'agents', Page: AgentsPage, route: listAgents, none: [], empty: 'No agents yet', full: 'web-1' },
+    ...{
+      name: 'agents',
+      action: 'Add machine',
+      Page: AgentsPage,
+      route: listAgents,
+      none: [],
+      empty: 'No agents yet',
+      full: 'web-1',
+    },
     ...{ list: ['grid', 'Agents'], noMatch: ['?q=x', 'No matching agents'] },
   },
   {
@@ -124,7 +180,13 @@ const cases: readonly Case[] = [
     ...{ full: 'Agent web-1 approved', list: ['list', 'Events'], noMatch: ['?category=auth', 'No matching events'] },
   },
   {
-    ...{ name: 'notifications', Page: NotificationsPage, route: listNotifications, empty: 'No notifications yet' },
+    ...{
+      name: 'notifications',
+      action: 'Channels',
+      Page: NotificationsPage,
+      route: listNotifications,
+      empty: 'No notifications yet',
+    },
     ...{
       none: { notifications: [], unread_count: 0 },
       full: 'Agent web-1 is offline',
@@ -146,7 +208,14 @@ const cases: readonly Case[] = [
     },
   },
   {
-    ...{ name: 'channels', Page: ChannelsPage, route: listChannels, none: [], empty: 'No channels yet' },
+    ...{
+      name: 'channels',
+      action: 'Add channel',
+      Page: ChannelsPage,
+      route: listChannels,
+      none: [],
+      empty: 'No channels yet',
+    },
     ...{ full: 'on-call', list: ['grid', 'Channels'], noMatch: ['?q=x', 'No matching channels'] },
   },
   {
@@ -154,7 +223,14 @@ const cases: readonly Case[] = [
     ...{ list: ['grid', 'Kinds'], noMatch: ['?q=x', 'No matching kinds'] },
   },
   {
-    ...{ name: 'windows', Page: WindowsPage, route: listWindows, none: [], empty: 'No maintenance windows' },
+    ...{
+      name: 'windows',
+      action: 'New window',
+      Page: WindowsPage,
+      route: listWindows,
+      none: [],
+      empty: 'No maintenance windows',
+    },
     ...{ full: 'kernel updates in Paris', list: ['grid', 'Maintenance windows'] },
     ...{ noMatch: ['?state=open', 'No matching windows'] },
   },
@@ -168,7 +244,7 @@ function orchestrator(): FakeApi {
   return api;
 }
 
-describe.each(cases)('the page of $name', ({ Page, route, none, empty, full, list, noMatch }) => {
+describe.each(cases)('the page of $name', ({ Page, route, none, empty, action, full, list, noMatch }) => {
   test('shows placeholders while the list loads', async () => {
     orchestrator().hold(route);
     await renderPage(Page);
@@ -179,7 +255,9 @@ describe.each(cases)('the page of $name', ({ Page, route, none, empty, full, lis
     const api = orchestrator();
     api.refuse(route, 'internal', 'the disk is gone');
     const { user } = await renderPage(Page);
-    expect((await screen.findByRole('alert')).textContent).toContain('the disk is gone');
+    const alert = (await screen.findByRole('alert')).textContent;
+    expect(alert).toContain(' could not be loaded');
+    expect(alert).toContain('the disk is gone');
     api.answerExamples(route);
     await user.click(screen.getByRole('button', { name: 'Try again' }));
     expect((await screen.findByRole(list[0], { name: list[1] })).textContent).toContain(full);
@@ -188,7 +266,12 @@ describe.each(cases)('the page of $name', ({ Page, route, none, empty, full, lis
   test('shows why the list is empty', async () => {
     orchestrator().answer(route, none as never);
     await renderPage(Page);
-    expect(await screen.findByText(empty)).toBeTruthy();
+    const shown = (await screen.findByText(empty)).parentElement as HTMLElement;
+    expect(shown.querySelector('svg')).toBeTruthy();
+    const actions = [...shown.querySelectorAll('a, button')].map(({ textContent }) => textContent);
+    expect(actions).toEqual(action === undefined ? [] : [action]);
+    // The title, and a sentence on what the list is for.
+    if (action !== undefined) expect(shown.querySelector('p + div')?.textContent).toMatch(/\.$/);
   });
 
   test('lists the items that the orchestrator returns', async () => {
@@ -202,6 +285,8 @@ describe.each(cases)('the page of $name', ({ Page, route, none, empty, full, lis
       const [query, text] = noMatch;
       orchestrator().answer(route, none as never);
       await renderPage(Page, { at: `/${query}` });
-      expect(await screen.findByText(text)).toBeTruthy();
+      const shown = (await screen.findByText(text)).parentElement as HTMLElement;
+      expect(shown.querySelector('svg')).toBeTruthy();
+      expect(within(shown).getByRole('button', { name: 'Clear filters' })).toBeTruthy();
     });
 });

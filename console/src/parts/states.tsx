@@ -69,8 +69,11 @@ export function Empty({
 }) {
   return (
     <div className="flex flex-col items-center gap-1 px-6 py-12 text-center">
-      <span aria-hidden="true" className="mb-2 text-muted">
-        {icon ?? <Inbox className="size-7" strokeWidth={1.4} />}
+      <span
+        aria-hidden="true"
+        className="mb-2 flex size-12 items-center justify-center rounded-full bg-raised text-muted [&>svg]:size-6 [&>svg]:stroke-[1.5]"
+      >
+        {icon ?? <Inbox />}
       </span>
       <p className="font-medium">{title}</p>
       {children !== undefined && <div className="max-w-md text-muted text-sm">{children}</div>}

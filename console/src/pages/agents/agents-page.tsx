@@ -2,7 +2,7 @@ import type { Agent } from '@muster/protocol/http';
 import { parseSelector } from '@muster/protocol/selector';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { Plus } from 'lucide-react';
+import { Plus, SearchX, Server } from 'lucide-react';
 import { lazy, Suspense, useCallback, useMemo, useRef, useState } from 'react';
 import { latestSamplesQuery, useAgentList } from '../../api/agents.ts';
 import { defaultAgentOrder, firstAgentsSort } from '../../api/live/agent-list.ts';
@@ -116,7 +116,7 @@ export function AgentsPage() {
           className={classNames('min-h-0 overflow-hidden rounded-lg border bg-surface', !isEmpty && 'flex-1')}
         >
           {error !== null ? (
-            <Failure error={error} retry={() => void refetch()} />
+            <Failure title="Agents could not be loaded" error={error} retry={() => void refetch()} />
           ) : isEmpty ? (
             <NoAgents {...{ isFiltered, tab, onAdd, onClear }} />
           ) : !isListed ? (
@@ -270,16 +270,17 @@ function NoAgents({
   readonly onAdd: (() => void) | null;
 }) {
   return isFiltered ? (
-    <Empty title="No matching agents" action={<Button onClick={onClear}>Clear filters</Button>}>
+    <Empty title="No matching agents" icon={<SearchX />} action={<Button onClick={onClear}>Clear filters</Button>}>
       {tab === 'off'
         ? 'All agents that match the other filters are in sync.'
         : tab === 'outdated'
           ? 'All agents that match the other filters have the newest revisions of their modules.'
-          : undefined}
+          : 'Try another search, or clear the filters.'}
     </Empty>
   ) : (
     <Empty
       title="No agents yet"
+      icon={<Server />}
       action={
         onAdd !== null && (
           <Button icon={<Plus aria-hidden="true" className="size-4" />} onClick={onAdd}>
@@ -288,7 +289,7 @@ function NoAgents({
         )
       }
     >
-      Run one command on a machine, and it appears here.
+      An agent is a machine that Muster manages. Run one command on a machine, and it appears here.
     </Empty>
   );
 }

@@ -1,7 +1,7 @@
 import type { Agent, Assignment, RunEntry } from '@muster/protocol/http';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Plus } from 'lucide-react';
+import { Plus, Target } from 'lucide-react';
 import { useMemo } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
@@ -161,7 +161,7 @@ export function AssignmentsPage() {
       }
       noMatch="No matching assignments"
       empty={
-        <Empty title="No assignments yet" action={add('plain')}>
+        <Empty title="No assignments yet" icon={<Target />} action={add('plain')}>
           An assignment adds modules to the desired state of all agents that match a selector.
         </Empty>
       }

@@ -71,7 +71,7 @@ export function ChannelsPage() {
       }
       noMatch="No matching channels"
       empty={
-        <Empty title="No channels yet" icon={<Megaphone className="size-7" strokeWidth={1.4} />} action={add('plain')}>
+        <Empty title="No channels yet" icon={<Megaphone />} action={add('plain')}>
           {isAdmin
             ? 'Add a webhook or a Discord, Slack, or ntfy channel to be notified of offline agents, drift, and failed runs.'
             : 'An admin can add a webhook or a Discord, Slack, or ntfy channel.'}

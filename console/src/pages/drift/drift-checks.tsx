@@ -1,8 +1,10 @@
 import type { DriftRecord } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { GitCompareArrows } from 'lucide-react';
 import { useMemo } from 'react';
 import { latestDriftQuery } from '../../api/drift.ts';
+import { buttonClasses } from '../../parts/button.tsx';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { useFilterValues } from '../../parts/table/filters.tsx';
@@ -85,8 +87,16 @@ export function DriftChecks() {
       onOpen={({ drift_id }) => void navigate({ to: '/drift/$record', params: { record: drift_id } })}
       noMatch="No matching agents"
       empty={
-        <Empty title="No checks yet">
-          After the first apply, a machine is checked on a schedule. You can also check it from its page.
+        <Empty
+          title="No checks yet"
+          icon={<GitCompareArrows />}
+          action={
+            <Link to="/agents" className={buttonClasses()}>
+              All agents
+            </Link>
+          }
+        >
+          After the first apply, each machine is checked for drift on a schedule. You can also check it from its page.
         </Empty>
       }
     />

@@ -35,10 +35,10 @@ export function TokensTable({ onNew }: { readonly onNew: () => void }) {
         empty={
           <Empty
             title={others > 0 ? 'No valid tokens' : 'No tokens yet'}
-            icon={<Ticket className="size-7" strokeWidth={1.4} />}
+            icon={<Ticket />}
             action={<Button onClick={onNew}>New token</Button>}
           >
-            Create a token and run its command on a machine. The machine joins the fleet within seconds.
+            A token lets machines join the fleet with one command.
           </Empty>
         }
       />

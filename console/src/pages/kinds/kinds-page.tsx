@@ -1,6 +1,7 @@
 import type { Kind } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { Shapes } from 'lucide-react';
 import { kindsQuery } from '../../api/modules/kinds.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Empty } from '../../parts/states.tsx';
@@ -88,7 +89,7 @@ export function KindsPage() {
       rowKey={({ name }) => name}
       onOpen={({ name }) => void navigate({ to: '/kinds/$kind', params: { kind: name } })}
       noMatch="No matching kinds"
-      empty={<Empty title="No kinds" />}
+      empty={<Empty title="No kinds" icon={<Shapes />} />}
     />
   );
 }

@@ -1,7 +1,7 @@
 import type { Assignment, Module } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Plus } from 'lucide-react';
+import { Boxes, Plus } from 'lucide-react';
 import { useMemo } from 'react';
 import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
@@ -109,9 +109,8 @@ export function ModulesPage() {
       onOpen={({ name }) => void navigate({ to: '/modules/$module', params: { module: name } })}
       noMatch="No matching modules"
       empty={
-        <Empty title="No modules yet" action={add('plain')}>
-          A module declares files, packages, services, and accounts of a machine. Start from an example and try it as a
-          plan on one agent.
+        <Empty title="No modules yet" icon={<Boxes />} action={add('plain')}>
+          A module declares files, packages, services, and accounts of machines. You can start from an example.
         </Empty>
       }
     />

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { BellOff, CheckCheck } from 'lucide-react';
 import { markAllRead, notificationsQuery, reloadNewestNotifications } from '../../api/notifications.ts';
-import { Button } from '../../parts/button.tsx';
+import { Button, buttonClasses } from '../../parts/button.tsx';
 import { MoreActions } from '../../parts/dialog/more-actions.tsx';
 import { notifyError } from '../../parts/dialog/toast.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -61,9 +61,20 @@ export function NotificationsPage() {
         empty={
           <Empty
             title={onlyUnread ? 'No unread notifications' : 'No notifications yet'}
-            icon={<BellOff className="size-7" strokeWidth={1.4} />}
+            icon={<BellOff />}
+            action={
+              onlyUnread ? (
+                <Button onClick={() => setShown('all')}>Show all</Button>
+              ) : (
+                <Link to="/channels" className={buttonClasses()}>
+                  Channels
+                </Link>
+              )
+            }
           >
-            Offline agents, agents that are pending approval, drift, failed applies, and halted runs appear here.
+            {onlyUnread
+              ? 'You have read every notification.'
+              : 'Offline or pending agents, drift, failed applies, and halted runs appear here.'}
           </Empty>
         }
       >

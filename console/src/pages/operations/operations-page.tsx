@@ -2,6 +2,7 @@ import type { OperationStatus } from '@muster/protocol';
 import type { OperationEntry } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { ListChecks } from 'lucide-react';
 import { useMemo } from 'react';
 import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { operationsQuery } from '../../api/operations.ts';
@@ -143,13 +144,14 @@ export function OperationsPage() {
       empty={
         <Empty
           title="No operations yet"
+          icon={<ListChecks />}
           action={
             <Link to="/agents" className={buttonClasses()}>
               All agents
             </Link>
           }
         >
-          Plan or apply from the page of an agent or an assignment. The operation of each machine appears here.
+          An operation is one plan or apply on one agent. Start one from the page of an agent.
         </Empty>
       }
     />

@@ -1,6 +1,6 @@
 import type { Operator } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
-import { Eye, EyeOff, UserPlus } from 'lucide-react';
+import { Eye, EyeOff, UserPlus, Users } from 'lucide-react';
 import { useState } from 'react';
 import { deleteOperator, endedText, operatorsQuery, useOperatorNames } from '../../api/operators.ts';
 import { useIsAdmin, usePerson } from '../../api/sign-in/use-session.ts';
@@ -50,7 +50,7 @@ export function OperatorsPage() {
       sortedBy="username"
       columns={operatorColumns(names, me, isAdmin ? setRemoving : undefined)}
       rowKey={({ operator_id }) => operator_id}
-      empty={<Empty title="No operators" />}
+      empty={<Empty title="No operators" icon={<Users />} />}
     >
       {isAdmin && edited === newItem && <AddOperator onClose={() => setEdited('')} />}
       <Confirm

@@ -1,6 +1,7 @@
 import { type RunEntry, runStatuses } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { PlaySquare } from 'lucide-react';
 import { useMemo } from 'react';
 import { runsQuery } from '../../api/runs.ts';
 import { buttonClasses } from '../../parts/button.tsx';
@@ -124,13 +125,14 @@ export function RunsPage() {
       empty={
         <Empty
           title="No runs yet"
+          icon={<PlaySquare />}
           action={
             <Link to="/assignments" className={buttonClasses()}>
               All assignments
             </Link>
           }
         >
-          Plan or apply an assignment, or select agents and plan or apply them. Runs show their progress here.
+          A run plans or applies several agents at once. Start one from an assignment or from selected agents.
         </Empty>
       }
     />

@@ -64,7 +64,7 @@ export function SecretsPage() {
       empty={
         <Empty
           title="No secrets yet"
-          icon={<KeyRound className="size-7" strokeWidth={1.4} />}
+          icon={<KeyRound />}
           action={
             <Button icon={<Plus className="size-4" />} onClick={() => edit(newItem)}>
               New secret

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { LogOut } from 'lucide-react';
+import { LogOut, MonitorSmartphone } from 'lucide-react';
 import { useState } from 'react';
 import { endOneSession, type SignInSession, sessionsQuery, signOutEverywhere } from '../../api/sign-in/sessions.ts';
 import { Badge } from '../../parts/badge.tsx';
@@ -31,7 +31,7 @@ export function SessionsPage() {
       sortedBy="-used"
       columns={columns(setEnding)}
       rowKey={({ id }) => id}
-      empty={<Empty title="No sessions" />}
+      empty={<Empty title="No sessions" icon={<MonitorSmartphone />} />}
     >
       <Confirm
         open={ending !== null}

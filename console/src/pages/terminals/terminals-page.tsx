@@ -71,10 +71,11 @@ export function TerminalsPage() {
       empty={
         <Empty
           title="No terminal sessions yet"
-          icon={<SquareTerminal className="size-7" strokeWidth={1.4} />}
+          icon={<SquareTerminal />}
           action={<Button onClick={() => setOpening(true)}>Open terminal…</Button>}
         >
-          Open a shell on a machine. Its agent must allow terminals: set remote_terminal.enabled in its configuration.
+          A terminal is a recorded shell on a machine whose agent allows it: remote_terminal.enabled in its
+          configuration.
         </Empty>
       }
     >

@@ -60,7 +60,7 @@ export function WindowList({
       empty={
         <Empty
           title="No maintenance windows"
-          icon={<CalendarClock className="size-7" strokeWidth={1.4} />}
+          icon={<CalendarClock />}
           action={
             isAdmin && (
               <Button icon={<Plus className="size-4" />} onClick={() => edit(null)}>
@@ -69,7 +69,7 @@ export function WindowList({
             )
           }
         >
-          Plan a window before maintenance to mute notifications.
+          A window mutes notifications about its agents while you work on them.
         </Empty>
       }
     />

@@ -1,3 +1,4 @@
+import { SearchX } from 'lucide-react';
 import { type ReactNode, useMemo } from 'react';
 import { Button } from '../button.tsx';
 import { classNames } from '../class-names.ts';
@@ -109,7 +110,11 @@ export function ListTable<Row>({
         {query.isPending ? (
           <TableSkeleton columns={columns} isSelectable={chosen !== undefined} />
         ) : query.isError ? (
-          <Failure error={query.error} retry={() => void query.refetch()} />
+          <Failure
+            title={`${table.label} could not be loaded`}
+            error={query.error}
+            retry={() => void query.refetch()}
+          />
         ) : isEmpty ? (
           empty
         ) : (
@@ -122,7 +127,9 @@ export function ListTable<Row>({
               clear === undefined ? (
                 empty
               ) : (
-                <Empty title={noMatch} action={<Button onClick={clear}>Clear filters</Button>} />
+                <Empty title={noMatch} icon={<SearchX />} action={<Button onClick={clear}>Clear filters</Button>}>
+                  Try another search, or clear the filters.
+                </Empty>
               )
             }
           />

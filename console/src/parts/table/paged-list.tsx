@@ -59,7 +59,7 @@ export function PagedList<Item>({
           </>
         )
       ) : query.error ? (
-        <Failure error={query.error} retry={() => void query.refetch()} />
+        <Failure title={`${label} could not be loaded`} error={query.error} retry={() => void query.refetch()} />
       ) : (
         <>
           {header !== undefined && (
