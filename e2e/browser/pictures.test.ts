@@ -22,7 +22,23 @@ const pages: Readonly<Record<string, string>> = {
   channels: '/channels',
   audit: '/audit',
   kinds: '/kinds',
+  kind: '/kinds/sysctl',
 };
+
+/** Pages on a tablet by screenshot name. */
+const tabletPages: Readonly<Record<string, string>> = { 'overview-tablet': '/', 'agents-tablet': '/agents' };
+
+/** Responses to the request for the modules, by screenshot name of the page that shows them. */
+const moduleAnswers = {
+  'modules-empty': { status: 200, json: [] },
+  'modules-error': {
+    status: 500,
+    json: {
+      ...{ type: 'about:blank', title: 'Unexpected failure', status: 500, code: 'internal', instance: 'request-1' },
+      detail: 'the database could not be read',
+    },
+  },
+} as const;
 
 /** Takes a screenshot of the window, without animations and text cursor, once two consecutive screenshots are equal. */
 async function pictureOf(tab: Tab): Promise<Buffer> {
@@ -87,6 +103,29 @@ describe.skipIf(reason !== null)(`the appearance of the console${reason === null
     faults.push(faultOf('overview-dark', await pictureOf(tab)));
     await tab.page.setViewportSize({ width: 390, height: 800 });
     faults.push(faultOf('overview-phone-dark', await pictureOf(tab)));
+    expect(faults.filter((fault) => fault !== null)).toEqual([]);
+  });
+
+  test('tablet pages, an empty list, and a failed page match the approved screenshots', async ({ fixed: tab }) => {
+    const { page, watch } = tab;
+    const faults: (string | null)[] = [];
+    const list = /\/api\/v1\/modules(\?|$)/;
+    for (const [name, answer] of Object.entries(moduleAnswers)) {
+      await page.route(list, (intercepted) => intercepted.fulfill(answer));
+      await tab.go('/modules');
+      if (answer.status >= 400) watch.expects(/^answered 500: GET \S+\/modules/, /^console: .* status of 500 /);
+      // Loads the list again.
+      await page.reload();
+      await page.getByRole('heading', { level: 1, name: 'Modules' }).waitFor();
+      faults.push(faultOf(name, await pictureOf(tab)));
+      await page.unroute(list);
+    }
+    await page.reload();
+    await page.setViewportSize({ width: 820, height: 800 });
+    for (const [name, path] of Object.entries(tabletPages)) {
+      await tab.go(path);
+      faults.push(faultOf(name, await pictureOf(tab)));
+    }
     expect(faults.filter((fault) => fault !== null)).toEqual([]);
   });
 

@@ -12,7 +12,7 @@ import { Tab } from './tab.ts';
 /**
  * Takes screenshots of every console page, and of some dialogs, with data from a busy fleet:
  *
- *     npm run console:screenshots -- DIRECTORY [--only agents] [--widths 390,1280,1920] [--themes light,dark] [--empty]
+ *     npm run console:screenshots -- DIRECTORY [--only agents] [--widths 390,820,1280,1920] [--themes light,dark] [--empty]
  *
  * `--only` selects the pages whose name contains one of the words. `--empty` uses an orchestrator without agents.
  */
@@ -21,7 +21,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     only: { type: 'string', default: '' },
-    widths: { type: 'string', default: '390,1280,1920' },
+    widths: { type: 'string', default: '390,820,1280,1920' },
     themes: { type: 'string', default: 'light,dark' },
     empty: { type: 'boolean', default: false },
   },
@@ -52,24 +52,26 @@ async function shoot(tab: Tab, name: string, width: number, theme: string, isStr
   await tab.page.setViewportSize({ width, height });
 }
 
-/** Dialogs by name: a page of the showcase, and the button that opens the dialog there. */
-const dialogs: Readonly<Record<string, readonly [path: string, button: string]>> = {
+/** Dialogs by name: a page of the showcase, the button that opens the dialog there, and a button to press in it. */
+const dialogs: Readonly<Record<string, readonly [path: string, button: string, inside?: string]>> = {
   'approve-dialog': ['/', 'Approve…'],
   'apply-dialog': ['/agents/web-paris-1', 'Apply…'],
   'apply-run-dialog': ['/assignments/web', 'Apply…'],
   'add-machine-dialog': ['/agents', 'Add machine'],
+  'add-machine-command': ['/agents', 'Add machine', 'Copy command'],
   'new-secret-dialog': ['/secrets', 'New secret'],
 };
 
 /** Takes screenshots of dialogs as they open. */
 async function shootDialogs(tab: Tab, names: readonly string[], width: number, theme: string): Promise<void> {
   for (const name of names) {
-    const [path, button] = dialogs[name] as (typeof dialogs)[string];
+    const [path, button, inside] = dialogs[name] as (typeof dialogs)[string];
     await tab.go(path);
     await tab.settled();
     await tab.page.locator('#content').getByRole('button', { name: button }).first().click();
     const dialog = tab.page.getByRole('dialog');
     await dialog.waitFor();
+    if (inside !== undefined) await dialog.getByRole('button', { name: inside }).click();
     await shoot(tab, name, width, theme, false);
     await tab.page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'hidden' });
