@@ -107,7 +107,7 @@ export function wordsAt(
         ? []
         : known.secrets.map((secret) => name(`secrets.${secret}`, 'secret', 'The whole field is hidden in results'))),
       name('agent.name', 'text', 'The name of the agent'),
-      name('agent.node_id', 'text', 'The id of the agent'),
+      name('agent.node_id', 'text', 'The ID of the agent'),
       ...Object.entries(attributes).map(([attribute, info]) => name(`attr.${attribute}`, 'attribute', info)),
       ...Object.keys(known.agent?.attributes ?? {})
         .filter((attribute) => !Object.hasOwn(attributes, attribute))

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
-import { milliseconds, relativeTime, shortDuration } from './time.tsx';
+import { afterEach, expect, test } from 'vitest';
+import { milliseconds, relativeTime, setClock, shortDuration, withLocalTimes } from './time.tsx';
+
+afterEach(() => setClock(Date.now));
 
 test.each([
   [0, '0s'],
@@ -31,4 +33,29 @@ test('reads Unix seconds and RFC 3339 as milliseconds', () => {
     1_800_000_000_000, 1_800_000_000_000,
   ]);
   expect(milliseconds('soon')).toBeNaN();
+});
+
+/** Returns the RFC 3339 time of a local date and time. */
+const utc = (local: string): string => new Date(local).toISOString();
+const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }).format(new Date('2026-12-03T12:00'));
+const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' }).format(new Date('2026-11-30T14:05'));
+
+test.each([
+  ['with the time of day if it is today', 'at', '2026-11-30T14:05', `at ${time}`],
+  ['with the date if it is another day', 'at', '2026-12-03T23:59:59.999', `on ${date}`],
+  ['with the date and its own preposition', 'before', '2026-12-03T23:59:59.999', `before ${date}`],
+])('shows a time in a sentence %s', (_, word, at, phrase) => {
+  setClock(() => new Date('2026-11-30T09:00').getTime());
+  expect(withLocalTimes(`tls_key expires ${word} ${utc(at)}`)).toBe(`tls_key expires ${phrase}`);
+});
+
+test('shows the date and the time of a time that no preposition precedes', () => {
+  setClock(() => new Date('2026-12-03T09:00').getTime());
+  const shown = withLocalTimes(utc('2026-12-03T14:05'));
+  expect(shown).toContain(date);
+  expect(shown).toContain(time);
+});
+
+test('keeps an impossible time', () => {
+  expect(withLocalTimes('at 2026-99-99T99:99:99Z')).toBe('at 2026-99-99T99:99:99Z');
 });

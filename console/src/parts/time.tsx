@@ -113,17 +113,33 @@ export function absoluteTime(at: number): string {
   return fullFormat.format(at);
 }
 
-/** Matches times in text from the orchestrator (RFC 3339, in UTC). */
-const timesInText = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
-let textFormat: Intl.DateTimeFormat | undefined;
+/** Matches times in text from the orchestrator (RFC 3339, in UTC), with the word before them. */
+const timesInText = /(?:\b(at|before|since) )?\b(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/g;
+const dateParts = { dateStyle: 'medium' } as const;
+const timeParts = { timeStyle: 'short' } as const;
+let textFormats: Record<'full' | 'date' | 'time', Intl.DateTimeFormat> | undefined;
+
+/** Formats a time after a preposition: `at 14:05` if it is today, otherwise `on Dec 3, 2026` with its time of day. */
+function phraseOf(word: string, at: number): string {
+  textFormats ??= {
+    full: new Intl.DateTimeFormat(undefined, { ...dateParts, ...timeParts }),
+    date: new Intl.DateTimeFormat(undefined, dateParts),
+    time: new Intl.DateTimeFormat(undefined, timeParts),
+  };
+  const { full, date, time } = textFormats;
+  if (word === '') return full.format(at);
+  const local = new Date(at);
+  if (local.toDateString() === new Date(momentNow()).toDateString()) return `${word} ${time.format(at)}`;
+  // The form of a secret asks for a day, at the end of which the secret expires.
+  const isEndOfDay = new Date(at + 1_000).toDateString() !== local.toDateString();
+  return `${word === 'at' ? 'on' : word} ${(isEndOfDay ? date : full).format(at)}`;
+}
 
 /** Replaces the RFC 3339 times in a text with times in the browser's locale and time zone. */
 export const withLocalTimes = (text: string): string =>
-  text.replace(timesInText, (time) => {
+  text.replace(timesInText, (found, word: string | undefined, time: string) => {
     const at = Date.parse(time);
-    if (!Number.isFinite(at)) return time;
-    textFormat ??= new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-    return textFormat.format(at);
+    return Number.isFinite(at) ? phraseOf(word ?? '', at) : found;
   });
 
 /** Converts a time from the API (Unix seconds or RFC 3339) to Unix milliseconds. */

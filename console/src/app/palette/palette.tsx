@@ -134,7 +134,7 @@ export default function Palette({ onClose, onHelp }: { readonly onClose: () => v
             />
             <Command.List className="max-h-[60vh] overflow-y-auto p-1.5">
               <Command.Empty className="px-3 py-8 text-center text-muted text-sm">
-                No results. Search for an agent by name, hostname, or id, or type an action such as “plan web-1”.
+                No results. Search for an agent by name, hostname, or ID, or type an action such as “plan web-1”.
               </Command.Empty>
               {groups.map(({ heading, entries }) => (
                 <Command.Group key={heading} heading={heading} className={groupClasses}>

@@ -115,7 +115,7 @@ function AgentMenu({ agent, onDialog }: Pick<AgentActionsProps, 'agent' | 'onDia
         Copy name
       </MenuItem>
       <MenuItem icon={<Copy aria-hidden="true" className="size-4" />} onSelect={() => void copy(node_id)}>
-        Copy node id
+        Copy node ID
       </MenuItem>
       <MenuItem
         icon={<Copy aria-hidden="true" className="size-4" />}

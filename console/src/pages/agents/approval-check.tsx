@@ -27,8 +27,8 @@ export function ApprovalCheck({ agent, onApprove }: { readonly agent: Agent; rea
           address comes from the connection.
         </li>
         <li>
-          The agent’s log on the machine shows the same node id at startup: <Id id={node_id} length={32} />
-          The id is derived from the agent’s key, so no other machine can have it.
+          The agent’s log on the machine shows the same node ID at startup: <Id id={node_id} length={32} />
+          The ID is derived from the agent’s key, so no other machine can have it.
         </li>
         {pin_source === 'first_use' && (
           <li>

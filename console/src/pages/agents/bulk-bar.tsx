@@ -137,7 +137,7 @@ function BulkMenu({
         icon={<Copy aria-hidden="true" className={icon} />}
         onSelect={() => void copy(chosen.map(({ node_id }) => node_id))}
       >
-        Copy node ids
+        Copy node IDs
       </MenuItem>
       <MenuItem
         danger

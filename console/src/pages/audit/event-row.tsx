@@ -61,7 +61,7 @@ function EventLine({
 }
 
 const detailsLabel = ({ event_type, timestamp }: AuditEvent): string =>
-  `Details of “${eventLabel(event_type)}” at ${absoluteTime(Date.parse(timestamp))}`;
+  `Details of “${eventLabel(event_type)}” on ${absoluteTime(Date.parse(timestamp))}`;
 
 export function EventRow({
   event,

@@ -68,7 +68,7 @@ function AgentChoice({
       <Input
         label="Agents"
         type="search"
-        placeholder="Find by name, hostname, or id"
+        placeholder="Find by name, hostname, or ID"
         value={text}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {

@@ -41,7 +41,7 @@ export function MachineFacts({ agent }: { readonly agent: Agent }) {
             </code>,
           ],
           ['Agent version', <Text key="version" text={agent.agent_version} maxLength={40} />],
-          ['Node id', <Id key="id" id={agent.node_id} length={12} />],
+          ['Node ID', <Id key="id" id={agent.node_id} length={12} />],
           [
             'Orchestrator key',
             <span key="pin" className={agent.pin_source === 'first_use' ? 'text-warn' : undefined}>
