@@ -4,11 +4,10 @@ import type { ReactNode } from 'react';
 import { useAgentName } from '../api/agents.ts';
 import { useOperatorNames } from '../api/operators.ts';
 import { runsQuery } from '../api/runs.ts';
+import { linkClasses } from '../parts/class-names.ts';
 import { Line } from '../parts/text.tsx';
 
 /** Links to the pages of agents, operations, runs, modules, and assignments. */
-
-const linkClasses = 'min-w-0 max-w-full inline-flex rounded text-accent hover:underline';
 
 /** Returns the text that identifies an agent: its name, or a description if it was removed or is still loading. */
 export const agentWords = (name: string | null | undefined): string => name ?? (name === null ? 'removed agent' : '…');

@@ -5,6 +5,7 @@ import { createContext, useContext } from 'react';
 import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
+import { nameLinkClasses } from '../../parts/class-names.ts';
 import { Meter } from '../../parts/meter.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { TagChip } from '../../parts/tag-chip.tsx';
@@ -33,13 +34,8 @@ const recordColumns: Record<
     width: 'minmax(8rem,1.6fr)',
     sort: displayName,
     cell: (agent) => (
-      <Link
-        to="/agents/$agent"
-        params={{ agent: agentParam(agent) }}
-        tabIndex={-1}
-        className="flex min-w-0 items-center rounded font-medium hover:underline"
-      >
-        <span className={agent.name === null ? 'flex min-w-0 font-normal text-muted italic' : 'flex min-w-0'}>
+      <Link to="/agents/$agent" params={{ agent: agentParam(agent) }} tabIndex={-1} className={nameLinkClasses}>
+        <span className={agent.name === null ? 'flex min-w-0 font-normal italic' : 'flex min-w-0'}>
           <Line text={displayName(agent)} maxLength={64} />
         </span>
       </Link>

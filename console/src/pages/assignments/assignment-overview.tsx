@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type AssignmentWithMatches, modulesOf } from '../../api/assignments.ts';
 import { Dot } from '../../parts/badge.tsx';
+import { linkClasses } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
 import { Facts } from '../../parts/facts.tsx';
 import { Panel } from '../../parts/panel.tsx';
@@ -107,7 +108,7 @@ function SyncCounts({
               {status === undefined ? (
                 text
               ) : (
-                <Link to="/agents" search={{ q: selector, status } as never} className="rounded hover:underline">
+                <Link to="/agents" search={{ q: selector, status } as never} className={linkClasses}>
                   {text}
                 </Link>
               )}

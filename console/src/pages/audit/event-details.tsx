@@ -2,6 +2,7 @@ import { eventSentence } from '@muster/protocol/event-sentence';
 import type { AuditEvent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { linkClasses } from '../../parts/class-names.ts';
 import { Line, Text } from '../../parts/text.tsx';
 import { absoluteTime } from '../../parts/time.tsx';
 import { OperationLink, OperatorName, RunLink } from '../links.tsx';
@@ -66,7 +67,7 @@ function Value({ field: { key, text } }: { readonly field: EventField }) {
       return <RunLink id={text} />;
     case 'drift_id':
       return (
-        <Link to="/drift/$record" params={{ record: text }} className="rounded text-accent hover:underline">
+        <Link to="/drift/$record" params={{ record: text }} className={linkClasses}>
           <code className="font-mono text-xs">…{text.slice(-8)}</code>
         </Link>
       );

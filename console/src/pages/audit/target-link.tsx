@@ -1,5 +1,6 @@
 import type { AuditEvent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
+import { linkClasses } from '../../parts/class-names.ts';
 import { Line } from '../../parts/text.tsx';
 
 type Party = AuditEvent['target'];
@@ -40,7 +41,7 @@ export function TargetLink({ party }: { readonly party: Party }) {
   const address = pathOf(party);
   if (address === null) return <Line text={text} />;
   return (
-    <Link to={address as '/'} className="flex min-w-0 hover:underline">
+    <Link to={address as '/'} className={linkClasses}>
       <Line text={text} />
     </Link>
   );

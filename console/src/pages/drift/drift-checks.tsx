@@ -5,6 +5,7 @@ import { GitCompareArrows } from 'lucide-react';
 import { useMemo } from 'react';
 import { latestDriftQuery } from '../../api/drift.ts';
 import { buttonClasses } from '../../parts/button.tsx';
+import { linkClasses } from '../../parts/class-names.ts';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { useFilterValues } from '../../parts/table/filters.tsx';
@@ -28,7 +29,7 @@ const columns: readonly Column<DriftRecord>[] = [
     from: 'sm',
     phone: 'line',
     cell: (record) => (
-      <Link to="/drift/$record" params={{ record: record.drift_id }} className="rounded hover:underline">
+      <Link to="/drift/$record" params={{ record: record.drift_id }} className={linkClasses}>
         <DriftStatus record={record} />
       </Link>
     ),

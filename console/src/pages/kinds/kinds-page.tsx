@@ -4,6 +4,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { Shapes } from 'lucide-react';
 import { kindsQuery } from '../../api/modules/kinds.ts';
 import { Badge } from '../../parts/badge.tsx';
+import { nameLinkClasses } from '../../parts/class-names.ts';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
@@ -19,11 +20,7 @@ const columns: readonly Column<Kind>[] = [
     width: 'minmax(9rem,1fr)',
     sort: ({ name }) => name,
     cell: ({ name }) => (
-      <Link
-        to="/kinds/$kind"
-        params={{ kind: name }}
-        className="inline-flex max-w-full rounded font-medium text-text hover:underline"
-      >
+      <Link to="/kinds/$kind" params={{ kind: name }} className={nameLinkClasses}>
         <Line text={name} maxLength={64} />
       </Link>
     ),

@@ -7,6 +7,7 @@ import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { type ButtonLook, buttonClasses } from '../../parts/button.tsx';
+import { nameLinkClasses } from '../../parts/class-names.ts';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
@@ -26,11 +27,7 @@ const columns: readonly Column<Row>[] = [
     width: 'minmax(6.5rem,2fr)',
     sort: ({ name }) => name,
     cell: ({ name }) => (
-      <Link
-        to="/modules/$module"
-        params={{ module: name }}
-        className="inline-flex max-w-full rounded font-medium text-text hover:underline"
-      >
+      <Link to="/modules/$module" params={{ module: name }} className={nameLinkClasses}>
         <Line text={name} maxLength={64} />
       </Link>
     ),

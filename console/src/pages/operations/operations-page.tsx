@@ -7,6 +7,7 @@ import { useMemo } from 'react';
 import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { operationsQuery } from '../../api/operations.ts';
 import { buttonClasses } from '../../parts/button.tsx';
+import { nameLinkClasses } from '../../parts/class-names.ts';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
@@ -34,11 +35,7 @@ const columns: readonly Column<OperationEntry>[] = [
     header: 'Operation',
     width: 'minmax(9rem,2fr)',
     cell: ({ operation_id, kind, node_id }) => (
-      <Link
-        to="/operations/$operation"
-        params={{ operation: operation_id }}
-        className="inline-flex min-w-0 items-center gap-1 rounded font-medium hover:underline"
-      >
+      <Link to="/operations/$operation" params={{ operation: operation_id }} className={`${nameLinkClasses} gap-1`}>
         <span className="w-12 shrink-0">
           <KindBadge kind={kind} />
         </span>

@@ -5,6 +5,7 @@ import { PlaySquare } from 'lucide-react';
 import { useMemo } from 'react';
 import { runsQuery } from '../../api/runs.ts';
 import { buttonClasses } from '../../parts/button.tsx';
+import { nameLinkClasses } from '../../parts/class-names.ts';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
@@ -22,19 +23,11 @@ const columns: readonly Column<RunEntry>[] = [
     header: 'Run',
     width: 'minmax(9rem,2fr)',
     cell: ({ run_id, kind, assignment }) => (
-      <Link
-        to="/runs/$run"
-        params={{ run: run_id }}
-        className="inline-flex min-w-0 items-center gap-1 rounded font-medium hover:underline"
-      >
+      <Link to="/runs/$run" params={{ run: run_id }} className={`${nameLinkClasses} gap-1`}>
         <span className="w-12 shrink-0">
           <KindBadge kind={kind} />
         </span>
-        {assignment === null ? (
-          <span className="truncate font-normal text-muted">selected agents</span>
-        ) : (
-          <Line text={assignment} />
-        )}
+        {assignment === null ? <span className="truncate">selected agents</span> : <Line text={assignment} />}
       </Link>
     ),
   },

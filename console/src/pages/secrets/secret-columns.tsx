@@ -1,5 +1,6 @@
 import type { Secret } from '@muster/protocol/http';
 import { Badge } from '../../parts/badge.tsx';
+import { nameLinkClasses } from '../../parts/class-names.ts';
 import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
@@ -29,11 +30,7 @@ export function secretColumns({
       width: 'minmax(8rem,2fr)',
       sort: ({ name }) => name,
       cell: ({ name }) => (
-        <button
-          type="button"
-          className="min-w-0 truncate rounded font-medium hover:underline"
-          onClick={() => onEdit(name)}
-        >
+        <button type="button" className={nameLinkClasses} onClick={() => onEdit(name)}>
           <Line text={name} />
         </button>
       ),

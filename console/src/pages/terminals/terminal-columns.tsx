@@ -2,6 +2,7 @@ import type { TerminalSession } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
 import { Dot } from '../../parts/badge.tsx';
 import { Button, buttonClasses } from '../../parts/button.tsx';
+import { nameLinkClasses } from '../../parts/class-names.ts';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
 import { shortDuration, Time } from '../../parts/time.tsx';
@@ -33,7 +34,7 @@ export function terminalColumns({
           <Link
             to={'/terminals/$session' as never}
             params={{ session: session_id } as never}
-            className="min-w-0 truncate font-medium hover:underline"
+            className={nameLinkClasses}
           >
             <AgentName id={node_id} />
           </Link>

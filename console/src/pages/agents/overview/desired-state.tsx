@@ -10,6 +10,7 @@ import { modulesQuery } from '../../../api/modules/modules.ts';
 import { lastApplyQuery } from '../../../api/operations.ts';
 import { windowsQuery } from '../../../api/windows.ts';
 import { Badge, Dot } from '../../../parts/badge.tsx';
+import { linkClasses } from '../../../parts/class-names.ts';
 import { countedText } from '../../../parts/count.ts';
 import { Panel } from '../../../parts/panel.tsx';
 import { Failure, SkeletonRows } from '../../../parts/states.tsx';
@@ -121,7 +122,7 @@ function LatestCheck({ agent, canCheck }: { readonly agent: Agent; readonly canC
     <>
       {check && (
         <span className="text-muted text-xs">
-          <Link to="/drift/$record" params={{ record: check.drift_id }} className="rounded hover:underline">
+          <Link to="/drift/$record" params={{ record: check.drift_id }} className={linkClasses}>
             checked
           </Link>{' '}
           <Time at={check.checked_at} />
