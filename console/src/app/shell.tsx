@@ -208,7 +208,7 @@ function PersonButton() {
         {[...person.username][0]}
       </span>
       <span className="sr-only">Signed in as</span>
-      <span className="truncate max-sm:sr-only">{person.username}</span>
+      <span className="truncate text-text max-sm:sr-only">{person.username}</span>
     </Button>
   );
   return isUsed ? (

@@ -24,7 +24,11 @@ export const buttonClasses = (look: ButtonLook = 'plain', small = false, square 
     look === 'primary' && 'border-transparent bg-accent text-on-accent enabled:hover:bg-accent-hover',
     look === 'remove' && 'border-transparent bg-bad text-surface enabled:hover:brightness-90',
     look === 'plain' && 'border-line bg-surface text-text shadow-xs hover:bg-hover',
-    look === 'quiet' && 'border-transparent bg-transparent text-muted hover:bg-hover hover:text-text',
+    // Muted text without a border would look disabled. An icon without text is recognizable.
+    look === 'quiet' &&
+      (square
+        ? 'border-transparent bg-transparent text-muted hover:bg-hover hover:text-text'
+        : 'border-transparent bg-transparent text-accent hover:bg-accent-soft hover:text-accent-hover'),
     look === 'danger' && 'border-line bg-surface text-bad hover:border-bad hover:bg-bad-soft',
   );
 
