@@ -51,7 +51,7 @@ export function Shell() {
           <Navigation />
         </aside>
         <div className="flex min-w-0 flex-1 flex-col">
-          <header className="flex h-12 shrink-0 items-center gap-2 border-b bg-surface px-3 sm:px-4">
+          <header className="flex h-12 shrink-0 items-center gap-2 border-b bg-surface px-4 max-sm:h-15 max-sm:gap-3 max-sm:px-2">
             <IconButton
               label="Menu"
               className="lg:hidden"
@@ -200,7 +200,7 @@ function PersonButton() {
   const person = usePerson();
   const [isUsed, setUsed] = useState(false);
   const trigger = (
-    <Button look="quiet" aria-haspopup="menu" className="max-w-40 px-1.5" onClick={() => setUsed(true)}>
+    <Button look="quiet" aria-haspopup="menu" className="max-w-40 px-1.5 max-sm:w-11" onClick={() => setUsed(true)}>
       <span
         aria-hidden="true"
         className="flex size-6 shrink-0 items-center justify-center rounded-full bg-accent-soft font-semibold text-accent text-xs uppercase"
