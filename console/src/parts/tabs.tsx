@@ -1,5 +1,6 @@
 import { Tabs as Radix } from 'radix-ui';
 import { type ReactNode, useEffect, useRef } from 'react';
+import { classNames } from './class-names.ts';
 
 /** Tabs controlled by the caller, usually with a URL parameter. Renders only the selected tab's content. */
 export function Tabs<T extends string>({
@@ -7,10 +8,13 @@ export function Tabs<T extends string>({
   onChange,
   tabs,
   label,
+  fill = false,
 }: {
   readonly value: T;
   readonly onChange: (value: T) => void;
   readonly label: string;
+  /** Whether the content takes the remaining height, for a page that is filled. */
+  readonly fill?: boolean;
   readonly tabs: readonly { readonly value: T; readonly label: ReactNode; readonly content: () => ReactNode }[];
 }) {
   const list = useRef<HTMLDivElement>(null);
@@ -21,8 +25,17 @@ export function Tabs<T extends string>({
   }, [value]);
   return (
     // With automatic activation, a tab would be selected again when it regains the focus after a dialog closes.
-    <Radix.Root activationMode="manual" value={value} onValueChange={(next) => onChange(next as T)}>
-      <Radix.List ref={list} aria-label={label} className="mb-4 max-sm:mb-2 flex gap-1 overflow-x-auto border-b">
+    <Radix.Root
+      activationMode="manual"
+      value={value}
+      onValueChange={(next) => onChange(next as T)}
+      className={classNames(fill && 'flex h-full min-h-0 flex-col')}
+    >
+      <Radix.List
+        ref={list}
+        aria-label={label}
+        className="mb-4 flex shrink-0 gap-1 overflow-x-auto border-b max-sm:mb-2"
+      >
         {tabs.map((tab) => (
           <Radix.Trigger
             key={tab.value}
@@ -41,7 +54,11 @@ export function Tabs<T extends string>({
         ))}
       </Radix.List>
       {tabs.map((tab) => (
-        <Radix.Content key={tab.value} value={tab.value} className="min-w-0 outline-offset-4">
+        <Radix.Content
+          key={tab.value}
+          value={tab.value}
+          className={classNames('min-w-0 outline-offset-4', fill && value === tab.value && 'min-h-0 flex-1')}
+        >
           {tab.value === value && tab.content()}
         </Radix.Content>
       ))}

@@ -55,7 +55,7 @@ const columns: readonly Column<DriftRecord>[] = [
     width: '5rem',
     align: 'right',
     from: 'sm',
-    phone: 'line',
+    phone: 'top',
     cell: ({ checked_at }) => (
       <span className="text-muted">
         <Time at={checked_at} />
@@ -79,6 +79,7 @@ export function DriftChecks() {
   const rows = useMemo(() => query.data?.pages.flat(), [query.data]);
   return (
     <ListTable
+      fill
       label="Drift of each agent"
       query={query}
       rows={rows}

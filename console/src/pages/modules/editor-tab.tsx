@@ -20,9 +20,9 @@ export function EditorTab({
   readonly onSave: () => void;
 }) {
   return (
-    <div className="space-y-3">
+    <div className="flex h-full flex-col gap-3">
       {hasConflict && <Conflict draft={draft} latest={latest} onKeep={keep} onTake={() => reset(latest)} />}
-      <div className="h-[max(22rem,calc(100dvh-13.5rem))]">
+      <div className="min-h-60 flex-1">
         <ModuleEditor
           label={`Text of ${visibleText(latest.name)}`}
           text={draft.text}

@@ -33,7 +33,7 @@ export function ModulePage() {
 const ModuleSkeleton = () => (
   <div>
     <TabsSkeleton labels={['Editor', 'Try it', 'Revisions', 'Order', 'Used by']} />
-    <div className="h-[max(22rem,calc(100dvh-13.5rem))] rounded-lg border bg-surface">
+    <div className="rounded-lg border bg-surface">
       <EditorSkeleton label={null} />
     </div>
   </div>
@@ -49,7 +49,7 @@ function ModuleDetails({
 }) {
   const { name } = latest;
   const navigate = useNavigate();
-  const [, setTab] = useModuleTab();
+  const [tab, setTab] = useModuleTab();
   const state = useModuleDraft(latest);
   const { draft, hasConflict, isEdited } = state;
   const unsaved = isEdited || isRemoved;
@@ -83,6 +83,8 @@ function ModuleDetails({
   return (
     <ItemPage
       of="module"
+      // The editor is the only part that scrolls. The other tabs scroll with the page.
+      fill={tab === 'editor'}
       title={visibleText(name)}
       subtitle={<Subtitle latest={latest} note={isRemoved ? 'removed' : isEdited ? 'unsaved changes' : null} />}
       actions={

@@ -40,6 +40,7 @@ export function ModuleTabs({
   const users = useAssignmentsOf(name);
   return (
     <Tabs<Tab>
+      fill={tab === 'editor'}
       label="Module"
       value={tab}
       onChange={setTab}

@@ -54,6 +54,7 @@ export function NewModulePage() {
   return (
     <ItemPage
       of="module"
+      fill={tab === 'editor'}
       title="New module"
       description="Declares the desired state of machines as YAML."
       actions={
@@ -70,6 +71,7 @@ export function NewModulePage() {
       banner={taken && name !== null && <Taken name={name} />}
     >
       <Tabs<Tab>
+        fill={tab === 'editor'}
         label="New module"
         value={tab}
         onChange={setTab}
@@ -78,8 +80,8 @@ export function NewModulePage() {
             value: 'editor',
             label: 'Editor',
             content: () => (
-              <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-[minmax(0,1fr)_17rem]">
-                <div className="order-2 h-[max(22rem,calc(100dvh-13.5rem))] lg:order-1">
+              <div className="flex h-full flex-col gap-4 lg:flex-row">
+                <div className="order-2 min-h-60 min-w-0 flex-1 lg:order-1">
                   <ModuleEditor
                     label="Text of the new module"
                     text={text}
@@ -134,7 +136,7 @@ function Starters({
   readonly onChange: (text: string) => void;
 }) {
   return (
-    <section className="order-1 lg:order-2">
+    <section className="order-1 shrink-0 lg:order-2 lg:w-68 lg:overflow-y-auto">
       <h2 className="mb-2 font-semibold text-sm">Start from an example</h2>
       <ul className="grid grid-cols-2 gap-2 lg:grid-cols-1">
         {starters.map(({ label, description, content }) => (

@@ -60,6 +60,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
   return (
     <>
       <ListTable
+        fill
         label="Out of sync"
         query={query}
         rows={query.data && entries}

@@ -18,8 +18,9 @@ export function OutOfSyncPage() {
   const [tab] = useUrlState<OutOfSyncTab>('tab', 'action');
   const navigate = useNavigate();
   return (
-    <Page title="Out of sync" description={subtitles[Object.hasOwn(subtitles, tab) ? tab : 'action']}>
+    <Page fill title="Out of sync" description={subtitles[Object.hasOwn(subtitles, tab) ? tab : 'action']}>
       <Tabs<OutOfSyncTab>
+        fill
         label="Out of sync"
         value={tab}
         // Each tab has its own filters.
