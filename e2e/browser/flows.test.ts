@@ -258,7 +258,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await call(createAssignment, { body: { name: 'databases', modules: ['greeting'], selector: 'role=db' } });
     await tab.signIn('/assignments/databases');
     await page.getByRole('button', { name: 'Apply…' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Apply all assignments of 6 agents' });
+    const dialog = page.getByRole('dialog', { name: 'Apply databases to 6 agents' });
     await dialog.getByText('6 to change, 0 to remove').waitFor();
     await dialog.getByRole('heading', { name: /^6 agents/ }).waitFor();
     await dialog.getByRole('button', { name: 'Apply 6 changes' }).click();

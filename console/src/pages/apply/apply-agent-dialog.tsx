@@ -8,6 +8,7 @@ import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Checkbox } from '../../parts/form/field.tsx';
+import { ProgressBar } from '../../parts/progress-bar.tsx';
 import { messageOf, PlannedAt, Problem, Skeleton } from '../../parts/states.tsx';
 import { hasEnded } from '../../parts/work-status.tsx';
 import { ExactChoice } from './exact-choice.tsx';
@@ -153,17 +154,25 @@ const StalePlan = ({ error }: { readonly error: unknown }) => (
 );
 
 function Planning({ plan }: { readonly plan: Operation | null }) {
+  const total = plan?.summary.total ?? 0;
+  const compared = plan?.resources.length ?? 0;
   return (
     <div role="status" className="space-y-3 text-sm">
       <p>
-        Planning. Nothing is changed yet.
-        {plan !== null && plan.summary.total > 0 && (
+        {plan === null
+          ? 'Starting to plan.'
+          : plan.status === 'queued'
+            ? 'Waiting for the agent to start planning.'
+            : 'Planning.'}{' '}
+        Nothing is changed yet.
+        {total > 0 && (
           <span className="tabular text-muted">
             {' '}
-            {plan.resources.length} of {plan.summary.total} resources compared.
+            {compared} of {total} resources compared.
           </span>
         )}
       </p>
+      {total > 0 && <ProgressBar label="Compared resources" max={total} value={compared} />}
       <Skeleton className="h-9 w-full rounded-md" />
       <Skeleton className="h-9 w-full rounded-md" />
     </div>

@@ -1,9 +1,11 @@
 import { cancelRun, getOperation, getRun, planAgent, type Run, startRun } from '@muster/protocol/http';
-import { screen, waitFor } from '@testing-library/react';
+import { act, screen, waitFor, within } from '@testing-library/react';
 import { useState } from 'react';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPart } from '../../../test/render.tsx';
+import { queryClient } from '../../api/query-client.ts';
+import { keys } from '../../api/query-keys.ts';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { ApplyRunDialog } from './apply-run-dialog.tsx';
 
@@ -119,6 +121,35 @@ test('shows the progress of the plan, and cancels it if the dialog closes', asyn
   await user.click(button('Cancel'));
   expect(onClose).toHaveBeenCalled();
   await waitFor(() => expect(api.received(cancelRun)).toHaveLength(1));
+});
+
+test('lists the agents that are not planned yet, and why planning failed on others', async () => {
+  const plan = planRun([{ changed: 1 }, { status: 'running' }, { status: 'failed' }, { status: 'queued' }], {
+    ...{ status: 'running', finished_at: null },
+  });
+  const results = plan.results.map((each) =>
+    each.status === 'failed' ? { ...each, error: 'the disk is full' } : each,
+  );
+  await open({ ...plan, results });
+  expect(await screen.findByText(/2 of 4 agents planned, 1 failed/)).toBeTruthy();
+  const bar = screen.getByRole('progressbar', { name: 'Planned agents' }) as HTMLProgressElement;
+  expect([bar.value, bar.max]).toEqual([2, 4]);
+  const unplanned = within(screen.getByRole('list', { name: 'Agents without a plan' })).getAllByRole('listitem');
+  expect(unplanned.map(({ textContent }) => textContent)).toEqual([
+    'web-2planning failedthe disk is full',
+    'web-1planning',
+    'web-3waiting',
+  ]);
+});
+
+test('states what it waits for once all agents are planned, and offers to apply when the plan is complete', async () => {
+  const plan = planRun([{ changed: 1 }, {}], { status: 'running', finished_at: null });
+  const { api } = await open(plan);
+  expect(await screen.findByText(/Waiting for the orchestrator to complete the plan/)).toBeTruthy();
+  expect(button('Apply').disabled).toBe(true);
+  api.answer(getRun, { ...plan, status: 'succeeded', finished_at: example.finished_at } as never);
+  await act(() => queryClient.invalidateQueries({ queryKey: keys.run('PLAN') }));
+  expect(((await screen.findByRole('button', { name: 'Apply 1 change' })) as HTMLButtonElement).disabled).toBe(false);
 });
 
 test('removes resources only after a separate confirmation', async () => {

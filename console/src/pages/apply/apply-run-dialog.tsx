@@ -10,6 +10,7 @@ import { countedText } from '../../parts/count.ts';
 import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { atOnce, careful, type FanOutDraft, readFanOut, sentences } from '../../parts/form/fan-out.ts';
 import { FanOutForm } from '../../parts/form/fan-out-form.tsx';
+import type { ModuleNote } from '../../parts/resource/resource-results.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { ListLink, RunLink } from '../links.tsx';
 import { outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
@@ -34,6 +35,8 @@ interface ApplyRunProps {
   /** The plan to apply. By default, the dialog requests a plan when it opens. */
   readonly given?: { readonly subject: RunSubject; readonly run: Run } | null;
   readonly choice?: AgentChoice;
+  /** Returns a note to show next to the name of a module, or null. */
+  readonly moduleNote?: ModuleNote;
   readonly onClose: () => void;
 }
 
@@ -126,7 +129,7 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
  * exactly these changes.
  */
 export function ApplyRunDialog(props: ApplyRunProps) {
-  const { title, description, given = null, choice } = props;
+  const { title, description, given = null, choice, moduleNote } = props;
   const state = useApplyRun(props);
   const { started, results, totals, isPlanned, error, apply, isGone, isUnknown, close } = state;
   return (
@@ -172,7 +175,7 @@ export function ApplyRunDialog(props: ApplyRunProps) {
             No response arrived. Look at the <ListLink to="/runs">runs</ListLink> before you plan again.
           </Callout>
         )}
-        {error === null && <PlannedAgents {...{ results, totals, isPlanned }} />}
+        {error === null && <PlannedAgents {...{ results, totals, isPlanned, moduleNote }} />}
         {isPlanned && <Choices state={state} hasExact={given === null} />}
         <Problem error={error ?? (isGone || isUnknown ? null : apply.error)} />
       </div>

@@ -1,11 +1,16 @@
 import { ChevronRight } from 'lucide-react';
 import { useState } from 'react';
+import { operationErrorText } from '../../../../client/src/operation-error.ts';
+import { Dot, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
-import { countedText } from '../../parts/count.ts';
+import { countedText, countText } from '../../parts/count.ts';
 import { ProgressBar } from '../../parts/progress-bar.tsx';
+import type { ModuleNote } from '../../parts/resource/resource-results.tsx';
+import { Line, Text } from '../../parts/text.tsx';
 import { RunChanges } from '../runs/run-changes.tsx';
-import type { RunResult } from '../runs/run-groups.ts';
+import { countsOf, type Outcome, outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
+import { wordOf } from '../runs/run-progress.tsx';
 import { planText } from './plan-words.ts';
 import type { PlannedTotals } from './planned-totals.ts';
 
@@ -17,22 +22,15 @@ export function PlannedAgents({
   results,
   totals,
   isPlanned,
+  moduleNote,
 }: {
   readonly results: readonly RunResult[];
   readonly totals: PlannedTotals;
   readonly isPlanned: boolean;
+  readonly moduleNote?: ModuleNote | undefined;
 }) {
   const [isOpen, setOpen] = useState(true);
-  if (!isPlanned)
-    return (
-      <div role="status" className="space-y-1.5 text-sm">
-        <p className="tabular">
-          Planning. {results.length > 0 && `${totals.ended} of ${countedText(results.length, 'agent')} planned. `}
-          Nothing is changed yet.
-        </p>
-        {results.length > 0 && <ProgressBar label="Planned agents" max={results.length} value={totals.ended} />}
-      </div>
-    );
+  if (!isPlanned) return <Planning results={results} ended={totals.ended} />;
   return (
     <div className="space-y-3">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm">
@@ -71,7 +69,70 @@ export function PlannedAgents({
           </Button>
         )}
       </div>
-      {isOpen && totals.ended > 0 && <RunChanges folded results={results} kind="plan" />}
+      {isOpen && totals.ended > 0 && <RunChanges folded results={results} kind="plan" moduleNote={moduleNote} />}
     </div>
+  );
+}
+
+/** Agents that have no plan, those whose planning failed first. */
+const unplanned: readonly Outcome[] = ['failed', 'cancelled', 'untried', 'running', 'waiting'];
+
+const tones: Partial<Record<Outcome, Tone>> = { failed: 'bad', cancelled: 'warn', running: 'info' };
+
+/** Maximum number of agents to list. */
+const maxListed = 6;
+
+/** Shows how many agents are planned, which agents the dialog waits for, and for which agents planning failed. */
+function Planning({ results, ended }: { readonly results: readonly RunResult[]; readonly ended: number }) {
+  const total = results.length;
+  const counts = countsOf(results);
+  const failed = counts.failed + counts.cancelled + counts.untried;
+  const left = unplanned.flatMap((outcome) => results.filter((result) => outcomeOfResult(result) === outcome));
+  return (
+    <div className="space-y-3 text-sm">
+      <div role="status" className="tabular space-y-1.5">
+        <p>
+          {total === 0
+            ? 'Starting to plan.'
+            : ended < total
+              ? `Planning. ${countText(ended)} of ${countedText(total, 'agent')} planned${failed > 0 ? `, ${countText(failed)} failed` : ''}.`
+              : `${total === 1 ? 'The agent has' : `All ${countText(total)} agents have`} answered. Waiting for the orchestrator to complete the plan.`}{' '}
+          Nothing is changed yet.
+        </p>
+        <ProgressBar label="Planned agents" max={Math.max(1, total)} value={ended} />
+      </div>
+      {left.length > 0 && (
+        <ul aria-label="Agents without a plan" className="divide-y rounded-md border">
+          {left.slice(0, maxListed).map((result) => (
+            <UnplannedAgent key={result.node_id} result={result} />
+          ))}
+          {left.length > maxListed && (
+            <li className="px-3 py-1.5 text-muted text-xs">and {countText(left.length - maxListed)} more</li>
+          )}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function UnplannedAgent({ result }: { readonly result: RunResult }) {
+  const { name, node_id, error } = result;
+  const outcome = outcomeOfResult(result);
+  return (
+    <li className="flex flex-wrap items-center gap-x-3 px-3 py-1.5">
+      <span className="flex min-w-0 flex-1 basis-40">
+        <Line text={name ?? node_id} maxLength={64} />
+      </span>
+      <span className="text-xs">
+        <Dot tone={tones[outcome] ?? 'neutral'} live={outcome === 'running'}>
+          {outcome === 'running' ? 'planning' : wordOf(outcome, 'plan')}
+        </Dot>
+      </span>
+      {error !== null && (
+        <span className="basis-full text-bad text-xs">
+          <Text text={operationErrorText(error)} />
+        </span>
+      )}
+    </li>
   );
 }

@@ -5,13 +5,12 @@ import { useState } from 'react';
 import { type AssignmentWithMatches, removeAssignment } from '../../api/assignments.ts';
 import { runAssignment } from '../../api/runs.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
-import { countedText } from '../../parts/count.ts';
 import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Menu, MenuItem } from '../../parts/dialog/menu.tsx';
 import { notifyError } from '../../parts/dialog/toast.tsx';
 import { visibleText } from '../../parts/text.tsx';
-import { ApplyRunDialog } from '../apply/apply-run-dialog.tsx';
 import { useOpensApply } from '../apply/opens-apply.ts';
+import { ApplyAssignmentDialog } from './apply-assignment-dialog.tsx';
 import { matchText } from './matched-agents.tsx';
 import { useMatchedAgents } from './use-matched-agents.ts';
 
@@ -60,14 +59,7 @@ export function AssignmentActions({ assignment }: { readonly assignment: Assignm
           Remove…
         </MenuItem>
       </Menu>
-      {applying && (
-        <ApplyRunDialog
-          title={`Apply all assignments of ${countedText(matches.length, 'agent')}`}
-          description={`Applies to the agents that ${visibleText(name)} matches. Modules of their other assignments are applied too.`}
-          loadSubjects={async () => [{ kind: 'assignment', name }]}
-          onClose={() => setApplying(false)}
-        />
-      )}
+      {applying && <ApplyAssignmentDialog assignment={assignment} onClose={() => setApplying(false)} />}
       <Confirm
         open={removing}
         onOpenChange={setRemoving}

@@ -65,9 +65,28 @@ test('plans when the apply dialog opens', async () => {
   const { user } = await renderPage(AssignmentPage, page);
   await screen.findByText('Matches 1 agent');
   await user.click(button('Apply…'));
-  const dialog = within(await screen.findByRole('dialog', { name: 'Apply all assignments of 1 agent' }));
+  const dialog = within(await screen.findByRole('dialog', { name: 'Apply base to 1 agent' }));
   expect(await dialog.findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
   expect(api.received(planAssignment)).toHaveLength(1);
+});
+
+test('names the other assignments that an apply includes, and marks their modules in the plan', async () => {
+  const api = orchestrator();
+  const [listed] = listAssignments.example.answer as never as [Assignment];
+  const other = { ...listed, name: 'hardening', modules: ['motd'], selector: 'role=web' };
+  api.answer(getAssignment, { ...base, modules: ['nginx'] } as never);
+  api.answer(listAssignments, [listed, other, { ...other, name: 'databases', selector: 'role=db' }] as never);
+  api.answerExamples(getOperation, getRun);
+  const { user } = await renderPage(AssignmentPage, page);
+  await screen.findByText('Matches 1 agent');
+  await user.click(button('Apply…'));
+  const title = 'Apply base and 1 other assignment to 1 agent';
+  const dialog = within(await screen.findByRole('dialog', { name: title }));
+  expect(dialog.getByRole('link', { name: 'hardening' }).getAttribute('href')).toBe('/assignments/hardening');
+  expect(dialog.queryByRole('link', { name: 'databases' })).toBeNull();
+  expect((await dialog.findByRole('heading', { name: /^motd/ })).textContent).toContain(
+    'from the assignment hardening',
+  );
 });
 
 test('removes an assignment after a confirmation', async () => {
@@ -110,6 +129,16 @@ test('shows missing fields in a new assignment only after an attempt to create i
   for (const fault of ['Enter a name.', 'Add a module.', 'Enter a selector. An empty one matches no agent.'])
     expect(screen.getByText(fault)).toBeTruthy();
   expect(api.received(createAssignment)).toEqual([]);
+});
+
+test('moves the focus to the first field that is wrong', async () => {
+  orchestrator();
+  const { user } = await renderPage(NewAssignmentPage, { path: '/assignments/new' });
+  await user.click(button('Create assignment'));
+  await waitFor(() => expect(document.activeElement).toBe(screen.getByLabelText('Name')));
+  await user.type(screen.getByLabelText('Name'), 'web');
+  await user.click(button('Create assignment'));
+  await waitFor(() => expect(document.activeElement).toBe(screen.getByRole('combobox', { name: 'Add a module' })));
 });
 
 test('creates an assignment and opens it', async () => {

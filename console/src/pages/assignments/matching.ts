@@ -6,6 +6,13 @@ const collator = new Intl.Collator(undefined, { numeric: true });
 /** Compares names in natural order: `web-9` before `web-10`. */
 export const byName = (a: Agent, b: Agent): number => collator.compare(a.name ?? '', b.name ?? '');
 
+/** Reports whether a selector matches one of the agents. An empty selector matches none. */
+export function matchesAny(selector: string, agents: readonly Agent[]): boolean {
+  const parsed = parseSelector(selector);
+  if (!parsed.ok || isEmpty(parsed.selector)) return false;
+  return agents.some((agent) => matchesSelector(parsed.selector, agent));
+}
+
 /**
  * Returns the approved agents that match a selector. An empty selector matches none. Returns null if the selector is
  * invalid.

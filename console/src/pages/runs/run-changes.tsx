@@ -9,7 +9,7 @@ import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { anchorText } from '../../parts/resource/anchor.ts';
-import { ResultList } from '../../parts/resource/resource-results.tsx';
+import { type ModuleNote, ResultList } from '../../parts/resource/resource-results.tsx';
 import { Empty, Problem, Skeleton } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Line, Text } from '../../parts/text.tsx';
@@ -45,10 +45,12 @@ export function RunChanges({
   results,
   kind,
   folded = false,
+  moduleNote,
 }: {
   readonly results: readonly RunResult[];
   readonly kind: Run['kind'];
   readonly folded?: boolean;
+  readonly moduleNote?: ModuleNote | undefined;
 }) {
   const [maxCompared, setMaxCompared] = useState(initiallyCompared);
   const compared = useStableList(useMemo(() => firstToCompare(results, maxCompared), [results, maxCompared]));
@@ -99,7 +101,12 @@ export function RunChanges({
         </p>
       )}
       {groups.map((group, index) => (
-        <Group key={group.key} {...{ group, kind, folded }} comparing={left > 0} openAtFirst={index < initiallyOpen} />
+        <Group
+          key={group.key}
+          {...{ group, kind, folded, moduleNote }}
+          comparing={left > 0}
+          openAtFirst={index < initiallyOpen}
+        />
       ))}
     </div>
   );
@@ -125,12 +132,14 @@ function Group({
   group,
   kind,
   folded,
+  moduleNote,
   comparing,
   openAtFirst,
 }: {
   readonly group: RunGroup;
   readonly kind: Run['kind'];
   readonly folded: boolean;
+  readonly moduleNote: ModuleNote | undefined;
   readonly comparing: boolean;
   readonly openAtFirst: boolean;
 }) {
@@ -183,6 +192,7 @@ function Group({
           {example !== null ? (
             <ResultList
               folded={folded}
+              moduleNote={moduleNote}
               results={example.resources.filter(({ status, message }) => status !== 'unchanged' || message !== null)}
               resultKind={kind}
               onAnchor={(anchor) =>

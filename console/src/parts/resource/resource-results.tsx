@@ -33,6 +33,9 @@ const firstRows = 200;
 /** Minimum number of results for which the search field is shown. */
 const searchFrom = 12;
 
+/** Returns a note to show next to the name of a module, or null. */
+export type ModuleNote = (module: string) => string | null;
+
 interface ResultListProps {
   readonly results: readonly ResourceResult[];
   readonly resultKind: ResultKind;
@@ -106,6 +109,7 @@ export function ResultList({
   show = 'all',
   search = '',
   folded = false,
+  moduleNote,
   tools,
 }: ResultListProps & {
   readonly anchor?: Anchor | null;
@@ -114,6 +118,7 @@ export function ResultList({
   readonly search?: string;
   /** Whether all results are collapsed at first. */
   readonly folded?: boolean;
+  readonly moduleNote?: ModuleNote | undefined;
   readonly tools?: ReactNode;
 }) {
   const keyed = useMemo(() => keyedResults(results), [results]);
@@ -157,7 +162,13 @@ export function ResultList({
           <EarlyOutput key={key} {...{ name: key, output: each, anchor, onAnchor }} />
         ))}
         {groups.map(({ module, results: ofModule }) => (
-          <ModuleSection key={module} module={module} results={ofModule} resultKind={resultKind}>
+          <ModuleSection
+            key={module}
+            module={module}
+            note={moduleNote?.(module) ?? null}
+            results={ofModule}
+            resultKind={resultKind}
+          >
             <Rows
               results={ofModule}
               namedKey={named?.key ?? null}
@@ -259,11 +270,13 @@ function ShowChoice({
 
 function ModuleSection({
   module,
+  note,
   results,
   resultKind,
   children,
 }: {
   readonly module: string;
+  readonly note: string | null;
   readonly results: readonly KeyedResult[];
   readonly resultKind: ResultKind;
   readonly children: ReactNode;
@@ -274,6 +287,11 @@ function ModuleSection({
     <div className="min-w-0 rounded-lg border bg-surface">
       <h3 className="flex min-h-9 items-center gap-2 border-b px-3 font-semibold text-sm">
         <Line text={module} />
+        {note !== null && (
+          <span className="flex min-w-0 font-normal text-muted text-xs">
+            <Line text={note} maxLength={80} />
+          </span>
+        )}
         <span className="ml-auto flex shrink-0 gap-2 font-normal text-xs">
           {failed > 0 && <span className="text-bad">{failed} failed</span>}
           {changed > 0 && changed < results.length && (
