@@ -1,12 +1,14 @@
 import {
+  type Agent,
   type Channel,
+  listAgents,
   listChannels,
   listReconcile,
   listWindows,
   type OffAgent,
   type Window,
 } from '@muster/protocol/http';
-import { screen, within } from '@testing-library/react';
+import { cleanup, screen, within } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { expect, onTestFinished, test, vi } from 'vitest';
 
@@ -30,7 +32,7 @@ const cells = (row: Awaited<ReturnType<typeof render>>) =>
   row.getAllByRole('gridcell').map(({ textContent }) => textContent);
 const none = { open: new Set<string>(), onToggle: () => {}, isPhone: true };
 
-test('shows an agent that is out of sync on two lines, with its worst reason and its first issue', async () => {
+test('shows an agent that is out of sync as a card, with its first issue and its actions at the end', async () => {
   const agents = listReconcile.example.answer as never as OffAgent[];
   const row = await render(async ({ DataTable }) => {
     const { offColumns } = await import('./reconcile/off-columns.tsx');
@@ -45,12 +47,62 @@ test('shows an agent that is out of sync on two lines, with its worst reason and
       />
     );
   });
-  expect(cells(row)).toEqual(['web-1', 'apply failed', '/etc/motd: mode 0666, expected 0644+2', 'Fix… web-1']);
+  expect(cells(row)).toEqual([
+    'web-1',
+    'apply failed',
+    '/etc/motdmode 0666, expected 0644and 2 more',
+    'Accept… web-1Fix… web-1',
+  ]);
   expect(row.getAllByRole('button').map((each) => each.getAttribute('aria-label') ?? each.textContent)).toEqual([
     'web-1',
+    'Accept… web-1',
     'Fix… web-1',
-    'Actions on web-1',
   ]);
+});
+
+test('truncates a long path in the middle, and shows the whole path of an open row', async () => {
+  const identity = '/etc/systemd/system/multi-user.target.wants/nginx-exporter.service';
+  const [off] = listReconcile.example.answer as never as [OffAgent];
+  const [drift] = off.drift as [OffAgent['drift'][number]];
+  const agents = [{ ...off, drift: [{ ...drift, examples: drift.examples.map((each) => ({ ...each, identity })) }] }];
+  const show = (open: ReadonlySet<string>) =>
+    render(async ({ DataTable }) => {
+      const { offColumns } = await import('./reconcile/off-columns.tsx');
+      return (
+        <DataTable
+          label="Out of sync"
+          rows={[{ key: 'web-1', agents, rank: 0 }]}
+          columns={offColumns({ ...none, open, onDialog: () => {} })}
+          rowKey={({ key }) => key}
+          details={() => null}
+          empty={null}
+        />
+      );
+    });
+  const closed = await show(new Set());
+  expect(closed.getByText('nginx-exporter.service').previousElementSibling?.className).toContain('truncate');
+  cleanup();
+  const open = await show(new Set(['web-1']));
+  expect(open.queryByText('nginx-exporter.service')).toBeNull();
+  expect(cells(open)[2]).toContain(identity);
+});
+
+test('shows the state, the tags, and the time of the last contact of an agent', async () => {
+  const [agent] = listAgents.example.answer as never as [Agent];
+  const row = await render(async ({ DataTable }) => {
+    const { agentColumns } = await import('./agents/agent-columns.tsx');
+    const sync = { off: new Map(), neverApplied: new Set<string>() };
+    return (
+      <DataTable
+        label="Agents"
+        rows={[{ ...agent, name: 'web-1', connected: true, status: 'approved', tags: { role: 'web' } }]}
+        columns={agentColumns({ samples: {}, sync, isPhone: true, onDialog: () => {} })}
+        rowKey={({ node_id }) => node_id}
+        empty={null}
+      />
+    );
+  });
+  expect(cells(row)).toEqual(['web-1', 'seen now', 'connected', 'in sync', 'role=web', '']);
 });
 
 const failing: Channel = {

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { Fragment, useState } from 'react';
 
 /**
  * Shows untrusted text from machines and operators. Invisible characters, and characters that change the text
@@ -78,6 +78,23 @@ export function divideLine(line: string): readonly [start: string, end: string] 
   const at = isShort ? slash : line.length - maxPathEnd;
   const start = cutText(line, at);
   return [start, line.slice(start.length)];
+}
+
+/** Shows an untrusted path on as many lines as it needs. Lines break after slashes, and within a name only if it is too long. */
+export function PathText({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }) {
+  return (
+    <bdi className="[overflow-wrap:anywhere]">
+      {visibleText(cutText(text, maxLength))
+        .split(/(?<=\/)/)
+        .map((part, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text
+          <Fragment key={at}>
+            {part}
+            <wbr />
+          </Fragment>
+        ))}
+    </bdi>
+  );
 }
 
 /** Shows an untrusted path in one line. Truncates it in the middle if it does not fit. */

@@ -63,6 +63,7 @@ const recordColumns: Record<
     header: 'Tags',
     width: 'minmax(9.5rem,4fr)',
     from: 'md',
+    phone: 'block',
     cell: ({ tags }) => <Tags tags={tags} />,
   },
   system: {
@@ -114,10 +115,22 @@ const recordColumns: Record<
     header: 'Last seen',
     width: '6rem',
     from: '2xl',
+    phone: 'top',
     align: 'right',
     sort: ({ connected, last_seen_at }) => (connected ? Number.MAX_SAFE_INTEGER : last_seen_at),
     cell: ({ connected, last_seen_at }) => (
       <span className="text-muted">{connected ? 'now' : <Time at={last_seen_at} />}</span>
+    ),
+  },
+};
+
+/** On a phone, the first line of a row ends with the time of the last contact, so the state needs no time. */
+const phoneColumns: Pick<typeof recordColumns, 'state' | 'seen'> = {
+  state: { ...recordColumns.state, cell: (agent) => <Dot tone={tones[stateOf(agent)]}>{stateOf(agent)}</Dot> },
+  seen: {
+    ...recordColumns.seen,
+    cell: ({ connected, last_seen_at }) => (
+      <span className="text-muted">seen {connected ? 'now' : <Time at={last_seen_at} />}</span>
     ),
   },
 };
@@ -153,8 +166,9 @@ const syncColumn = (sync: FleetSync | null, approve: ((agent: Agent) => void) | 
       );
     const [first, ...others] = findingsIn(sync, agent);
     const state = agentSync(agent, sync);
-    if (first === undefined || state === null)
-      return <span className="text-muted">{state === null ? '–' : syncWords[state]}</span>;
+    // On a phone, no column would be empty.
+    if (state === null) return approve === null ? null : <span className="text-muted">–</span>;
+    if (first === undefined) return <span className="text-muted">{syncWords[state]}</span>;
     return (
       <span
         className="flex min-w-0 items-center gap-1"
@@ -176,6 +190,7 @@ export const TagWidth = createContext(0);
 function Tags({ tags }: { readonly tags: Agent['tags'] }) {
   const width = useContext(TagWidth);
   const entries = Object.entries(tags);
+  if (entries.length === 0) return null;
   const texts = entries.map(([name, value]) => (value === '' ? name : `${name}=${value}`));
   const shown = new Set(tagsThatFit(texts, width));
   return (
@@ -209,7 +224,8 @@ export function agentColumns({
   const sampleOf = ({ node_id, connected }: Agent) => (connected ? samples[node_id] : undefined);
   const cpu = (agent: Agent) => share(sampleOf(agent)?.cpu_usage, 100);
   const memory = (agent: Agent) => share(sampleOf(agent)?.memory_used, sampleOf(agent)?.memory_total);
-  const { agent, state, tags, system, hostname, ip, version, seen } = recordColumns;
+  const { agent, tags, system, hostname, ip, version } = recordColumns;
+  const { state, seen } = isPhone ? phoneColumns : recordColumns;
   return [
     ...[
       agent,

@@ -44,6 +44,8 @@ const TagDialog = lazy(() => loadCode(async () => ({ default: (await import('./t
 
 const noAgents: readonly Agent[] = [];
 const noSamples = {};
+/** Pixels beside the tags in a row on a phone: the checkbox, the button of the menu, and the padding. */
+const besideTags = 120;
 
 const keyOf = ({ node_id }: Agent): string => node_id;
 const labelOf = (agent: Agent): string => displayName(agent).slice(0, 80);
@@ -66,7 +68,8 @@ export function AgentsPage() {
   // The rows that match a filter may be among the agents that are still loading.
   const isListed = isComplete || rows.length > 0;
   const table = useRef<HTMLDivElement>(null);
-  const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
+  const isPhone = useIsPhone();
+  const tagWidth = useColumnWidth(table, isPhone ? null : 'tags', isListed && isShown('tags'));
   const [dialog, setDialog] = useState<AgentsDialog | null>(null);
   const onAdd = isAdmin ? () => setDialog({ kind: 'add' }) : null;
   const asked = useOpensAddMachine();
@@ -76,7 +79,6 @@ export function AgentsPage() {
     if (asked !== null && isAdmin) setDialog({ kind: 'add' });
   }
   const onDialog = useCallback((kind: RowDialog, agent: Agent) => setDialog({ kind, agent }), []);
-  const isPhone = useIsPhone();
   const columns = useMemo(() => agentColumns({ samples, sync, isPhone, onDialog }), [samples, sync, isPhone, onDialog]);
   const open = useCallback(
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
@@ -122,7 +124,7 @@ export function AgentsPage() {
           ) : !isListed ? (
             <TableSkeleton columns={columns} hidden={preference.hidden} isSelectable rows={14} label="Loading agents" />
           ) : (
-            <TagWidth value={tagWidth}>
+            <TagWidth value={isPhone ? tagWidth - besideTags : tagWidth}>
               <DataTable
                 fill
                 label="Agents"

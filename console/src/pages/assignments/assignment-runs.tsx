@@ -11,7 +11,7 @@ import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName, RunLink } from '../links.tsx';
-import { OutcomeCounts, OutcomeWords } from '../runs/outcome-counts.tsx';
+import { OutcomeCounts, StatusAndOutcomes } from '../runs/outcome-counts.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
   {
@@ -25,20 +25,27 @@ const columns: readonly Column<RunEntry>[] = [
       </RunLink>
     ),
   },
-  { id: 'status', header: 'Status', width: 'minmax(6.5rem,1fr)', cell: ({ status }) => <StatusDot status={status} /> },
+  {
+    id: 'status',
+    header: 'Status',
+    width: 'minmax(6.5rem,1fr)',
+    // The column of agents includes the status on a phone.
+    phone: 'hidden',
+    cell: ({ status }) => <StatusDot status={status} />,
+  },
   {
     id: 'agents',
     header: 'Agents',
     width: 'minmax(12rem,6fr)',
     from: 'md',
-    phone: 'line',
-    cell: ({ outcomes }) => (
+    phone: 'block',
+    cell: ({ status, outcomes }) => (
       <>
         <span className="flex min-w-0 flex-1 max-sm:hidden">
           <OutcomeCounts outcomes={outcomes} />
         </span>
-        <span className="flex min-w-0 sm:hidden">
-          <OutcomeWords wrap outcomes={outcomes} />
+        <span className="flex min-w-0 flex-1 sm:hidden">
+          <StatusAndOutcomes {...{ status, outcomes }} />
         </span>
       </>
     ),
@@ -55,6 +62,7 @@ const columns: readonly Column<RunEntry>[] = [
     header: 'Started',
     width: '5.5rem',
     align: 'right',
+    phone: 'top',
     cell: ({ started_at }) => (
       <span className="text-muted">
         <Time at={started_at} />

@@ -105,7 +105,7 @@ const columns: readonly Column<OperationEntry>[] = [
     header: 'Requested',
     width: '5rem',
     from: 'sm',
-    phone: 'line',
+    phone: 'top',
     align: 'right',
     cell: ({ created_at }) => (
       <span className="text-muted">

@@ -1,20 +1,55 @@
-import { cutText, Text, visibleText } from '../../parts/text.tsx';
+import { PathLine, PathText, Text } from '../../parts/text.tsx';
 import type { Issue } from './issues.ts';
+
+type IssueText = Pick<Issue, 'name' | 'text'>;
 
 /** An issue: the name of its resource in the font of code, then the difference or the error. */
 export function IssueLine({
   issue: { name, text },
   maxLength = 160,
 }: {
-  readonly issue: Pick<Issue, 'name' | 'text'>;
+  readonly issue: IssueText;
   readonly maxLength?: number;
 }) {
   return (
     <>
       {name !== null && (
-        <bdi className="font-mono text-xs [overflow-wrap:anywhere]">{visibleText(cutText(name, 300))}</bdi>
+        <span className="font-mono text-xs">
+          <PathText text={name} />
+        </span>
       )}
       <Text text={text.slice(name?.length ?? 0)} maxLength={maxLength} />
     </>
+  );
+}
+
+/**
+ * An issue on a phone: the name of its resource on its own line, and the difference or the error below it.
+ * @param isOpen whether to show the whole name. By default, a long name is truncated in the middle.
+ * @param more number of other issues
+ */
+export function IssueBlock({
+  issue: { name, text },
+  isOpen,
+  more,
+}: {
+  readonly issue: IssueText;
+  readonly isOpen: boolean;
+  readonly more: number;
+}) {
+  return (
+    <span className="min-w-0 flex-1">
+      {name !== null && (
+        <span className="flex min-w-0 pb-0.5 font-mono">
+          {isOpen ? <PathText text={name} /> : <PathLine text={name} />}
+        </span>
+      )}
+      <span className="flex min-w-0 items-baseline gap-3">
+        <span className="line-clamp-2 min-w-0 flex-1">
+          <Text text={name === null ? text : text.slice(name.length).replace(/^: /, '')} maxLength={160} />
+        </span>
+        {more > 0 && <span className="shrink-0 text-muted">and {more} more</span>}
+      </span>
+    </span>
   );
 }

@@ -2,11 +2,10 @@ import type { OffAgent } from '@muster/protocol/http';
 import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
-import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
 import { Time } from '../../parts/time.tsx';
-import { IssueLine } from './issue-line.tsx';
+import { IssueBlock, IssueLine } from './issue-line.tsx';
 import { issuesOf } from './issues.ts';
 import { acceptable, canRepair, type OffGroup } from './off.ts';
 import type { OffDialog } from './off-dialog.ts';
@@ -60,7 +59,7 @@ export function offColumns({
       id: 'reason',
       header: 'Reason',
       width: '7rem',
-      phone: 'line',
+      phone: 'top',
       sort: ({ rank }) => rank,
       cell: (group) => (
         <span className="flex min-h-6 items-center max-sm:min-h-0">
@@ -72,8 +71,13 @@ export function offColumns({
       id: 'issues',
       header: 'Issues',
       width: 'minmax(12rem,5fr)',
-      phone: 'rest',
-      cell: (group) => <Issues agent={firstOf(group)} max={isPhone ? 1 : maxIssues} />,
+      phone: 'block',
+      cell: (group) =>
+        isPhone ? (
+          <FirstIssue agent={firstOf(group)} isOpen={open.has(group.key)} />
+        ) : (
+          <Issues agent={firstOf(group)} />
+        ),
     },
     {
       id: 'since',
@@ -93,9 +97,9 @@ export function offColumns({
       id: 'actions',
       header: 'Actions',
       width: '9rem',
-      phone: 'end',
+      phone: 'foot',
       align: 'right',
-      cell: (group) => <Actions {...{ group, isPhone, onDialog }} />,
+      cell: (group) => <Actions {...{ group, onDialog }} />,
     },
   ];
 }
@@ -121,19 +125,12 @@ function LastSeen({ group }: { readonly group: OffGroup }) {
 /** Maximum number of resources that a row names on a wide screen. */
 const maxIssues = 3;
 
-function Issues({ agent, max }: { readonly agent: OffAgent; readonly max: number }) {
+function Issues({ agent }: { readonly agent: OffAgent }) {
   const { issues, more } = issuesOf(agent);
-  const hidden = more + Math.max(0, issues.length - max);
-  if (max === 1)
-    return (
-      <span className="flex min-w-0 items-center gap-1.5">
-        <span className="line-clamp-2 min-w-0">{issues[0] !== undefined && <IssueLine issue={issues[0]} />}</span>
-        {hidden > 0 && <span className="shrink-0 text-muted text-xs">+{hidden}</span>}
-      </span>
-    );
+  const hidden = more + Math.max(0, issues.length - maxIssues);
   return (
     <ul aria-label="Issues" className="min-w-0">
-      {issues.slice(0, max).map((issue) => (
+      {issues.slice(0, maxIssues).map((issue) => (
         <li key={issue.text} className="min-w-0 py-0.5 leading-5">
           <IssueLine issue={issue} />
         </li>
@@ -143,46 +140,27 @@ function Issues({ agent, max }: { readonly agent: OffAgent; readonly max: number
   );
 }
 
-/** Buttons. On a phone, Accept… is in a menu. */
-function Actions({
-  group,
-  isPhone,
-  onDialog,
-}: {
-  readonly group: OffGroup;
-  readonly isPhone: boolean;
-  readonly onDialog: (dialog: OffDialog) => void;
-}) {
+/** The first issue, and the number of others. */
+function FirstIssue({ agent, isOpen }: { readonly agent: OffAgent; readonly isOpen: boolean }) {
+  const { issues, more } = issuesOf(agent);
+  const [first, ...others] = issues;
+  return first === undefined ? null : <IssueBlock issue={first} isOpen={isOpen} more={more + others.length} />;
+}
+
+function Actions({ group, onDialog }: { readonly group: OffGroup; readonly onDialog: (dialog: OffDialog) => void }) {
   const label = labelOf(group);
   const driftIds = group.agents.flatMap(acceptable);
   const repaired = group.agents.filter(canRepair);
-  const accept = driftIds.length > 0 && (() => onDialog({ kind: 'accept', driftIds }));
-  const fix = repaired.length > 0 && (() => onDialog({ kind: 'repair', agents: repaired }));
-  if (!accept && !fix) return null;
-  if (isPhone)
-    return (
-      <span className="flex items-center gap-1">
-        {fix && (
-          <Button small onClick={fix}>
-            Fix…<span className="sr-only"> {label}</span>
-          </Button>
-        )}
-        {accept && (
-          <RowActions on={label}>
-            <MenuItem onSelect={accept}>Accept…</MenuItem>
-          </RowActions>
-        )}
-      </span>
-    );
+  if (driftIds.length === 0 && repaired.length === 0) return null;
   return (
-    <span className="-my-0.5 flex justify-end gap-1">
-      {accept && (
-        <Button small look="quiet" onClick={accept}>
+    <span className="flex justify-end gap-1 max-sm:gap-3 sm:-my-0.5">
+      {driftIds.length > 0 && (
+        <Button small look="quiet" onClick={() => onDialog({ kind: 'accept', driftIds })}>
           Accept…<span className="sr-only"> {label}</span>
         </Button>
       )}
-      {fix && (
-        <Button small onClick={fix}>
+      {repaired.length > 0 && (
+        <Button small onClick={() => onDialog({ kind: 'repair', agents: repaired })}>
           Fix…<span className="sr-only"> {label}</span>
         </Button>
       )}

@@ -11,7 +11,7 @@ import { anchorText } from '../../parts/resource/anchor.ts';
 import { hasFailed } from '../../parts/resource/resource-groups.ts';
 import { ResultList } from '../../parts/resource/resource-results.tsx';
 import { Failure, Skeleton } from '../../parts/states.tsx';
-import { Line, Text } from '../../parts/text.tsx';
+import { Line, PathText, Text } from '../../parts/text.tsx';
 import { Elapsed, Time } from '../../parts/time.tsx';
 import { AssignmentLink, ModuleLinks, OperationLink, OperatorName, RunLink } from '../links.tsx';
 
@@ -172,8 +172,8 @@ function Unfinished({ nodeId }: { readonly nodeId: string }) {
               <span className="flex min-w-0 text-muted text-xs">
                 <Line text={type} maxLength={64} />
               </span>
-              <span className="flex min-w-0 font-mono text-xs">
-                <Line text={identity} />
+              <span className="min-w-0 font-mono text-xs">
+                <PathText text={identity} />
               </span>
               {reason !== null && (
                 <span className="flex min-w-0 text-muted text-xs">

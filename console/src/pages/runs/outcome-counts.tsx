@@ -1,22 +1,26 @@
-import type { RunOutcomes } from '@muster/protocol/http';
+import type { RunEntry, RunOutcomes } from '@muster/protocol/http';
 import { type RunOutcome, runOutcomeOrder } from '../../../../client/src/run-outcomes.ts';
+import { Badge, type Tone } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
 import { Counts } from '../../parts/counts.tsx';
+import { StatusDot } from '../../parts/work-status.tsx';
 
-const outcomeColors: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string }>> = {
-  failed: { fill: 'bg-bad', text: 'text-bad' },
-  cancelled: { fill: 'bg-warn-mark', text: 'text-warn' },
-  skipped: { fill: 'bg-line-strong', text: 'text-muted' },
-  running: { fill: 'bg-info', text: 'text-info' },
-  waiting: { fill: 'bg-line', text: 'text-muted' },
-  succeeded: { fill: 'bg-good', text: 'text-muted' },
+const outcomeColors: Readonly<
+  Record<RunOutcome, { readonly fill: string; readonly text: string; readonly tone: Tone }>
+> = {
+  failed: { fill: 'bg-bad', text: 'text-bad', tone: 'bad' },
+  cancelled: { fill: 'bg-warn-mark', text: 'text-warn', tone: 'warn' },
+  skipped: { fill: 'bg-line-strong', text: 'text-muted', tone: 'neutral' },
+  running: { fill: 'bg-info', text: 'text-info', tone: 'info' },
+  waiting: { fill: 'bg-line', text: 'text-muted', tone: 'neutral' },
+  succeeded: { fill: 'bg-good', text: 'text-muted', tone: 'good' },
 };
 
 const presentIn = (outcomes: RunOutcomes): RunOutcome[] => runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
 
 /** The counts of a run's agents by outcome, failures first. */
-export const OutcomeWords = ({ outcomes, wrap }: { readonly outcomes: RunOutcomes; readonly wrap: boolean }) => (
+const OutcomeWords = ({ outcomes, wrap }: { readonly outcomes: RunOutcomes; readonly wrap: boolean }) => (
   <Counts
     wrap={wrap}
     items={presentIn(outcomes).map((outcome) => ({
@@ -55,3 +59,19 @@ export function OutcomeCounts({
     </span>
   );
 }
+
+/** A run's status, and its agents by outcome, failures first, on a phone. The counts of all rows start in one column. */
+export const StatusAndOutcomes = ({ status, outcomes }: Pick<RunEntry, 'status' | 'outcomes'>) => (
+  <span className="flex min-w-0 flex-1 items-start gap-2">
+    <span className="flex h-5 w-22 shrink-0 items-center">
+      <StatusDot status={status} />
+    </span>
+    <span className="tabular flex min-w-0 flex-wrap gap-1">
+      {presentIn(outcomes).map((outcome) => (
+        <Badge key={outcome} tone={outcomeColors[outcome].tone}>
+          {countText(outcomes[outcome])} {outcome}
+        </Badge>
+      ))}
+    </span>
+  </span>
+);

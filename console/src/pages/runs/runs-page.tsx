@@ -15,7 +15,7 @@ import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
-import { OutcomeCounts, OutcomeWords } from './outcome-counts.tsx';
+import { OutcomeCounts, StatusAndOutcomes } from './outcome-counts.tsx';
 
 const columns: readonly Column<RunEntry>[] = [
   {
@@ -31,20 +31,27 @@ const columns: readonly Column<RunEntry>[] = [
       </Link>
     ),
   },
-  { id: 'status', header: 'Status', width: '6.5rem', cell: ({ status }) => <StatusDot status={status} /> },
+  {
+    id: 'status',
+    header: 'Status',
+    width: '6.5rem',
+    // The column of agents includes the status on a phone.
+    phone: 'hidden',
+    cell: ({ status }) => <StatusDot status={status} />,
+  },
   {
     id: 'agents',
     header: 'Agents',
     width: 'minmax(9rem,4fr)',
     from: 'sm',
-    phone: 'line',
-    cell: ({ outcomes }) => (
+    phone: 'block',
+    cell: ({ status, outcomes }) => (
       <>
         <span className="flex min-w-0 flex-1 max-sm:hidden">
           <OutcomeCounts outcomes={outcomes} />
         </span>
-        <span className="flex min-w-0 sm:hidden">
-          <OutcomeWords wrap outcomes={outcomes} />
+        <span className="flex min-w-0 flex-1 sm:hidden">
+          <StatusAndOutcomes {...{ status, outcomes }} />
         </span>
       </>
     ),
@@ -85,7 +92,7 @@ const columns: readonly Column<RunEntry>[] = [
     width: '5rem',
     align: 'right',
     from: 'sm',
-    phone: 'line',
+    phone: 'top',
     cell: ({ started_at }) => (
       <span className="text-muted">
         <Time at={started_at} />

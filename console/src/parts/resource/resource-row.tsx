@@ -18,7 +18,7 @@ import { useEffect, useRef } from 'react';
 import { Badge, type Tone } from '../badge.tsx';
 import { IconButton } from '../button.tsx';
 import { classNames } from '../class-names.ts';
-import { Line, lineText, PathLine, Text } from '../text.tsx';
+import { Line, lineText, PathLine, PathText, Text } from '../text.tsx';
 import type { Anchor } from './anchor.ts';
 import { ChangesTable } from './changes-table.tsx';
 import { Diff } from './diff.tsx';
@@ -114,7 +114,7 @@ function Header({
           <Line text={result.type} maxLength={64} />
         </span>
         <span className="flex min-w-0 font-mono text-xs">
-          <PathLine text={result.identity} />
+          {open ? <PathText text={result.identity} maxLength={1_000} /> : <PathLine text={result.identity} />}
         </span>
         <span className={classNames('ml-auto shrink-0 text-xs', toneText[tone])}>{word}</span>
       </button>

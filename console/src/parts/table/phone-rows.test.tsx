@@ -11,6 +11,9 @@ const columns: readonly Column<Machine>[] = [
   { id: 'system', header: 'System', width: '6rem', from: 'lg', cell: () => 'debian' },
   { id: 'uses', header: 'Uses', width: '6rem', from: 'lg', phone: 'labeled', cell: () => '3' },
   { id: 'age', header: 'Age', width: '6rem', phone: 'hidden', cell: () => '5m' },
+  { id: 'seen', header: 'Seen', width: '6rem', phone: 'top', cell: () => 'now' },
+  { id: 'tags', header: 'Tags', width: '6rem', phone: 'block', cell: () => 'role=web' },
+  { id: 'fix', header: 'Fix', width: '6rem', phone: 'foot', cell: () => <button type="button">Fix…</button> },
   { id: 'actions', header: 'Actions', width: '6rem', phone: 'end', cell: () => <button type="button">Edit</button> },
 ];
 
@@ -40,18 +43,35 @@ const render = async (chosen?: ReadonlySet<string>) => {
   );
 };
 
-test('shows a row on two lines, with labels if requested, and buttons at the end', async () => {
+test('shows the cells of a row at the places that their columns name', async () => {
   await render();
   const [, row] = screen.getAllByRole('row');
   const cells = within(row as HTMLElement).getAllByRole('gridcell');
-  expect(cells.map(({ textContent }) => textContent)).toEqual(['web-1', 'connected', 'Uses3', 'Edit']);
+  expect(cells.map(({ textContent }) => textContent)).toEqual([
+    'web-1',
+    'now',
+    'connected',
+    'Uses3',
+    'role=web',
+    'Fix…',
+    'Edit',
+  ]);
   expect(cells[0]?.className).toContain('wraps-names');
 });
 
 test('keeps the headers of shown columns only for screen readers', async () => {
   await render(new Set());
   const headers = screen.getAllByRole('columnheader');
-  expect(headers.map(({ textContent }) => textContent)).toEqual(['Selected', 'Name', 'State', 'Uses', 'Actions']);
+  expect(headers.map(({ textContent }) => textContent)).toEqual([
+    'Selected',
+    'Name',
+    'State',
+    'Uses',
+    'Seen',
+    'Tags',
+    'Fix',
+    'Actions',
+  ]);
   expect(screen.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort')).toBe('ascending');
   expect(headers[0]?.closest('.sr-only')).toBeTruthy();
   expect(screen.queryByRole('checkbox', { name: 'Select all' })).toBeNull();

@@ -37,30 +37,44 @@ const Cell = ({ className, children }: { readonly className: string; readonly ch
   </div>
 );
 
-/** The cells of a row on a phone: the first column, the other columns below it, and buttons at the end. */
+/** The cells of a row on a phone, at the places that their columns name (`Column.phone`). */
 function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Data>[]; readonly row: Data }) {
   const [first, ...others] = columns;
-  const below = others.filter(({ phone }) => phone !== 'end');
-  const end = others.filter(({ phone }) => phone === 'end');
+  const at = (...places: Column<Data>['phone'][]) => others.filter(({ phone }) => places.includes(phone));
+  const line = at(undefined, 'line', 'labeled');
   return (
     <>
       <div className="flex min-h-11 min-w-0 flex-1 flex-col justify-center gap-1 px-2 py-2">
-        {first !== undefined && <Cell className="wraps-names">{first.cell(row)}</Cell>}
-        {below.length > 0 && (
-          <div className="flex min-w-0 flex-wrap items-baseline gap-x-3 gap-y-1 text-xs">
-            {below.map((column) => (
-              <Cell
-                key={column.id}
-                className={classNames('gap-1 empty:hidden', column.phone === 'rest' ? 'flex-1 basis-40' : 'max-w-full')}
-              >
+        <div className="flex min-w-0 items-center gap-3">
+          {first !== undefined && <Cell className="wraps-names flex-1">{first.cell(row)}</Cell>}
+          {at('top').map((column) => (
+            <Cell key={column.id} className="shrink-0 text-xs empty:hidden">
+              {column.cell(row)}
+            </Cell>
+          ))}
+        </div>
+        {line.length > 0 && (
+          <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs">
+            {line.map((column) => (
+              <Cell key={column.id} className="max-w-full gap-1 empty:hidden">
                 {column.phone === 'labeled' && <span className="text-muted">{column.header}</span>}
                 {column.cell(row)}
               </Cell>
             ))}
           </div>
         )}
+        {at('block').map((column) => (
+          <Cell key={column.id} className="text-xs empty:hidden">
+            {column.cell(row)}
+          </Cell>
+        ))}
+        {at('foot').map((column) => (
+          <Cell key={column.id} className="justify-end pt-1 empty:hidden">
+            {column.cell(row)}
+          </Cell>
+        ))}
       </div>
-      {end.map((column) => (
+      {at('end').map((column) => (
         <Cell key={column.id} className="shrink-0 empty:hidden">
           {column.cell(row)}
         </Cell>
@@ -87,7 +101,12 @@ function Choice({
 }) {
   return (
     <div role="gridcell" className="flex w-8 shrink-0 self-stretch max-sm:w-11">
-      <label className={classNames('flex flex-1 justify-center', isAtTop ? 'items-start pt-2.5' : 'items-center')}>
+      <label
+        className={classNames(
+          'flex flex-1 justify-center',
+          isAtTop ? 'items-start pt-2.5 max-sm:pt-3' : 'items-center',
+        )}
+      >
         <input
           type="checkbox"
           tabIndex={-1}
@@ -156,12 +175,7 @@ function Row<Data>({
   const line = (
     <>
       {isChosen !== null && (
-        <Choice
-          name={name}
-          isChosen={isChosen}
-          isAtTop={isTall && !isPhone}
-          onChoose={(isRange) => onChoose(id, isRange)}
-        />
+        <Choice name={name} isChosen={isChosen} isAtTop={isTall} onChoose={(isRange) => onChoose(id, isRange)} />
       )}
       {isPhone ? <TwoLines columns={columns} row={row} /> : <OneLine {...{ columns, row, widths, isTall }} />}
     </>
