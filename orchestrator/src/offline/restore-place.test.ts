@@ -130,7 +130,7 @@ describe('a restored data directory', () => {
     expectRestored();
   });
 
-  /** Expects that an obstacle blocks the restore at each start, until it is gone. */
+  /** Expects that an obstacle blocks the restore at each start, until it is removed. */
   async function expectBlockedBy(obstacle: string): Promise<void> {
     for (const _ of [1, 2]) {
       const failure = await finishRestore(directory).catch((error: unknown) => error);
@@ -163,7 +163,7 @@ describe('a restored data directory', () => {
     await expectBlockedBy(join(directory, 'terminals'));
   });
 
-  test('refuses to begin if it has a mount point, and finishes after a later mount point is gone', () => {
+  test('refuses to begin if it has a mount point, and finishes after a later mount point is unmounted', () => {
     const script = `
       const place = await import('${new URL('./restore-place.ts', import.meta.url)}');
       const [directory, step] = process.argv.slice(1);

@@ -81,7 +81,7 @@ async function drain(context: Context, name: string, { wait }: { wait: boolean }
 
 /**
  * Waits until a replica has no agents and no leases left, or has ended.
- * @throws CliError if another request undrains it, if it cannot move its agents, or if it moves none
+ * @throws CliError if another request takes the draining back, if the replica cannot move its agents, or if it moves none
  */
 async function drained({ out, sleep }: Context, call: Connection['call'], replica: Replica): Promise<Replica> {
   const name = sanitiseLine(replica.name);

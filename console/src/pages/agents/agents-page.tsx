@@ -44,7 +44,7 @@ const TagDialog = lazy(() => loadCode(async () => ({ default: (await import('./t
 
 const noAgents: readonly Agent[] = [];
 const noSamples = {};
-/** Pixels beside the tags in a row on a phone: the checkbox, the button of the menu, and the padding. */
+/** Pixels next to the tags in a row on a phone: the checkbox, the button of the menu, and the padding. */
 const besideTags = 120;
 
 const keyOf = ({ node_id }: Agent): string => node_id;

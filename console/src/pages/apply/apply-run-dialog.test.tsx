@@ -142,7 +142,7 @@ test('lists the agents that are not planned yet, and why planning failed on othe
   ]);
 });
 
-test('states what it waits for once all agents are planned, and offers to apply when the plan is complete', async () => {
+test('states that it waits for the plan once all agents are planned, and offers to apply when the plan is complete', async () => {
   const plan = planRun([{ changed: 1 }, {}], { status: 'running', finished_at: null });
   const { api } = await open(plan);
   expect(await screen.findByText(/Waiting for the orchestrator to complete the plan/)).toBeTruthy();

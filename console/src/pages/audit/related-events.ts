@@ -8,11 +8,11 @@ export interface RelatedEvents {
   readonly events: readonly [AuditEvent, ...AuditEvent[]];
 }
 
-/** Maximum interval in milliseconds between consecutive events of one action. A person confirms a sign-in. */
+/** Maximum interval in milliseconds between consecutive events of one action. An operator confirms a sign-in. */
 const maxGapMs = 10_000;
 const maxSignInGapMs = 60_000;
 
-/** Fields of an event's metadata that identify what it belongs to. */
+/** Fields of an event's metadata that identify the action of the event. */
 const references = ['operation_id', 'run_id', 'plan_run_id', 'session_id', 'drift_id', 'enrolment_token_id'] as const;
 
 function referencesOf({ target, metadata }: AuditEvent): string[] {

@@ -92,7 +92,7 @@ function replicaIn(
  */
 async function recordRequest(context: Context, actor: Actor, verb: 'drain' | 'undrain', name: string): Promise<void> {
   const event = {
-    type: `replica.${verb}_requested`,
+    type: verb === 'drain' ? 'replica.drain_requested' : 'replica.undrain_requested',
     actor,
     summary: `requested to ${verb} replica ${name}`,
     metadata: { replica: name },
