@@ -129,7 +129,7 @@ export interface Claimed {
   /** Incarnation; empty if it was released. */
   holder: string;
   transaction: string;
-  /** When the transaction was committed, in milliseconds of the database server. */
+  /** Time of the commit in milliseconds, by the clock of the database server. */
   committed: number;
 }
 

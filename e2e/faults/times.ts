@@ -96,7 +96,7 @@ export function runsAcrossKills(history: History): number[] {
   });
 }
 
-/** Returns how requests through the balancer failed while a fault of this kind lasted: codes with their numbers. */
+/** Counts the failed requests through the balancer during faults of this kind, by error code. */
 export function refusalsDuring(history: History, kind: string): Record<string, number> {
   const faults = entriesOf(history, 'fault').filter((fault) => fault.kind === kind);
   const counts: Record<string, number> = {};

@@ -108,7 +108,7 @@ export const shapes: Shapes = {
       from: side.nullable().describe('null if there is only one revision'),
       to: side,
       equal: z.boolean(),
-      diff: z.string().describe('unified; empty when the texts are equal'),
+      diff: z.string().describe('unified diff; empty if the texts are identical'),
       files: z
         .array(z.strictObject({ path: z.string(), change: z.enum(['added', 'removed', 'changed']) }))
         .describe('files next to the module that differ'),

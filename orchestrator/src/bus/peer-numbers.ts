@@ -52,8 +52,8 @@ export class PeerNumbers {
   }
 
   /**
-   * Returns whether to greet a sender whose numbers are not known.
-   * @param nonce random text that the sender must repeat
+   * Reports whether to send a hello to a sender whose sequence numbers are not known.
+   * @param nonce random text that the sender must send back
    */
   greet(sender: string, nonce: string, at: number): boolean {
     const former = this.#greeted.get(sender);

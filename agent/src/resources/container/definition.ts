@@ -37,7 +37,7 @@ export const namesOf = (name: string) => ({
   current: name,
   /** The next container, until it replaces the current one. */
   fresh: `${name}-muster-new`,
-  /** The previous container, until the next container runs. */
+  /** The previous container, kept until the next one runs. */
   old: `${name}-muster-old`,
   /** A container that the agent did not create. Removal restores it. */
   kept: `${name}-muster-before`,

@@ -23,7 +23,7 @@ export interface SeenFile {
   source?: Buffer;
   /** The file to copy; null if it does not exist. Observed only if the resource declares it and needs its content. */
   copied?: Copied | null;
-  /** The program that `validate` would run, if it is missing. */
+  /** The program of `validate`, only if it is missing. */
   missingProgram?: string;
 }
 

@@ -70,7 +70,7 @@ export const notAFile = (resource: ResolvedResource, { kind }: Pick<SeenText, 'k
   );
 
 /**
- * Returns the drift of an object of another type at the path; null if the path has a file or nothing.
+ * Returns the drift if the path is neither a file nor free; otherwise null.
  * @throws HostFailure unless this is a drift check
  */
 export function otherObject(

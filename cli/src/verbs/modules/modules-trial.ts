@@ -88,10 +88,7 @@ function parseEach(text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
-    throw usageError(
-      `--each is not JSON: ${(error as Error).message}`,
-      'Write for example --each \'{"name": "alice"}\'.',
-    );
+    throw usageError(`--each is not JSON: ${(error as Error).message}`, 'For example: --each \'{"name": "alice"}\'.');
   }
 }
 

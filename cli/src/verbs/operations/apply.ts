@@ -138,7 +138,7 @@ function requireComplete({ status, operation_id, modules }: Operation, agent: st
     exits.failed,
     'plan_failed',
     'the plan failed, so removals are not known; nothing was changed',
-    `To see why: muster operations show ${operation_id}\nTo apply a part, name the modules with -m${modules.length === 0 ? '' : `: ${applyLine(agent, modules)}`}`,
+    `To see why: muster operations show ${operation_id}\nTo apply only some modules, name them with -m${modules.length === 0 ? '' : `: ${applyLine(agent, modules)}`}`,
   );
 }
 

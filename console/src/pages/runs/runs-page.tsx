@@ -132,7 +132,8 @@ export function RunsPage() {
             </Link>
           }
         >
-          A run plans or applies several agents at once. Start one from an assignment or from selected agents.
+          A run plans or applies changes on several agents at once. Start one from an assignment or from selected
+          agents.
         </Empty>
       }
     />

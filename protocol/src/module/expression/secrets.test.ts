@@ -123,7 +123,7 @@ describe('no function or operator reads a secret', () => {
   // Functions such as `flatten` return a secret unchanged. Their results are passed through all functions again.
   const handed = direct.filter(hands);
 
-  test('tests the functions of the library and of Muster', () => {
+  test('covers every function, those of CEL and those of Muster', () => {
     const called = new Set(definitions.map(({ name }) => name));
     for (const name of ['size', 'string', 'map', 'format', 'shellQuote', 'merge', 'default', 'secret'])
       expect(called).toContain(name);
