@@ -189,7 +189,7 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     // The windows in the calendar open a form only for admins.
     await tab.go('/windows');
     const calendar = tab.page.getByRole('table', { name: 'Calendar' });
-    await calendar.getByText('new switches in Berlin').first().waitFor();
+    await calendar.getByText('PostgreSQL 16').first().waitFor();
     expect(await calendar.getByRole('button').count()).toBe(0);
     // The page explains what only admins may do.
     for (const [path, text] of explained) {

@@ -16,7 +16,10 @@ export const stageClasses = {
 const weekdays = Array.from({ length: 7 }, (_, day) =>
   new Intl.DateTimeFormat(undefined, { weekday: 'short' }).format(new Date(2024, 0, 1 + day)),
 );
-const fullDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
+/** Contains the text of `firstOfMonth`, because the accessible name of a button must contain its text. */
+const fullDate = new Intl.DateTimeFormat(undefined, {
+  ...{ weekday: 'long', month: 'short', day: 'numeric', year: 'numeric' },
+});
 
 const firstOfMonth = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
 
