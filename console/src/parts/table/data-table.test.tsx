@@ -1,4 +1,4 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { Profiler, useState } from 'react';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
@@ -161,6 +161,32 @@ test('moves the focus on arrow keys, opens a row on Enter, and is one tab stop',
   await user.keyboard('{Enter}');
   expect(onOpen).toHaveBeenCalledWith({ name: 'web-1', cpus: 4 });
   expect(rows().map(({ tabIndex }) => tabIndex)).toEqual([-1, 0, -1, -1, -1]);
+});
+
+test('keeps the focus in the table if the focused row is filtered out', async () => {
+  fakeApi();
+  const Filtered = () => {
+    const [all] = useState(() => machines(5));
+    const [filter, setFilter] = useState('web');
+    return (
+      <>
+        <input aria-label="Filter" onChange={({ target }) => setFilter(target.value)} />
+        <Machines rows={all.filter(({ name }) => name.includes(filter))} />
+      </>
+    );
+  };
+  const { user } = await renderPart(<Filtered />);
+  const filter = (text: string) => fireEvent.change(screen.getByLabelText('Filter'), { target: { value: text } });
+  rows()[3]?.focus();
+  filter('-1');
+  expect(names(rows())).toEqual(['web-1']);
+  expect(document.activeElement).toBe(rows()[0]);
+  filter('web');
+  await user.keyboard('{ArrowDown}');
+  await vi.waitFor(() => expect(document.activeElement).toBe(rows()[2]));
+  rows()[2]?.blur();
+  filter('-0');
+  expect(document.activeElement).toBe(document.body);
 });
 
 test('opens a row on a click, but not on a click on its checkbox', async () => {

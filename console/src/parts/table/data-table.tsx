@@ -66,7 +66,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const shown = useMemo(() => columns.filter(({ id }) => hidden?.includes(id) !== true), [columns, hidden]);
   const drawn = useDrawnColumns(shown, preference?.kept);
   const isPhone = useIsPhone();
-  const { scroller, items, height, measure, tabStop, setActive, focus } = useVirtualRows(
+  const { scroller, items, height, measure, tabStop, setActive, focus, onFocus, onBlur } = useVirtualRows(
     keys,
     isPhone ? phoneRowHeight : rowHeight,
     onNearEnd,
@@ -81,6 +81,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       ref={scroller}
       className={classNames('relative overflow-auto overscroll-contain', fill ? 'max-h-full' : 'max-h-[75vh]')}
       onKeyDown={onKeyDown}
+      onFocus={onFocus}
+      onBlur={onBlur}
     >
       <div
         role="grid"

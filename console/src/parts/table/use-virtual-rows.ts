@@ -1,5 +1,5 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
+import { type FocusEvent, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 
 /** Distance from the last row, in rows, at which more rows are requested. */
 const nearEndRows = 20;
@@ -40,6 +40,16 @@ export function useVirtualRows(
       return [...indexes, activeIndex].sort((a, b) => a - b);
     },
   });
+  /** Index of the row that contains the focus, or null if no row does. */
+  const focusedIndex = useRef<number | null>(null);
+  // Browsers move the focus to the body if its element is removed, and React then calls no `onBlur`. The arrow keys would
+  // have no effect.
+  useLayoutEffect(() => {
+    const rows = scroller.current;
+    if (focusedIndex.current === null || rows === null || document.activeElement !== document.body) return;
+    const to = Math.min(focusedIndex.current, keys.length - 1);
+    rows.querySelector<HTMLElement>(`[data-index="${to}"]`)?.focus();
+  });
   const wasMeasured = useRef(isMeasured);
   useEffect(() => {
     if (wasMeasured.current === isMeasured) return;
@@ -63,8 +73,15 @@ export function useVirtualRows(
     requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)?.focus());
     return keys[to];
   };
+  const onFocus = ({ target }: FocusEvent<HTMLElement>) => {
+    const index = target.closest<HTMLElement>('[data-index]')?.dataset.index;
+    focusedIndex.current = index === undefined ? null : Number(index);
+  };
+  const onBlur = () => {
+    focusedIndex.current = null;
+  };
   return {
-    ...{ scroller, items, focus, setActive },
+    ...{ scroller, items, focus, setActive, onFocus, onBlur },
     /** The callback ref of each row; undefined if all rows have the same height. */
     measure: isMeasured ? virtualizer.measureElement : undefined,
     height: virtualizer.getTotalSize(),
