@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page, Request } from 'playwright-core';
+import { FairTime } from '../../tools/suite/fair-time.ts';
 import { reportRepeatedFetches } from './repeated-fetches.ts';
 
 /** Milliseconds without a request after which a page counts as quiet. */
 const quietMs = 60;
+/** Milliseconds after which a page that always has a request in flight is an error. */
+const maxBusyMs = 120_000;
 /** Chromium aborts pending requests with this error when a test host adds or removes a network interface. */
 const networkChanged = 'net::ERR_NETWORK_CHANGED';
 const streamPath = '/api/v1/events';
@@ -43,6 +46,7 @@ export class PageWatch {
     });
     page.on('response', (response) => {
       const request = response.request();
+      watch.#onResponse(request);
       if (response.status() >= 400) watch.#fault(`answered ${response.status()}: ${request.method()} ${request.url()}`);
     });
     await page.addInitScript(`
@@ -62,13 +66,30 @@ export class PageWatch {
     return this.#faults.filter((fault) => !this.#expected.some((expected) => expected.test(fault)));
   }
 
-  /** Resolves when no request except the event stream has been in flight for `quietMs`. */
+  /**
+   * Resolves when no request except the event stream has been in flight for `quietMs`.
+   * @throws Error that names the requests in flight after `maxBusyMs`
+   */
   async quiet(): Promise<void> {
-    while (this.#underWay.size > 0 || performance.now() - this.#endedAt < quietMs) await sleep(20);
+    const time = new FairTime();
+    while (this.#underWay.size > 0 || performance.now() - this.#endedAt < quietMs) {
+      if (time.elapsedMs() > maxBusyMs)
+        throw new Error(`requests did not end: ${[...this.#underWay].map((request) => request.url()).join(', ')}`);
+      await sleep(20);
+    }
   }
 
   #fault(text: string): void {
     this.#faults.push(text);
+  }
+
+  /**
+   * Forgets the requests of a page that the response replaces. The page aborts them, and for those that
+   * `page.route` intercepts, Chromium reports no end.
+   */
+  #onResponse(request: Request): void {
+    if (request.isNavigationRequest() && request.frame().parentFrame() === null)
+      for (const one of this.#underWay) if (one !== request) this.#underWay.delete(one);
   }
 
   #onRequest(request: Request): void {
