@@ -2,23 +2,14 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { Program } from '../tools/suite/program.ts';
 import { documented } from './documented.ts';
+import { freePort } from './free-port.ts';
 import { test } from './harness.ts';
 import { missing } from './requirements.ts';
 import type { Orchestrator, Stage } from './stage.ts';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Starts HAProxy in front of a running orchestrator. @returns the ports */
 async function startBalancer(stage: Stage, orchestrator: Orchestrator): Promise<{ api: number; agents: number }> {

@@ -121,6 +121,7 @@ test('links stay up while agents send 37,000 results at full speed and commits a
             orchestrator_key: identity.publicKey.toString('hex'),
             token: null,
             pinSource: 'flag',
+            addresses: [],
             replacedKey: null,
           },
           file: { read: () => null, write: () => {} } as unknown as OrchestratorFile,

@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Client } from '@muster/protocol/client';
 import {
@@ -20,6 +18,7 @@ import { Program } from '../tools/suite/program.ts';
 import { operatorClient } from './client.ts';
 import { documented } from './documented.ts';
 import { eventually } from './eventually.ts';
+import { freePort } from './free-port.ts';
 import { type AgentProcess, Orchestrator, type Stage, test } from './harness.ts';
 import { operatorEnvironment } from './person.ts';
 import { musterOrchestrator, transportOf } from './replica-set.ts';
@@ -187,15 +186,6 @@ async function startHaproxy(stage: Stage, replicas: readonly Orchestrator[]): Pr
   writeFileSync(config, text);
   stage.watch(new Program({ name: 'haproxy', command: '/usr/sbin/haproxy', args: ['-db', '-f', config] }));
   return { api, agents };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Starts three agents that connect through HAProxy, one after the other, so that each replica gets one. */

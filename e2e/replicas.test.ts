@@ -24,6 +24,7 @@ import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestr
 import { signIn } from './client.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { eventually } from './eventually.ts';
+import { freePort } from './free-port.ts';
 import { type AgentProcess, Orchestrator, type Stage, test } from './harness.ts';
 import { followEvents, musterOrchestrator, startReplicas, transportOf } from './replica-set.ts';
 import { TcpBalancer } from './tcp-balancer.ts';
@@ -119,11 +120,13 @@ describe('three replicas on one PostgreSQL database', () => {
     onTestFinished(() => proxy.end());
     const through = new URL(url);
     through.port = String(await proxy.listen());
+    const port = await freePort();
     const create = (name: string, at: URL) =>
       new Orchestrator(stage, stage.folder(`replica-${name}`), {
-        env: { MUSTER_DATABASE_URL: at.href, MUSTER_REPLICA_NAME: name },
+        env: { MUSTER_DATABASE_URL: at.href, MUSTER_REPLICA_NAME: name, MUSTER_ADVERTISED_AGENTS: `127.0.0.1:${port}` },
       });
     const [a, b] = [create('a', through), create('b', url)];
+    b.agentPort = port;
     await a.start();
     const keys = join(stage.dir, 'keys.age');
     musterOrchestrator('share', a.dataDir, keys);
@@ -138,9 +141,8 @@ describe('three replicas on one PostgreSQL database', () => {
         ? true
         : null,
     );
-    const balancer = new TcpBalancer([a.agentPort, b.agentPort]);
-    onTestFinished(() => balancer.end());
-    const connect = [`127.0.0.1:${await balancer.listen()}`, '--orchestrator-key', a.publicKey];
+    // The agent learns the address of B from A.
+    const connect = [`127.0.0.1:${a.agentPort}`, '--orchestrator-key', a.publicKey];
     const agent = stage.agentAt('web-0', [...connect, '--token', await a.token('web-0')]);
     await agent.start();
     const owner = async () =>
@@ -152,7 +154,9 @@ describe('three replicas on one PostgreSQL database', () => {
     await eventually('A ends, because B has closed it or its lock is lost', async () =>
       (await atB(listReplicas, {})).length === 1 ? true : null,
     );
-    expect(a.program.lastLines(1_000).join('\n')).toContain('lost the database; agents move to other replicas');
+    expect(a.program.lastLines(1_000).join('\n')).toContain(
+      'lost the connection to the database; agents move to other replicas',
+    );
     await eventually('B misses A', async () => ((await atB(getStatus, {})).reasons.includes('replica') ? true : null));
   });
 });

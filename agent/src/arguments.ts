@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { type AgentAddress, parseAgentAddress } from '@muster/protocol/agent-address';
 import { keyStatementLimits } from '@muster/protocol/wire';
 import type { LogFormat } from './log.ts';
 
@@ -188,10 +189,9 @@ function parseConnect(
   return { ...parseAddress(address), orchestratorKey: key?.toLowerCase() ?? null, token: token ?? null };
 }
 
-function parseAddress(address: string): { host: string; port: number } {
-  const match = /^(?:\[([0-9a-fA-F:.%\w]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(address);
-  const port = Number(match?.[3]);
-  if (!match || port < 1 || port > 65_535)
+function parseAddress(address: string): AgentAddress {
+  const parsed = parseAgentAddress(address);
+  if (parsed === null)
     throw new UsageError(`"${address}" is not HOST:PORT, such as muster.example:4747 or [2001:db8::1]:4747`);
-  return { host: (match[1] ?? match[2])!, port };
+  return parsed;
 }

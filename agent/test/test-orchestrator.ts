@@ -107,7 +107,12 @@ export class ServedLink {
     });
   }
 
-  welcome(acknowledged = 0, settled: string[] = [], version = 2, more: { node_id?: string } = {}): void {
+  welcome(
+    acknowledged = 0,
+    settled: string[] = [],
+    version = 2,
+    more: { node_id?: string; addresses?: string[] } = {},
+  ): void {
     this.send({
       type: 'welcome',
       version,

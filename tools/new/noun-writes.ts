@@ -236,14 +236,14 @@ const cliEdits = ({ name, pascal, one, oneWords, words, example }: Names): Edit[
         `    .action(act(show));
   command
     .command('create')
-    .description('create a ${oneWords}')
+    .description('Create a ${oneWords}')
     .argument('<name>')
     .argument('<description>')
     .addHelpText('after', '\\nExample:\\n  $ muster ${name} create ${example} "its purpose"')
     .action(act(create));
   command
     .command('remove')
-    .description('remove ${words}')
+    .description('Remove ${words}')
     .argument('<${name}...>')
     .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', '\\nExample:\\n  $ muster ${name} remove ${example}')

@@ -163,12 +163,12 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list ${words}, by name')
+    .description('List ${words}, by name')
     .addHelpText('after', '\\nExample:\\n  $ muster ${name} list')
     .action(act(list));
   command
     .command('show')
-    .description('show a ${oneWords}')
+    .description('Show a ${oneWords}')
     .argument('<${oneName}>')
     .addHelpText('after', '\\nExample:\\n  $ muster ${name} show ${example}')
     .action(act(show));

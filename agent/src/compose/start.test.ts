@@ -176,6 +176,7 @@ describe('an agent without a known orchestrator', () => {
       port: orchestrator.port,
       orchestrator_key: announcer.hex,
       token: null,
+      addresses: [],
     });
     // The agent already has an orchestrator, so it no longer listens, even after the link breaks.
     expect(await isFree(port)).toBe(true);

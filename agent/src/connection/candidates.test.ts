@@ -9,6 +9,7 @@ const target = (host: string): Target => ({
   orchestrator_key: 'aa'.repeat(32),
   token: null,
   pinSource: 'discovery',
+  addresses: [],
   replacedKey: null,
 });
 const home = { ...target('home'), pinSource: 'pinned' as const };

@@ -59,6 +59,7 @@ function connect(
       orchestrator_key: orchestrator.publicKey.toString('hex'),
       token: null,
       pinSource: 'flag',
+      addresses: [],
       replacedKey: null,
       ...target,
     },
@@ -614,7 +615,7 @@ describe('reconnecting', () => {
     orchestrator = await TestOrchestrator.start();
   });
 
-  test('gives up after 8 s on a host that drops packets, and retries', async () => {
+  test('aborts an attempt after 8 s if the host drops packets, and retries', async () => {
     connect();
     // Handles no network events, as if the host were not responding.
     for (let i = 0; i < 100 && clock.next !== 8_000; i++)
@@ -652,6 +653,32 @@ describe('reconnecting', () => {
     await orchestrator.welcomed();
     expect(names).toEqual(Array(3).fill('muster.example'));
     await impostor.stop();
+  });
+
+  test('learns addresses from the welcome, and dials the next one at once if one does not answer', async () => {
+    const replica = await TestOrchestrator.start('ed25519', orchestrator.port, '127.0.0.2');
+    const named = `127.0.0.2:${orchestrator.port}`;
+    const pin = replica.publicKey.toString('hex');
+    // Port 9 of the loopback address refuses connections.
+    connect({ orchestrator_key: null, addresses: ['127.0.0.1:9'] });
+    const link = await orchestrator.nextLink();
+    link.challenge(orchestrator.publicKey);
+    await link.next('hello');
+    link.welcome(0, [], 7, { addresses: [named] });
+    await until(() => has('connected'));
+    expect(entry('trying the next address')?.fields).toMatchObject({ host: '127.0.0.1', port: 9 });
+    expect(new OrchestratorFile(dir).read()).toMatchObject({ host: '127.0.0.1', addresses: [named] });
+    // The key at the next address differs, so the agent returns to the first.
+    link.ws.terminate();
+    await until(() => has('not connected'));
+    clock.advance(5_000);
+    const { link: second } = await orchestrator.welcomed(0, 7);
+    await until(() => logged.filter(({ message }) => message === 'connected').length === 2);
+    expect(entry('may be an impostor')?.fields).toMatchObject({ host: '127.0.0.2', shown: pin });
+    // The second welcome names no address.
+    expect(new OrchestratorFile(dir).read()).toMatchObject({ addresses: [] });
+    await second.untilSettled();
+    await replica.stop();
   });
 
   test('sends a bye and does not reconnect when it is stopped', async () => {
@@ -709,7 +736,7 @@ describe('a new key', () => {
     const second = await greeted([4]);
     expect(second.hello.public_key).toBe(hex(key));
     second.link.send({ type: 'refused', code: 'key_refused', message: 'not that one', retry_after_secs: null });
-    await until(() => has('dropped the new key'));
+    await until(() => has('refused the new key'));
     await until(() => logged.filter(({ message }) => message === 'not connected').length === 2);
     clock.advance(2_000);
     const third = await greeted([4]);

@@ -1,4 +1,5 @@
 import type { LookupFunction } from 'node:net';
+import type { AgentAddress } from '@muster/protocol/agent-address';
 import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
@@ -8,10 +9,10 @@ import type { Terminals } from '../terminal/terminals.ts';
 import { backOff, type LinkEnd, noWaits, type Waits } from './backoff.ts';
 import { canConnect } from './can-connect.ts';
 import { Candidates } from './candidates.ts';
-import { dial, WrongOrchestratorError } from './dial.ts';
+import { type Dialled, dial, WrongOrchestratorError } from './dial.ts';
 import { fitAttributes, type Introduction, makeHello } from './hello.ts';
 import type { AgentIdentity, ShownKey } from './identity.ts';
-import type { OrchestratorFile, Target } from './pin.ts';
+import { addressesOf, type OrchestratorFile, type Target } from './pin.ts';
 import { type ConnectedEngine, Session } from './session.ts';
 
 export interface ConnectionOptions {
@@ -64,11 +65,18 @@ export class Connection {
   private isRenewing = false;
   /** Number of failed attempts. Each attempt begins with the next address to which the orchestrator's name resolves. */
   private failures = 0;
+  /** Index of the orchestrator's address to dial next. */
+  private turn: number;
+  /** The last dialed address of the known orchestrator. */
+  private address: AgentAddress | null = null;
   private lastWrongKey: string | null = null;
 
   constructor(options: ConnectionOptions) {
     this.options = options;
     this.home = options.target === null ? null : { ...options.target };
+    // Random, so that agents spread over all addresses.
+    const count = this.home === null ? 1 : addressesOf(this.home, 0).length;
+    this.turn = Math.floor(options.random() * count);
   }
 
   /** The key that the orchestrator must have, in hexadecimal; null if any key is accepted. */
@@ -79,7 +87,7 @@ export class Connection {
   /** Returns the link to the known orchestrator; null if none is known. */
   orchestratorLink(): Link | null {
     if (this.home === null) return null;
-    const { host, port } = this.home;
+    const { host, port } = this.address ?? this.home;
     const { clock, lookup } = this.options;
     return { address: `${host}:${port}`, canConnect: () => canConnect({ host, port }, clock, lookup) };
   }
@@ -92,7 +100,7 @@ export class Connection {
     // A token is only for the known orchestrator and is never sent to an announced one.
     const { token, pinSource } =
       this.home?.orchestrator_key === key ? this.home : { token: null, pinSource: 'discovery' as const };
-    const candidate: Target = { host, port, orchestrator_key: key, token, pinSource, replacedKey: null };
+    const candidate: Target = { host, port, orchestrator_key: key, token, addresses: [], pinSource, replacedKey: null };
     if (this.candidates.add(candidate)) this.wake();
   }
 
@@ -209,16 +217,33 @@ export class Connection {
     this.options.linked?.(isUp);
   }
 
+  /**
+   * Dials the orchestrator's addresses in turn, each once.
+   * @throws the error of the last address
+   */
+  private async dialTarget(target: Target): Promise<{ dialled: Dialled; address: AgentAddress }> {
+    const { clock, log, lookup } = this.options;
+    const { signal } = this.stopping;
+    const addresses = addressesOf(target, this.turn);
+    for (const [index, address] of addresses.entries()) {
+      try {
+        const to = { ...address, pin: target.orchestrator_key, turn: this.failures };
+        return { dialled: await dial(to, clock, signal, lookup), address };
+      } catch (error) {
+        this.turn++;
+        if (error instanceof WrongOrchestratorError) this.logWrongKey(target, address, error.shownKey);
+        if (index === addresses.length - 1 || signal.aborted) throw error;
+        log.info({ ...address, reason: (error as Error).message }, 'cannot connect; trying the next address');
+      }
+    }
+    throw new Error('the orchestrator has no address');
+  }
+
   /** Tries to connect once. If it succeeds, runs the link until it closes. */
   private async link(target: Target): Promise<LinkEnd & { reason: string }> {
     const { engine, terminals, clock, log, identity, introduction } = this.options;
     try {
-      const dialled = await dial(
-        { host: target.host, port: target.port, pin: target.orchestrator_key, turn: this.failures },
-        clock,
-        this.stopping.signal,
-        this.options.lookup,
-      );
+      const { dialled, address } = await this.dialTarget(target);
       if (this.stopping.signal.aborted) {
         dialled.ws.terminate();
         throw new Error('cancelled');
@@ -226,12 +251,12 @@ export class Connection {
       const shownKey = dialled.orchestratorKey.toString('hex');
       if (target.orchestrator_key === null)
         log.warn(
-          { host: target.host, port: target.port, orchestrator_key: shownKey },
+          { ...address, orchestrator_key: shownKey },
           'no orchestrator key is pinned; trusting the first one seen; compare it with the key that the orchestrator prints',
         );
       else if (target.pinSource === 'discovery')
         log.warn(
-          { host: target.host, port: target.port, orchestrator_key: shownKey },
+          { ...address, orchestrator_key: shownKey },
           'no orchestrator key is pinned; trusting the one announced on the network; compare it with the key that the orchestrator prints',
         );
       let shown = identity.inForce();
@@ -262,7 +287,7 @@ export class Connection {
         },
         welcomed: (welcome) => {
           this.keyWelcomed(shown, welcome.node_id);
-          this.welcomed(welcome, shownKey);
+          this.welcomed(welcome, shownKey, address);
           // Called only if a key was created after the hello. If switching to a key failed, the key is presented on the
           // next link.
           if (identity.inForce().key === shown.key) this.keysChanged();
@@ -272,6 +297,8 @@ export class Connection {
       this.session = session;
       const end = await session.run();
       this.session = null;
+      // This address may lead to a replica that is being drained.
+      this.turn++;
       if (end.refused === 'key_unknown') this.keyUnknown(shown, shownKey);
       if (end.refused === 'key_refused' && this.keyRefused(shown, shownKey, offeredVersions))
         return { ...end, retryAfterSecs: permanentRetrySecs };
@@ -283,10 +310,7 @@ export class Connection {
     } catch (error) {
       this.session = null;
       this.failures++;
-      if (error instanceof WrongOrchestratorError) {
-        this.candidates.drop(target);
-        this.logWrongKey(target, error.shownKey);
-      }
+      if (error instanceof WrongOrchestratorError) this.candidates.drop(target);
       return { livedMs: 0, retryAfterSecs: null, refused: null, reason: (error as Error).message };
     }
   }
@@ -329,7 +353,7 @@ export class Connection {
     const { identity, log } = this.options;
     try {
       const isNew = identity.refused(shown);
-      if (isNew) log.error({}, 'dropped the new key; keeping the current one');
+      if (isNew) log.error({}, 'the orchestrator refused the new key; keeping the previous key');
       return isNew;
     } catch (error) {
       log.error({ error }, 'failed to drop the new key that the orchestrator refused');
@@ -365,7 +389,7 @@ export class Connection {
   }
 
   /** Logs each wrong key once, because an agent may wait for its orchestrator for months. */
-  private logWrongKey({ host, port, orchestrator_key: pinned }: Target, shown: string): void {
+  private logWrongKey({ orchestrator_key: pinned }: Target, { host, port }: AgentAddress, shown: string): void {
     if (this.lastWrongKey === shown) return;
     this.lastWrongKey = shown;
     this.options.log.warn(
@@ -374,15 +398,17 @@ export class Connection {
     );
   }
 
-  private welcomed(welcome: Welcome, shownKey: string): void {
+  private welcomed(welcome: Welcome, shownKey: string, address: AgentAddress): void {
     const { log, file, identity } = this.options;
     const target = this.target!;
     // The orchestrator has consumed the token.
     target.token = null;
     target.orchestrator_key = shownKey;
+    target.addresses = welcome.addresses ?? [];
     this.lastWrongKey = null;
     target.pinSource = target.pinSource === 'flag' ? 'flag' : 'pinned';
     this.home = target;
+    this.address = address;
     this.candidates.clear();
     this.setLinked(true);
     try {
@@ -390,7 +416,7 @@ export class Connection {
     } catch (error) {
       log.error({ error }, 'failed to save the orchestrator key; the next start will trust the first key that it sees');
     }
-    log.info({ event: 'connected', node_id: identity.nodeId, host: target.host, port: target.port }, 'connected');
+    log.info({ event: 'connected', node_id: identity.nodeId, ...address }, 'connected');
     this.logStatus(welcome);
   }
 

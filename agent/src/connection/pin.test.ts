@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadAgentIdentity } from './identity.ts';
-import { chooseTarget, type KnownOrchestrator, OrchestratorFile } from './pin.ts';
+import { addressesOf, chooseTarget, type KnownOrchestrator, OrchestratorFile } from './pin.ts';
 
 const [keyA, keyB] = ['aa'.repeat(32), 'bb'.repeat(32)] as const;
-const known: KnownOrchestrator = { host: 'old', port: 1, orchestrator_key: keyA, token: null };
+const known: KnownOrchestrator = { host: 'old', port: 1, orchestrator_key: keyA, token: null, addresses: [] };
 const order = { host: 'new', port: 2, orchestratorKey: null, token: null };
 
 describe('the target', () => {
@@ -40,6 +40,27 @@ describe('the target', () => {
   });
 });
 
+describe('the addresses of an orchestrator', () => {
+  const addresses = ['replica-1:4747', 'old:1', '[2001:db8::1]:4747'];
+
+  test('begin with the configured one, contain each one once, and are rotated', () => {
+    const all = [
+      { host: 'old', port: 1 },
+      { host: 'replica-1', port: 4747 },
+      { host: '2001:db8::1', port: 4747 },
+    ];
+    expect(addressesOf({ ...known, addresses }, 0)).toEqual(all);
+    expect(addressesOf({ ...known, addresses }, 4)).toEqual([all[1], all[2], all[0]]);
+    expect(addressesOf(known, 7)).toEqual([{ host: 'old', port: 1 }]);
+  });
+
+  test('stay known only with the same configured address', () => {
+    expect(chooseTarget({ ...known, addresses }, null)).toMatchObject({ addresses });
+    expect(chooseTarget({ ...known, addresses }, { ...order, host: 'old', port: 1 })).toMatchObject({ addresses });
+    expect(chooseTarget({ ...known, addresses }, order)).toMatchObject({ addresses: [] });
+  });
+});
+
 describe('the data directory', () => {
   let dir: string;
   beforeEach(async () => {
@@ -54,6 +75,10 @@ describe('the data directory', () => {
     file.write({ ...known, token: 't' });
     expect(new OrchestratorFile(dir).read()).toEqual({ ...known, token: 't' });
     const path = join(dir, 'orchestrator.json');
+    await writeFile(path, '{"host":"x","port":1,"orchestrator_key":null,"token":null}');
+    expect(new OrchestratorFile(dir).read()).toMatchObject({ host: 'x', addresses: [] });
+    await writeFile(path, '{"host":"x","port":1,"orchestrator_key":null,"token":null,"addresses":["x"]}');
+    expect(() => new OrchestratorFile(dir).read()).toThrow('is damaged; remove it');
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     await writeFile(path, '{"host":"x","port":1,"orchestrator_key":"zz","token":null}');
     expect(() => new OrchestratorFile(dir).read()).toThrow('is damaged; remove it');

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { type AgentAddress, parseAgentAddress } from '@muster/protocol/agent-address';
 import type { PinSource } from '@muster/protocol/wire';
 import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
+import { rotated } from './dial.ts';
 
 /** The orchestrator that this agent belongs to, as stored in the data directory. */
 export interface KnownOrchestrator {
@@ -10,6 +12,8 @@ export interface KnownOrchestrator {
   orchestrator_key: string | null;
   /** The enrollment token, until it is used. */
   token: string | null;
+  /** Further addresses, as HOST:PORT, that the orchestrator named in the last welcome. */
+  addresses: readonly string[];
 }
 
 /** Target from the command line. */
@@ -37,14 +41,27 @@ export function chooseTarget(known: KnownOrchestrator | null, order: ConnectOrde
   if (address === null) return null;
   const flag = order?.orchestratorKey ?? null;
   const pinned = known?.orchestrator_key ?? null;
+  const isKnown = known?.host === address.host && known.port === address.port;
   return {
     host: address.host,
     port: address.port,
     orchestrator_key: flag ?? pinned,
     token: order?.token ?? known?.token ?? null,
+    addresses: isKnown ? known.addresses : [],
     pinSource: flag !== null ? 'flag' : pinned !== null ? 'pinned' : 'first_use',
     replacedKey: flag !== null && pinned !== null && flag !== pinned ? pinned : null,
   };
+}
+
+/**
+ * Returns the addresses of an orchestrator: the configured one, and those that it named.
+ * @param turn index of the first address to return, modulo their number
+ */
+export function addressesOf({ host, port, addresses }: KnownOrchestrator, turn: number): AgentAddress[] {
+  const named = addresses
+    .map((text) => parseAgentAddress(text) as AgentAddress)
+    .filter((one) => one.host !== host || one.port !== port);
+  return rotated([{ host, port }, ...named], turn);
 }
 
 export class OrchestratorFile {
@@ -65,10 +82,14 @@ export class OrchestratorFile {
     if (text === null) return null;
     this.written = text;
     try {
-      const { host, port, orchestrator_key, token } = JSON.parse(text) as KnownOrchestrator;
+      // Earlier releases wrote no `addresses`.
+      const parsed = { addresses: [], ...JSON.parse(text) } as KnownOrchestrator;
+      const { host, port, orchestrator_key, token, addresses } = parsed;
       const isKey = orchestrator_key === null || /^[0-9a-f]{64}$/.test(orchestrator_key);
-      if (typeof host === 'string' && Number.isInteger(port) && isKey && (token === null || typeof token === 'string'))
-        return { host, port, orchestrator_key, token };
+      const areAddresses = Array.isArray(addresses) && addresses.every((one) => parseAgentAddress(one) !== null);
+      const isToken = token === null || typeof token === 'string';
+      if (typeof host === 'string' && Number.isInteger(port) && isKey && isToken && areAddresses)
+        return { host, port, orchestrator_key, token, addresses };
     } catch {
       // The text is not JSON; the error below reports it.
     }
@@ -79,8 +100,8 @@ export class OrchestratorFile {
 
   /** Writes the file if its content changes. */
   write(known: KnownOrchestrator): void {
-    const { host, port, orchestrator_key, token } = known;
-    const text = `${JSON.stringify({ host, port, orchestrator_key, token })}\n`;
+    const { host, port, orchestrator_key, token, addresses } = known;
+    const text = `${JSON.stringify({ host, port, orchestrator_key, token, addresses })}\n`;
     if (text === this.written) return;
     writePrivateFile(this.path, text, 'replace');
     this.written = text;

@@ -22,7 +22,13 @@ describe('the saved target', () => {
       const nodeId = await saveTarget(folder, order);
       expect(nodeId).toMatch(/^[0-9a-f]{32}$/);
       const path = join(folder, 'orchestrator.json');
-      const known = { host: 'muster.example', port: 4747, orchestrator_key: 'ab'.repeat(32), token: 'mt_1' };
+      const known = {
+        host: 'muster.example',
+        port: 4747,
+        orchestrator_key: 'ab'.repeat(32),
+        token: 'mt_1',
+        addresses: [],
+      };
       expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(known);
       expect(statSync(path).mode & 0o777).toBe(0o600);
       expect(await saveTarget(folder, { ...order, host: 'other.example', orchestratorKey: null, token: null })).toBe(

@@ -32,6 +32,7 @@ beforeEach(async () => {
       orchestrator_key: orchestrator.publicKey.toString('hex'),
       token: null,
       pinSource: 'flag',
+      addresses: [],
       replacedKey: null,
     },
     file: new OrchestratorFile(dir),

@@ -174,6 +174,7 @@ export class SimulatedAgent {
         orchestrator_key: target.orchestratorKey,
         token: target.token,
         pinSource: 'flag',
+        addresses: [],
         replacedKey: null,
       },
       // Does not store which orchestrator it enrolled with, because each bench creates new agents.

@@ -6,6 +6,7 @@ import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
+import { type AgentAddress, maxAgentAddresses, parseAgentAddress } from '@muster/protocol/agent-address';
 import { ApiError, type Client } from '@muster/protocol/client';
 import type { AnswerOf, listAudit } from '@muster/protocol/http';
 import type { Context } from '../context/context.ts';
@@ -388,14 +389,24 @@ export async function collectMachine(
     );
   } else {
     const text = await readFile(join(directory, 'orchestrator.json'), 'utf8').catch(() => null);
-    const { host, port, orchestrator_key } = text === null ? {} : fieldsIn(text);
+    const { host, port, orchestrator_key, addresses } = text === null ? {} : fieldsIn(text);
     facts.damaged = text !== null && (typeof host !== 'string' || typeof port !== 'number');
     if (typeof host === 'string' && typeof port === 'number')
       facts.belongs = {
-        address: `${host}:${port}`,
+        addresses: await Promise.all(
+          [{ host, port }, ...namedAddresses(addresses)].map(async (each) => ({
+            address: `${each.host}:${each.port}`,
+            error: await dial(each.host, each.port),
+          })),
+        ),
         key: typeof orchestrator_key === 'string' ? orchestrator_key : null,
-        error: await dial(host, port),
       };
   }
   return facts;
 }
+
+/** Returns the addresses that the orchestrator named to the agent. */
+const namedAddresses = (addresses: unknown): AgentAddress[] =>
+  (Array.isArray(addresses) ? addresses.slice(0, maxAgentAddresses) : []).flatMap(
+    (text) => parseAgentAddress(String(text)) ?? [],
+  );

@@ -255,7 +255,7 @@ const machine: MachineFacts = {
   config: null,
   unit: { name: 'muster-agent', state: 'active', enabled: 'enabled' },
   disk: null,
-  belongs: { address: 'o:4747', key: 'ab'.repeat(32), error: null },
+  belongs: { addresses: [{ address: 'o:4747', error: null }], key: 'ab'.repeat(32) },
   damaged: false,
   orchestratorKey: 'ab'.repeat(32),
   ports: [],
@@ -278,8 +278,21 @@ describe('findings about this machine', () => {
     ['a data directory without access', { readable: false }, ['data_directory: warning']],
     [
       'an orchestrator that does not answer the agent',
-      { belongs: { ...belongs, error: 'ECONNREFUSED' } },
+      { belongs: { ...belongs, addresses: [{ address: 'o:4747', error: 'ECONNREFUSED' }] } },
       ['agent_orchestrator: problem'],
+    ],
+    [
+      'an orchestrator that answers at one of two addresses',
+      {
+        belongs: {
+          ...belongs,
+          addresses: [
+            { address: 'o:4747', error: 'ECONNREFUSED' },
+            { address: 'p:4747', error: null },
+          ],
+        },
+      },
+      ['agent_orchestrator: warning'],
     ],
     ['a damaged orchestrator.json', { belongs: null, damaged: true }, ['agent_orchestrator: problem']],
     ['an agent that never connected', { belongs: { ...belongs, key: null } }, ['agent_pin: warning']],
@@ -365,7 +378,8 @@ describe('muster doctor', () => {
     const listening = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => listening.once('listening', resolve));
     const { port } = listening.address() as { port: number };
-    const pinned = { host: '127.0.0.1', port, orchestrator_key: 'ab'.repeat(32), token: null };
+    const addresses = ['[::1]:9', 7, 'x'];
+    const pinned = { host: '127.0.0.1', port, orchestrator_key: 'ab'.repeat(32), token: null, addresses };
     await writeFile(join(directory, 'orchestrator.json'), JSON.stringify(pinned));
     await chmod(join(directory, 'orchestrator.json'), 0o644);
     const ran = await musterHere(['doctor', '--agent', '--data-dir', directory], env);
@@ -374,6 +388,7 @@ describe('muster doctor', () => {
     expect(ran.stdout).toContain(`problem  ${directory}/orchestrator.json is 0644: other users have access\n`);
     expect(ran.stdout).toContain(`hint: chmod 600 ${directory}/orchestrator.json\n`);
     expect(ran.stdout).toContain(`ok       its orchestrator at 127.0.0.1:${port} answers\n`);
+    expect(ran.stdout).toContain('warning  its orchestrator at ::1:9 does not answer: ');
     expect(ran.stdout).toContain('the agent’s pinned key matches this orchestrator');
     expect((await musterHere(['doctor', '--data-dir', directory], env)).exit).toBe(2);
   });
@@ -437,7 +452,7 @@ test('suggests a remedy for each finding that is not ok, even if the cause has n
     ...judgeHere({ ...here, configuration: { message: 'no', remedy: null } }),
     ...judgeHere({ ...here, key: { path: null, message: 'no', remedy: null } }),
     ...judgeReach({ ...reached, unreachable: { message: 'no', remedy: null } }),
-    ...judgeMachine({ ...machine, belongs: { address: 'o:4747', key: null, error: null } }),
+    ...judgeMachine({ ...machine, belongs: { addresses: [{ address: 'o:4747', error: null }], key: null } }),
   ].filter(({ verdict }) => verdict !== 'ok');
   expect(findings.map(({ check }) => check)).toEqual(['configuration', 'operator_key', 'reachable', 'agent_pin']);
   for (const { remedy } of findings) expect(remedy).toMatch(/: |--url/);

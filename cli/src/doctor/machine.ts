@@ -18,7 +18,11 @@ export interface MachineFacts {
   unit: { name: string; state: string; enabled: string } | null;
   disk: Disk | null;
   /** The orchestrator that the agent is enrolled with; null if it is not enrolled. */
-  belongs: { address: string; key: string | null; error: string | null } | null;
+  belongs: {
+    /** The configured address, and those that the orchestrator named. */
+    addresses: readonly { address: string; error: string | null }[];
+    key: string | null;
+  } | null;
   /** Whether the agent's orchestrator.json is invalid. */
   damaged: boolean;
   /** Public key of the orchestrator that responded; null if none responded. */
@@ -51,7 +55,7 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
         `rm ${directory}/orchestrator.json; then run muster agents enroll, and paste the command on this machine`,
       ),
     );
-  if (belongs !== null) findings.push(judgeReachable(belongs), ...judgePin(belongs.key, orchestratorKey));
+  if (belongs !== null) findings.push(...judgeReachable(belongs), ...judgePin(belongs.key, orchestratorKey));
   if (unit !== null) findings.push(...ports.flatMap((port) => judgePort(program, port, unit.state === 'active') ?? []));
   return findings;
 }
@@ -115,15 +119,18 @@ function judgeDirectory({ program, directory, readable, closed, owner }: Machine
   ];
 }
 
-/** Reports whether the agent's orchestrator responded. */
-function judgeReachable({ address, error }: NonNullable<MachineFacts['belongs']>): Finding {
-  if (error === null) return ok('agent_orchestrator', `its orchestrator at ${address} answers`);
-  return problem(
-    'agent_orchestrator',
-    `its orchestrator at ${address} does not answer: ${error}`,
-    'The agent cannot connect.',
-    'Check that it runs and that the port is open. To use another address: muster agent connect HOST:PORT',
-  );
+/** Reports which addresses of the agent's orchestrator responded. */
+function judgeReachable({ addresses }: NonNullable<MachineFacts['belongs']>): Finding[] {
+  const responds = addresses.some(({ error }) => error === null);
+  return addresses.map(({ address, error }) => {
+    if (error === null) return ok('agent_orchestrator', `its orchestrator at ${address} answers`);
+    return (responds ? warning : problem)(
+      'agent_orchestrator',
+      `its orchestrator at ${address} does not answer: ${error}`,
+      responds ? 'The agent uses its other addresses.' : 'The agent cannot connect.',
+      'Check that it runs and that the port is open. To use another address: muster agent connect HOST:PORT',
+    );
+  });
 }
 
 /** Compares the key that the agent pinned with the orchestrator's key, if both are known. */

@@ -338,6 +338,7 @@ const createAgentGateway = ({ domain, identity, config, connected, clock, log }:
     log: log.child({ part: 'gateway' }),
     random: Math.random,
     metricsInterval: config.metrics.poll_interval,
+    addresses: config.advertised_agents,
     proxyNetworks: config.proxy_protocol.networks,
     connected,
   });

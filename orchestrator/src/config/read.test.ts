@@ -67,6 +67,7 @@ describe('the configuration', () => {
         api_port: 4748,
         agent_host: null,
         agent_port: 4747,
+        advertised_agents: [],
         advertised_host: null,
         bootstrap_key: null,
         bootstrap_username: null,

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { maxAgentAddresses, parseAgentAddress } from '@muster/protocol/agent-address';
 import { z } from 'zod';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
@@ -77,6 +78,20 @@ export const configSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('name or address at which agents and operators reach this orchestrator; null: the hostname'),
+  advertised_agents: z
+    .array(
+      z
+        .string()
+        .refine(
+          (text) => parseAgentAddress(text) !== null,
+          'must be HOST:PORT, such as muster-1.example:4747 or [2001:db8::1]:4747',
+        ),
+    )
+    .max(maxAgentAddresses)
+    .default([])
+    .describe(
+      'further addresses of the agents’ port, such as one for each replica; agents dial them in turn if one does not answer',
+    ),
   bootstrap_key: z
     .string()
     .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal characters, as `muster operator init` prints them')

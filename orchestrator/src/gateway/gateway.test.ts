@@ -16,7 +16,7 @@ import type { Bus } from '../bus/bus.ts';
 import { createInProcessBus } from '../bus/in-process.ts';
 import { networkOf } from '../client-network.ts';
 import { type Identity, loadIdentity } from '../identity/identity.ts';
-import { createGateway, type Gateway } from './gateway.ts';
+import { createGateway, type Gateway, type GatewayOptions } from './gateway.ts';
 import type { GatewayLimits } from './limits.ts';
 
 let dir: string;
@@ -35,7 +35,10 @@ let clock: ManualClock;
 let logged: { level: string; fields: Record<string, unknown>; message: string }[];
 const agents: TestAgent[] = [];
 
-async function start(limits: Partial<GatewayLimits> = {}, metricsInterval?: number): Promise<void> {
+async function start(
+  limits: Partial<GatewayLimits> = {},
+  more: Pick<GatewayOptions, 'metricsInterval' | 'addresses'> = {},
+): Promise<void> {
   const write = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, fields: fields as Record<string, unknown>, message });
   const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
@@ -47,7 +50,7 @@ async function start(limits: Partial<GatewayLimits> = {}, metricsInterval?: numb
     log,
     random: () => 0.5,
     limits,
-    ...(metricsInterval === undefined ? {} : { metricsInterval }),
+    ...more,
   });
   port = await gateway.listen('127.0.0.1', 0);
 }
@@ -1177,8 +1180,19 @@ describe('samples', () => {
   });
 
   test('sends the sample interval in the welcome', async () => {
-    await start({}, 45);
+    await start({}, { metricsInterval: 45 });
     expect((await (await dial()).join()).metrics_interval).toBe(45);
+  });
+
+  test('names further addresses in the welcome to agents that understand them', async () => {
+    await start({}, { addresses: ['replica-2:4747'] });
+    expect(await (await dial()).join({ versions: [7, 6] })).toMatchObject({
+      version: 7,
+      addresses: ['replica-2:4747'],
+    });
+    const older = await (await dial()).join({ versions: [6] });
+    expect(older.version).toBe(6);
+    expect(older).not.toHaveProperty('addresses');
   });
 
   test('fits a message with the maximum number of samples into one frame', () => {

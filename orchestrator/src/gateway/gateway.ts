@@ -33,6 +33,8 @@ export interface GatewayOptions {
   random: () => number;
   /** Seconds between samples, sent to agents in the welcome. */
   metricsInterval?: number;
+  /** Addresses, as HOST:PORT, that agents may dial in addition to the one they know, sent in the welcome. */
+  addresses?: readonly string[];
   limits?: Partial<GatewayLimits>;
   /** Addresses and networks whose connections must begin with a PROXY protocol header. */
   proxyNetworks?: readonly string[];
@@ -139,6 +141,7 @@ class AgentGateway implements Gateway, LinkOwner {
       claimants: this.limits.claimants,
       admissions: { perSecond: this.limits.admissionsPerSecond, burst: this.limits.admissionBurst },
       metricsInterval: options.metricsInterval,
+      addresses: options.addresses ?? [],
     });
     this.local = new LocalLinks({
       registry: this.registry,

@@ -31,6 +31,8 @@ export interface ReceptionOptions {
   admissions: { perSecond: number; burst: number };
   /** Seconds between samples, sent to agents in the welcome; undefined to omit it. */
   metricsInterval: number | undefined;
+  /** Addresses, as HOST:PORT, that agents may dial in addition to the one they know, sent in the welcome. */
+  addresses: readonly string[];
 }
 
 /** Replaces a refusal code that the agent's protocol version does not define. */
@@ -145,6 +147,7 @@ export class Reception {
         acknowledged: admission.acknowledged,
         ...(this.options.metricsInterval === undefined ? {} : { metrics_interval: this.options.metricsInterval }),
         settled_operations: admission.settled_operations,
+        ...this.addressesFor(verdict.version),
       });
       this.options.log.info(
         { node_id: nodeId, remote_ip: link.remoteIp, status: admission.standing.status },
@@ -156,6 +159,11 @@ export class Reception {
       this.claims.delete(nodeId);
       done();
     }
+  }
+
+  private addressesFor(version: number): { addresses?: string[] } {
+    const { addresses } = this.options;
+    return version >= 7 && addresses.length > 0 ? { addresses: [...addresses] } : {};
   }
 
   /** Returns the bucket that limits how often an agent connects. Each admission costs several writes. */

@@ -3,6 +3,7 @@ import type { OnlyIf } from '../module/document.ts';
 import type { ResolvedResource } from '../module/resolved.ts';
 import { operationKinds } from '../operation/operation.ts';
 import { verificationSchema } from '../verification.ts';
+import { maxAgentAddresses, parseAgentAddress } from './agent-address.ts';
 import { limits } from './limits.ts';
 
 /** Control messages from the orchestrator to agents. Each is a text frame of JSON. */
@@ -112,6 +113,11 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     metrics_interval: z.number().int().positive().optional(),
     /** Operations that the hello lists as open and that the orchestrator has recorded as ended. */
     settled_operations: z.array(operationId),
+    /** Since version 7. Further addresses of this orchestrator or its replicas, as HOST:PORT. Absent if there are none. */
+    addresses: z
+      .array(z.string().refine((text) => parseAgentAddress(text) !== null))
+      .max(maxAgentAddresses)
+      .optional(),
   }),
   z.strictObject({
     type: z.literal('refused'),

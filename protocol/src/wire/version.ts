@@ -16,7 +16,8 @@
  * 6 — Resource conditions that are evaluated on the machine (`only_if`). 7 — Services that react to a resource before
  * any later resource is applied (`immediate_on`), resource conditions with
  *     commands, negations, and lists (`only_if`), and contents of files that the agent fetches (`source`,
- *     `content_request`, and binary frames), and the end of the maintenance window (`window_ends_at`).
+ *     `content_request`, and binary frames), the end of the maintenance window (`window_ends_at`), and further addresses of
+ *     the orchestrator in the welcome (`addresses`).
  *
  * Every message has a strict schema, so neither side may send fields that are newer than the version of the link. The
  * challenge and the welcome contain that version.
