@@ -121,7 +121,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
       }),
     );
     expect(refused.slice(0, 5)).toMatchObject([
-      failed(/contains the home directory of shared2/),
+      failed(/contains, the home directory of shared2/),
       failed(/directory of the system/),
       failed(/belongs to another user/),
       failed(/another user could replace it/),

@@ -131,7 +131,7 @@ async function backUpAndRestore(
     'system.restored',
   );
 
-  // The running operation is reported as interrupted. Its script ran only once.
+  // The running operation is reported as interrupted.
   const interrupted = await again(getOperation, { params: { operation_id } });
   expect(interrupted).toMatchObject({ status: 'interrupted', error: expect.stringContaining('restored') });
 

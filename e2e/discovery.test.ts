@@ -8,7 +8,7 @@ const machines = {
   orchestrator: ['10.77.0.1/24', 'fd77::1/64'],
   a: ['10.77.0.11/24'],
   b: ['10.77.0.12/24'],
-  // An address that is reachable only over IPv6.
+  // Has no IPv4 address.
   c: ['fd77::13/64'],
 };
 

@@ -15,7 +15,7 @@ export interface ControlledTerminal {
   /** Reports whether reading is paused. */
   isPaused(): boolean;
   isClosed(): boolean;
-  /** Blocks writes until `release`. */
+  /** Blocks writes until `take` is called. */
   blockWrites(): void;
   take(): void;
   /** Closes the reading side of the output. */

@@ -232,7 +232,7 @@ export const recordRun = (recorder: Recorder, replica: string, at: number, run: 
     })),
   });
 
-/** Applies an assignment again and again, and reads the run at all replicas until it has ended. */
+/** Applies an assignment every `everyMs` milliseconds, and reads each run at all replicas until the run ends. */
 export function startRuns(clients: Clients, assignment: string, everyMs: number): void {
   const call = clients.throughBalancer();
   const replicas = clients.atReplicas();

@@ -70,7 +70,7 @@ export function planFaults({ seed, faults, replicas, everyMs }: PlanOptions): Pl
   const pool: Fault['kind'][] = [];
   let at = 0;
   while (planned.length < faults) {
-    // Each kind once in a random order, then by weight.
+    // Draws each kind once in random order, and further kinds by weight.
     if (pool.length === 0 && planned.length < names.length) pool.push(...shuffled(names, below));
     const kind = pool.pop() ?? byWeight(random);
     const { shortest, longest } = kinds[kind];

@@ -22,7 +22,6 @@ export interface Invoked {
   request: ClientRequest;
 }
 
-/** The request succeeded. */
 export interface Succeeded {
   type: 'succeeded';
   at: number;

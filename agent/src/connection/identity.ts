@@ -208,7 +208,7 @@ function readHistory(dataDir: string): History | null {
     const { node_id, keys, statement, earlier = [] } = JSON.parse(text) as History;
     if (!/^[0-9a-f]{32}$/.test(node_id) || !Array.isArray(keys) || !Array.isArray(earlier)) return null;
     const statements = [statement, ...earlier].map((each) => keyStatementSchema.safeParse(each).data ?? null);
-    // Statements before an unreadable one are not linked to the current key.
+    // The newest statement comes first. The chain from the current key ends at an unreadable statement.
     const read = statements.slice(0, statements.concat(null).indexOf(null)) as Statement[];
     return { node_id, keys, statement: read[0] ?? null, earlier: read.slice(1) };
   } catch {

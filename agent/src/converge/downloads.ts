@@ -127,8 +127,8 @@ export class Downloads {
   }
 
   /**
-   * Receives content, starting where the last attempt stopped. @returns its size, and the position of the first byte
-   * that was received
+   * Receives content, starting where the last attempt stopped.
+   * @returns its size, and the position of the first byte that was received
    */
   async #receive(
     { url, sha256 }: DownloadSource,

@@ -567,8 +567,8 @@ test('does not start a unit during an undo if it was too early to apply that uni
 });
 
 /**
- * Applies an archive with two releases, and a running unit that it triggers immediately. @returns the result of the
- * archive
+ * Applies an archive with two releases, and a running unit that it triggers immediately.
+ * @returns the result of the archive
  */
 async function release(version: number): Promise<ResourceResult | undefined> {
   const archive = unpacked(`${root}/app`, madeArchive(`echo ${version} > f`, 'tar --mtime=@0 -czf "$1" *'), {

@@ -19,7 +19,7 @@ const explanations: Readonly<Record<string, string>> = {
   EPERM: 'not permitted; the agent must run as root, and the file must not be immutable (lsattr)',
   EROFS: 'the file system is read-only',
   ENOSPC: 'no space left on the file system',
-  EDQUOT: 'the disk quota is used up',
+  EDQUOT: 'the disk quota is exceeded',
   EIO: 'the disk reported an input/output error',
   ENOTDIR: 'a component of the path is not a directory',
   ENOENT: 'it does not exist',

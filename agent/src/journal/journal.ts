@@ -188,8 +188,8 @@ function collectHashes(value: Json | null, into: Set<string>): void {
 }
 
 /**
- * Creates a directory that only this user can access. @throws HostFailure if other users can access an existing
- * directory
+ * Creates a directory that only this user can access.
+ * @throws HostFailure if other users can access an existing directory
  */
 function privateDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });

@@ -18,10 +18,7 @@ export interface Verdict {
 /** Returns a figure without a value. @param reason why the bar cannot be judged */
 export const notJudged = (reason: string): Figure => ({ notJudged: reason });
 
-/**
- * Returns a figure without a value.
- * @param reason why the bar cannot be judged
- */
+/** Returns the figure, or a figure without a value if its value is not finite. */
 export const finite = (figure: Figure): Figure =>
   typeof figure === 'number' && !Number.isFinite(figure) ? notJudged(`the measured value is ${figure}`) : figure;
 

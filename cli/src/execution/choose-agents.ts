@@ -152,8 +152,8 @@ async function namesOf({ stdin }: Pick<Context, 'stdin'>, typed: readonly string
 }
 
 /**
- * Resolves the named agents, the agents that a selector matches, or all agents, with one request. @param typed the
- * arguments that name agents
+ * Resolves the named agents, the agents that a selector matches, or all agents, with one request.
+ * @param typed the arguments that name agents
  * @param status restricts a selector and `--all` to agents with this status; the orchestrator checks agents specified
  *   by name
  * @returns at least one agent

@@ -7,7 +7,7 @@ import { removeOutlines } from './shell.tsx';
  * upgraded.
  */
 export function CrashPage({ error, reset }: { readonly error: Error; readonly reset: () => void }) {
-  // An error in the frame of the pages may precede the frame.
+  // The shell removes the loading outlines, but an error may occur before it renders.
   useEffect(removeOutlines, []);
   const stale = /dynamically imported module|module script/i.test(error.message);
   return (

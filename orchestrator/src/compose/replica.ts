@@ -187,7 +187,8 @@ export function startReplicaRelease(parts: {
     perSecond: () => settings.current.drain.links_per_second,
     release: (count) => gateway.local.release(count),
     onBegin: ({ draining, beatAgeMs }) => {
-      if (!draining) log.warn({ heartbeat_age_ms: beatAgeMs }, 'lost the database; agents move to other replicas');
+      if (!draining)
+        log.warn({ heartbeat_age_ms: beatAgeMs }, 'lost the connection to the database; agents move to other replicas');
     },
   });
 }

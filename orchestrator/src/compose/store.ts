@@ -74,7 +74,7 @@ export async function openStore(
   if (secretKeys.rotationCutOff)
     log.warn(
       { keys: secretKeys.ids },
-      'secrets key rotation is incomplete; all secrets can be read. Run `muster secrets rotate-key` to complete it',
+      'secrets key rotation is incomplete; secrets still work. Run `muster secrets rotate-key` to complete it',
     );
   const transcripts = await openTranscripts(location, dataDir, options.incarnation, { clock, log: part });
   disposables.add(() => transcripts.close());

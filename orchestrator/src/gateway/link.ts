@@ -183,8 +183,8 @@ export class Link {
   }
 
   /**
-   * Sends a small message. Closes the link if too many bytes are buffered. @param done called once, when the message is
-   * written to the network or the link has closed
+   * Sends a small message. Closes the link if too many bytes are buffered.
+   * @param done called once, when the message is written to the network or the link has closed
    */
   send(message: OrchestratorMessage, done?: () => void): void {
     if (this.state === 'closing') return;

@@ -67,8 +67,8 @@ export class Reassembly {
   }
 
   /**
-   * Adds the next chunk, and sets `waiting` if the following chunk must wait for budget. @returns null, or a
-   * description of the error
+   * Adds the next chunk, and sets `waiting` if the following chunk must wait for budget.
+   * @returns null, or a description of the error
    */
   add(assembly: Assembly, part: { seq: number; part: number; parts: number; text: string }): PartFault | null {
     if (part.seq !== assembly.seq || part.parts !== assembly.parts || part.part !== assembly.texts.length)

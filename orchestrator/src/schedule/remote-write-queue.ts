@@ -24,9 +24,9 @@ export class RemoteWriteQueue {
   }
 
   /**
-   * Adds samples that are newer than the agent's last queued sample. @param latest maximum time of samples to add, in
-   * Unix seconds @returns the number of skipped samples, and the number of oldest samples dropped because the queue was
-   * full
+   * Adds samples that are newer than the agent's last queued sample.
+   * @param latest maximum time of samples to add, in Unix seconds
+   * @returns the number of skipped samples, and the number of oldest samples dropped because the queue was full
    */
   add(nodeId: string, samples: readonly Sample[], latest: number): { skipped: number; dropped: number } {
     let last = this.#newest.get(nodeId) ?? Number.NEGATIVE_INFINITY;

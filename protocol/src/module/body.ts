@@ -139,7 +139,7 @@ export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyF
 
 /**
  * Validates a body with inserted secrets.
- * @returns an empty list if the body is a `ResourceBody` of this type
+ * @returns the faults of the body; empty if it is a valid `ResourceBody` of this type
  */
 export const resourceBodyFaults = (type: ResourceType, body: { [field: string]: Json }): BodyFault[] =>
   bodyFaults({ body, deferred: [] }, kinds[type]);

@@ -69,7 +69,7 @@ verify:
     ['when', file('a', `when: "size(param.users)"`), 'int'],
   ])('refuses a condition that is neither true nor false in %s: %s', (key, resource, type) => {
     expect(resolved(`resources:\n${resource}`)).toContain(
-      `/resources/0/${key} the condition yields ${type}, which is neither true nor false: compare it, such as param.x == "y"`,
+      `/resources/0/${key} the condition yields ${type}, not true or false: use a comparison, such as param.x == "y"`,
     );
   });
 
@@ -100,7 +100,7 @@ verify:
     [
       'a value that is no condition',
       'when: "size(param.users)"',
-      '/resources/0/when the condition yields int, which is neither true nor false: compare it, such as param.x == "y"',
+      '/resources/0/when the condition yields int, not true or false: use a comparison, such as param.x == "y"',
     ],
     [
       'a secret',

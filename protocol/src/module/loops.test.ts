@@ -154,7 +154,7 @@ describe('for_each', () => {
       'a condition that is no condition',
       'for_each: [1], where: "size(param.users)"',
       '/${{ each }}',
-      '/resources/0/where the condition yields int, which is neither true nor false: compare it, such as param.x == "y"',
+      '/resources/0/where the condition yields int, not true or false: use a comparison, such as param.x == "y"',
     ],
     [
       'a text without an expression',

@@ -118,7 +118,7 @@ describe('a template', () => {
     [
       'a condition that is a number',
       '${{ if 3 }}a${{ end }}',
-      'the condition yields int, which is neither true nor false: compare it, such as param.x == "y"',
+      'the condition yields int, not true or false: use a comparison, such as param.x == "y"',
     ],
     ['an if without a condition', '${{ if }}a${{ end }}', 'write a condition: ${{ if param.x }}'],
     ['an include of an unknown template', '${{ include "x" }}', 'there is no template "x"'],

@@ -10,7 +10,7 @@ const prefix = `${'plan_stale' satisfies ErrorCode}: `;
 /**
  * Returns the `error` of an operation, or of an agent's result in a run, whose apply was refused because its plan was
  * stale.
- * @param reason the change since the plan, or another reason; for people
+ * @param reason a readable reason, such as what changed since the plan
  */
 export const stalePlanError = (reason: string): string => prefix + reason;
 

@@ -82,8 +82,9 @@ export function requestChanges(
 }
 
 /**
- * Returns why a certificate that the authority issued cannot be used; null if it can. @param isFresh whether it was
- * ordered recently; such a certificate is used until it expires, because a new certificate would not last longer
+ * Returns why a certificate that the authority issued cannot be used; null if it can.
+ * @param isFresh whether it was ordered recently; such a certificate is used until it expires, because a new
+ *   certificate would not last longer
  */
 export function unusable(
   body: ResolvedResource<'certificate-acme'>['body'],

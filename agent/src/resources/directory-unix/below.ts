@@ -76,7 +76,7 @@ const maxEntries = 100_000;
 const maxChanges = 5_000;
 /** Maximum total size of the files to hash, in bytes. */
 const maxHashed = 1024 * 1024 * 1024;
-/** Maximum depth below the directory, because the path to each entry is opened one component at a time. */
+/** Maximum depth below the directory. Opening an entry costs one system call for each component of its path. */
 const maxDepth = 64;
 const maxShown = 200;
 
@@ -229,8 +229,8 @@ function addFile(path: string, fields: OwnershipFields, machine: Machine, entrie
 }
 
 /**
- * Returns the planned change, or the drift, of the entries below the directory. @param purged entries that are removed
- * instead
+ * Returns the planned change, or the drift, of the entries below the directory.
+ * @param purged entries that are removed instead
  * @throws HostFailure if there are too many entries, or a change would expose a file that only root can read, unless
  *   this is a drift check
  */

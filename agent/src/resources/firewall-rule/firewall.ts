@@ -17,8 +17,8 @@ export interface Firewall {
   /** Reports whether Muster's rules can be read and changed. */
   isAvailable(): boolean;
   /**
-   * Returns the rules that this firewall needs for a declaration. @throws HostFailure for fields that the firewall does
-   * not support
+   * Returns the rules that this firewall needs for a declaration.
+   * @throws HostFailure for fields that the firewall does not support
    */
   wanted(body: Body): Rule[];
   /** Returns Muster's rules, by the name of their resource. */

@@ -26,7 +26,7 @@ export interface PackageFile {
   contents: FileContents;
 }
 
-/** Reports whether the package is installed from a file. */
+/** Reports whether the resource declares a package file, by `url` or `source`. */
 export const isFromFile = ({ body }: Declared): boolean =>
   body.ensure !== 'absent' && (body.url != null || body.source != null);
 

@@ -54,8 +54,8 @@ function pythonOf(walk: PathWalk, environment: string): string {
 }
 
 /**
- * Returns why no package in a virtual environment can be used, as after an upgrade of the system; null if packages can
- * be used. @param root the environment, or the copies in it
+ * Returns the reason why a virtual environment is unusable, such as an upgrade of Python; null if it is usable.
+ * @param root the environment, or the copies in it
  * @param site path of `site-packages` below `root`
  */
 export function whyBroken(walk: PathWalk, environment: string, root: string, site: string | null): string | null {

@@ -84,7 +84,8 @@ const withDependencies = (before: PipPackageBefore, { dependencies }: SeenPipPac
 const isDamaged = ({ isInterrupted, missingFile }: SeenPipPackage): boolean => isInterrupted || missingFile !== null;
 
 /**
- * Installs the declared version, or repairs the installed version if it already satisfies the declaration. @param isExact whether the local part of the version must match as well
+ * Installs the declared version, or repairs the installed version if it already satisfies the declaration.
+ * @param isExact whether the local part of the version must match as well
  */
 async function install(
   resource: Declared,

@@ -70,8 +70,8 @@ function sourceDifference(
 export const renderKey = (armored: string): string => `${armored.replaceAll('\r\n', '\n').trim()}\n`;
 
 /**
- * Returns the reason why the text is not an ASCII-armored public key, or null if it is one. @param field name of the
- * field
+ * Returns the reason why the text is not an ASCII-armored public key, or null if it is one.
+ * @param field name of the field
  */
 export function keyFault(field: string, text: string): string | null {
   if (/-----BEGIN PGP PRIVATE KEY BLOCK-----/.test(text))

@@ -11,8 +11,9 @@ import type { Work } from './work.ts';
 const clock: Clock = { ...systemClock, after: (ms, action) => systemClock.after(ms <= 1_000 ? 0 : ms, action) };
 
 /**
- * Returns the failure of a service whose checks fail. @param attempts number of times that the command starts; if there
- * is more than one attempt, the last one times out immediately
+ * Returns the failure of a service whose checks fail.
+ * @param attempts number of times that the command starts; if there is more than one attempt, the last one times out
+ *   immediately
  */
 async function failureOf(
   body: object,

@@ -111,7 +111,7 @@ describe('an added block', () => {
     expect(read()).toBe(text);
   });
 
-  test('refuses both `before` and `after`', async () => {
+  test('refuses `before` together with `after`', async () => {
     write(text);
     expect(await plan(block(path(), 'm', { before: 'BOF', after: 'EOF' }))).toMatchObject([
       { status: 'failed', message: expect.stringContaining('cannot be combined') },

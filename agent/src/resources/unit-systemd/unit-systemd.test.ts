@@ -84,7 +84,7 @@ describe('the declaration of files', () => {
     expect(unitFile(unit({ content: '[Timer]\n' })).text).toBe('[Timer]\n');
   });
 
-  test('makes files readable by root only if they contain a secret', () => {
+  test('makes a file with a secret readable only by root', () => {
     expect(unitFile({ ...unit({ content: 'x' }), sensitive_fields: ['content'] }).mode).toBe('0600');
     expect(unitFile(unit({ content: 'x' })).mode).toBe('0644');
   });

@@ -22,7 +22,7 @@ export function homeFault(
   const other = [...files.users].find(
     ([user, entry]) => user !== name && (entry.home === home || entry.home.startsWith(below)),
   );
-  if (other !== undefined) return `it contains the home directory of ${other[0]}`;
+  if (other !== undefined) return `it is, or contains, the home directory of ${other[0]}`;
   if (machine.manages(home) || machine.declared(home)) return 'a resource declares this directory or a path in it';
   const found = inspect(machine.walk, home, false);
   if (found.type === 'absent') return null;

@@ -118,7 +118,7 @@ function Taken({ name }: { readonly name: string }) {
         </Link>
       }
     >
-      <Line text={name} /> already exists. Change it there, or choose another name.
+      <Line text={name} /> already exists. Edit that module, or choose another name.
     </Callout>
   );
 }

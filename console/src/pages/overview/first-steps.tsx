@@ -21,7 +21,7 @@ interface Step {
   readonly done: boolean;
   readonly icon: ReactNode;
   readonly to: string;
-  /** State of the navigation. */
+  /** History state that the link sets, such as the one that opens Add machine. */
   readonly state?: object;
   readonly search?: object;
   readonly action: string;

@@ -83,7 +83,7 @@ export interface Replica {
 /** Another process has taken over the work of this process, which must exit. */
 export class ReplicaClosed extends Error {
   constructor() {
-    super('another process has taken over the work of this process, which did not respond for 10 seconds');
+    super('another process has taken over the work of this process, which sent no heartbeat for 10 seconds');
     this.name = 'ReplicaClosed';
   }
 }
@@ -158,7 +158,7 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
         const { changes } = await db.alone(closeReplica, { incarnation: peer.incarnation, beat: peer.beat });
         if (changes === 0) continue;
         closed++;
-        log.warn({ replica: peer.name }, 'closed a replica that did not respond for 10 seconds');
+        log.warn({ replica: peer.name }, 'closed a replica that sent no heartbeat for 10 seconds');
       }
     },
     async prepareToLeave() {

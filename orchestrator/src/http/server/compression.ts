@@ -19,8 +19,8 @@ export const minCompressedBytes = 8 * 1024;
 const options = { level: 3 };
 
 /**
- * Decides whether to compress a response, and sets its headers. @param length length of the response in bytes, or a
- * lower bound
+ * Decides whether to compress a response, and sets its headers.
+ * @param length length of the response in bytes, or a lower bound
  */
 export function isCompressed(reply: FastifyReply, length: number): boolean {
   if (length < minCompressedBytes) return false;

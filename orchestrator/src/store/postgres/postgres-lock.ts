@@ -258,7 +258,7 @@ const databaseLock = (replica: string | null): Taking => ({
       return `the database is in use by the ${replicas.length === 1 ? 'replica' : 'replicas'} ${replicas.join(', ')}: stop ${replicas.length === 1 ? 'it' : 'them'} first, or, to start another replica, set replica.name`;
     const [other] = others as [OtherHolder];
     const stop = 'stop that one first, or choose another database';
-    const alone = replica === null ? '' : ', which has no replica.name and therefore uses it alone';
+    const alone = replica === null ? '' : ', which requires exclusive use because it has no replica.name';
     return `the database is in use by another Muster process, ${connectionOf(other)}${alone}: ${stop}`;
   },
 });

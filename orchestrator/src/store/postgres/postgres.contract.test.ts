@@ -146,7 +146,9 @@ describe('an orchestrator on PostgreSQL', () => {
 
   test('refuses a replica while a process uses the database alone', async () => {
     const { db } = await openAlone();
-    await expect(openAlone({ replica: 'a' })).rejects.toThrow(/has no replica.name and therefore uses it alone: stop/);
+    await expect(openAlone({ replica: 'a' })).rejects.toThrow(
+      /requires exclusive use because it has no replica.name: stop/,
+    );
     await db.close();
     await put((await openAlone({ replica: 'a' })).db, 'a');
   });

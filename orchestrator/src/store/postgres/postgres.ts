@@ -125,7 +125,7 @@ async function storedKeys(client: Client): Promise<StoredKey[]> {
 }
 
 /**
- * @returns whether the server's configuration makes commits durable before it acknowledges them
+ * @returns whether the server acknowledges commits only after they are durable, by its configuration
  * @throws SchemaRefused if the database encoding cannot represent every text
  */
 async function judgeServer(client: Client, notice: PostgresOptions['onNotice']): Promise<boolean> {

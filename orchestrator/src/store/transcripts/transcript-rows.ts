@@ -168,7 +168,8 @@ export async function sealTranscript(
 
 /**
  * Deletes a transcript in several transactions, so that none of them is long. After an interruption, the deletion can
- * be repeated. @param signal aborts the deletion between two transactions
+ * be repeated.
+ * @param signal aborts the deletion between two transactions
  */
 export async function removeTranscript(client: ClientBase, sessionId: string, signal: AbortSignal): Promise<void> {
   const found = await inTransaction(client, async () => {
@@ -195,7 +196,8 @@ export async function removeTranscript(client: ClientBase, sessionId: string, si
 
 /**
  * Compresses the rows of one complete transcript into rows with about 1 MiB of content each. Other processes may
- * compress transcripts at the same time. @param signal aborts the compression without a change
+ * compress transcripts at the same time.
+ * @param signal aborts the compression without a change
  * @returns false if no transcript is left to compress
  */
 export const packNext = (client: ClientBase, signal: AbortSignal): Promise<boolean> =>

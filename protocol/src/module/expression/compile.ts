@@ -251,7 +251,7 @@ export function described(error: CelError): string {
   const unknown = /^Unknown variable: (\w+)$/.exec(summary);
   if (unknown !== null) return unknownName(unknown[1] as string);
   if (/^Logical operator requires bool/.test(summary))
-    return 'an operand of || or && is neither true nor false: compare it; for a missing value, write | default("…")';
+    return 'an operand of || or && is not true or false: use a comparison; for a missing value, write | default("…")';
   if (/^(Unexpected|Expected)/.test(summary)) return unexpected(error);
   return `the expression is not valid CEL: ${summary.slice(0, 300)}`;
 }

@@ -234,7 +234,7 @@ export function holds(condition: CelExpression, scope: Scope): boolean {
   throw new ExpressionError(noCondition);
 }
 
-const noCondition = 'the condition yields neither true nor false: compare it, such as param.x == "y"';
+const noCondition = 'the condition must be true or false: use a comparison, such as param.x == "y"';
 
 function celInText(value: unknown): string | Evaluated {
   let shown: string | undefined;

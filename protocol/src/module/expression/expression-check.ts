@@ -347,7 +347,7 @@ class ExpressionCheck {
     }
     if (!refusedTypes[context.shape].test(type)) return undefined;
     if (context.shape === 'condition')
-      return `the condition yields ${type}, which is neither true nor false: compare it, such as param.x == "y"`;
+      return `the condition yields ${type}, not true or false: use a comparison, such as param.x == "y"`;
     const joined = context.shape === 'text' && type.startsWith('list') ? ' without | join("…")' : '';
     return `the expression yields ${type}, which is not allowed here${joined}`;
   }

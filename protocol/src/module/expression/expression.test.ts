@@ -87,7 +87,7 @@ describe('parseExpressions', () => {
     ],
     [
       '${{ param.a || "b" }}',
-      'an operand of || or && is neither true nor false: compare it; for a missing value, write | default("…")',
+      'an operand of || or && is not true or false: use a comparison; for a missing value, write | default("…")',
     ],
     ['${{ param.a.uniqe() }}', 'unknown function "uniqe": did you mean "unique"?'],
     [

@@ -22,7 +22,8 @@ export class Positions {
   }
 
   /**
-   * Converts an offset to a position. @param offset UTF-16 units from the start of the text
+   * Converts an offset to a position.
+   * @param offset UTF-16 units from the start of the text
    * @returns line and column, both from 1; the column counts UTF-16 units
    */
   at(offset: number): { line: number; column: number } {

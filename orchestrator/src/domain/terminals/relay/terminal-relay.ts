@@ -28,7 +28,8 @@ export interface RelayedClient {
   readonly client: TerminalClient;
   readonly isOpen: boolean;
   /**
-   * Passes input to the session while the connection is open. @param events null to end the connection without notice
+   * Passes input to the session while the connection is open.
+   * @param events null to end the connection without notice
    */
   bind(events: TerminalConnectionEvents | null): void;
 }
