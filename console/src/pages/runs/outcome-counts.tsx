@@ -17,6 +17,9 @@ const outcomeColors: Readonly<
   succeeded: { fill: 'bg-good', text: 'text-muted', tone: 'good' },
 };
 
+/** The order of the bar: it fills from the left while agents finish. */
+const barOrder: readonly RunOutcome[] = ['succeeded', 'failed', 'cancelled', 'running', 'skipped', 'waiting'];
+
 const presentIn = (outcomes: RunOutcomes): RunOutcome[] => runOutcomeOrder.filter((outcome) => outcomes[outcome] > 0);
 
 /** The counts of a run's agents by outcome, failures first. */
@@ -31,7 +34,7 @@ const OutcomeWords = ({ outcomes, wrap }: { readonly outcomes: RunOutcomes; read
   />
 );
 
-/** A run's agents by outcome, failures first: a bar and the counts. */
+/** A run's agents by outcome: a bar, and the counts with failures first. */
 export function OutcomeCounts({
   outcomes,
   wrap = false,
@@ -47,13 +50,16 @@ export function OutcomeCounts({
     <span className="@container flex min-w-0 flex-1 items-center gap-3">
       {/* The bar is shown only if all counts fit next to it. */}
       <span aria-hidden="true" className="hidden h-1.5 w-24 shrink-0 gap-px overflow-hidden rounded-full @[19rem]:flex">
-        {present.map((outcome) => (
-          <span
-            key={outcome}
-            className={classNames(outcomeColors[outcome].fill, 'h-full')}
-            style={{ width: `${(outcomes[outcome] / total) * 100}%`, minWidth: 3 }}
-          />
-        ))}
+        {barOrder.map(
+          (outcome) =>
+            outcomes[outcome] > 0 && (
+              <span
+                key={outcome}
+                className={classNames(outcomeColors[outcome].fill, 'h-full')}
+                style={{ width: `${(outcomes[outcome] / total) * 100}%`, minWidth: 3 }}
+              />
+            ),
+        )}
       </span>
       <OutcomeWords {...{ outcomes, wrap }} />
     </span>

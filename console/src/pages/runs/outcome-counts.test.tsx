@@ -1,0 +1,13 @@
+import { render } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { OutcomeCounts } from './outcome-counts.tsx';
+
+test('fills the bar of a run from the left, and names failures first', () => {
+  const outcomes = { failed: 1, cancelled: 0, skipped: 2, running: 3, waiting: 4, succeeded: 5 };
+  const { container } = render(<OutcomeCounts outcomes={outcomes} />);
+  const bar = [...container.querySelectorAll<HTMLElement>('[aria-hidden] > span')];
+  expect(bar.map(({ className }) => className.split(' ')[0])).toEqual([
+    ...['bg-good', 'bg-bad', 'bg-info', 'bg-line-strong', 'bg-line'],
+  ]);
+  expect(container.textContent).toBe('1 failed · 2 skipped · 3 running · 4 waiting · 5 succeeded');
+});
