@@ -240,7 +240,8 @@ const cases: readonly Case[] = [
 function orchestrator(): FakeApi {
   const api = fakeApi();
   api.answerExamples(getOverview, latestSamples, listAgents, listAssignments, listModules, listOperators);
-  api.answerExamples(listReconcile, listRuns, listSecrets, listTags, matchSelector);
+  api.answerExamples(listReconcile, listRuns, listSecrets, listTags);
+  api.answer(matchSelector, { matches: [] });
   return api;
 }
 

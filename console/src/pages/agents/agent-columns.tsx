@@ -3,7 +3,7 @@ import type { Agent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
 import { createContext, useContext } from 'react';
 import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
-import { Badge, Dot } from '../../parts/badge.tsx';
+import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { nameLinkClasses } from '../../parts/class-names.ts';
 import { Meter } from '../../parts/meter.tsx';
@@ -13,7 +13,7 @@ import { tagsThatFit } from '../../parts/tags-that-fit.ts';
 import { cutText, Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { agentSync, type FleetSync } from '../reconcile/agent-sync.ts';
-import { findingTones, syncWords } from '../reconcile/sync-tones.ts';
+import { FindingLabel, SyncLabel } from '../reconcile/sync-labels.tsx';
 import { agentParam, displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
 import { type RowDialog, RowMenu } from './row-menu.tsx';
 
@@ -150,7 +150,7 @@ const syncOrder = { out_of_sync: 0, outdated: 1, never_applied: 2, accepted: 3, 
 const syncColumn = (sync: FleetSync | null, approve: ((agent: Agent) => void) | null): Column<Agent> => ({
   id: 'off',
   header: 'Sync',
-  width: '7rem',
+  width: '8.25rem',
   from: 'sm',
   phone: 'line',
   sort: (agent) => {
@@ -168,13 +168,13 @@ const syncColumn = (sync: FleetSync | null, approve: ((agent: Agent) => void) | 
     const state = agentSync(agent, sync);
     // On a phone, no column would be empty.
     if (state === null) return approve === null ? null : <span className="text-muted">–</span>;
-    if (first === undefined) return <span className="text-muted">{syncWords[state]}</span>;
+    if (first === undefined) return <SyncLabel state={state} />;
     return (
       <span
         className="flex min-w-0 items-center gap-1"
         title={[first, ...others].map((each) => reasonWords[each]).join(', ')}
       >
-        <Badge tone={findingTones[first]}>{reasonWords[first]}</Badge>
+        <FindingLabel finding={first} />
         {others.length > 0 && <span className="text-muted text-xs">+{others.length}</span>}
       </span>
     );

@@ -254,6 +254,10 @@ test('shows the sync state of each agent, and the usage only of connected agents
     expect.stringContaining('drifted'),
     'Approve…',
   ]);
+  const marks = ['in sync', 'never applied', 'drifted'].map(
+    (word) => within(table).getAllByText(word)[0]?.previousElementSibling?.className,
+  );
+  expect(marks).toEqual(['bg-good', 'border-2', 'bg-warn-mark'].map((mark) => expect.stringContaining(mark)));
   expect(await screen.findByRole('button', { name: 'In sync 2' })).toBeTruthy();
   expect(api.received(matchSelector)[0]?.body).toEqual({ selector: '', never_applied: true });
 });

@@ -6,23 +6,29 @@ import { useMemo } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
 import { runsQuery } from '../../api/runs.ts';
-import { Badge } from '../../parts/badge.tsx';
+import { Badge, Dot } from '../../parts/badge.tsx';
 import { type ButtonLook, buttonClasses } from '../../parts/button.tsx';
 import { nameLinkClasses } from '../../parts/class-names.ts';
+import { countText } from '../../parts/count.ts';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { StatusDot } from '../../parts/work-status.tsx';
+import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { ModuleLinks, RunLink } from '../links.tsx';
+import { syncTones, syncWords } from '../reconcile/sync-tones.ts';
+import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
+import { countedStates, withStates } from './matched-states.ts';
 import { matching } from './matching.ts';
 
 interface Row {
   readonly assignment: Assignment;
   /** Undefined while the agents are loading. */
   readonly matched: readonly Agent[] | undefined;
+  /** The number of matching agents in each sync state, the most urgent first; empty while loading. */
+  readonly states: ReturnType<typeof countedStates>;
   readonly lastRun: RunEntry | undefined;
 }
 
@@ -42,7 +48,7 @@ const columns: readonly Column<Row>[] = [
     id: 'mode',
     header: 'Mode',
     width: '10.5rem',
-    from: 'sm',
+    from: 'lg',
     phone: 'line',
     sort: ({ assignment }) => assignment.mode,
     cell: ({ assignment: { mode, window_only } }) => (
@@ -96,15 +102,23 @@ const columns: readonly Column<Row>[] = [
       ),
   },
   {
+    id: 'sync',
+    header: 'Sync',
+    width: '9.5rem',
+    phone: 'line',
+    cell: ({ states }) => <WorstState states={states} />,
+  },
+  {
     id: 'run',
     header: 'Last run',
-    width: 'minmax(11rem,1fr)',
+    width: 'minmax(13.5rem,1fr)',
     sort: ({ lastRun }) => lastRun?.started_at ?? null,
     cell: ({ lastRun }) =>
       lastRun === undefined ? (
-        <span className="text-muted">never run</span>
+        <Dot tone="faint">never run</Dot>
       ) : (
         <span className="flex min-w-0 items-center gap-2">
+          <KindBadge kind={lastRun.kind} />
           <RunLink id={lastRun.run_id}>
             <StatusDot status={lastRun.status} />
           </RunLink>
@@ -116,6 +130,18 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
+/** The most urgent sync state of an assignment's agents, with their number unless all agents are in this state. */
+function WorstState({ states }: Pick<Row, 'states'>) {
+  const [worst, ...others] = states;
+  if (worst === undefined) return null;
+  const text = ({ state, count }: typeof worst) => `${countText(count)} ${syncWords[state]}`;
+  return (
+    <span className="flex min-w-0" title={states.map(text).join(', ')}>
+      <Dot tone={syncTones[worst.state]}>{others.length === 0 ? syncWords[worst.state] : text(worst)}</Dot>
+    </span>
+  );
+}
+
 const filters = [{ name: 'q', label: 'Search assignments', placeholder: 'Search assignments' }] as const;
 const matches = ({ assignment }: Row, { q }: FilterTexts) =>
   containsText(q, assignment.name, ...modulesOf(assignment), assignment.selector, assignment.description);
@@ -125,16 +151,17 @@ export function AssignmentsPage() {
   const query = useQuery(assignmentsQuery);
   const { data: agents } = useQuery(agentsQuery);
   const { data: runs } = useInfiniteQuery(runsQuery());
+  const sync = useFleetSync();
   const rows = useMemo(() => {
     const lastRuns = new Map<string, RunEntry>();
     for (const run of runs?.pages.flat() ?? [])
       if (run.assignment !== null && !lastRuns.has(run.assignment)) lastRuns.set(run.assignment, run);
-    return query.data?.map((assignment) => ({
-      assignment,
-      matched: agents === undefined ? undefined : (matching(assignment.selector, agents) ?? []),
-      lastRun: lastRuns.get(assignment.name),
-    }));
-  }, [query.data, agents, runs]);
+    return query.data?.map((assignment) => {
+      const matched = agents === undefined ? undefined : (matching(assignment.selector, agents) ?? []);
+      const states = countedStates(withStates(matched ?? [], sync));
+      return { assignment, matched, states, lastRun: lastRuns.get(assignment.name) };
+    });
+  }, [query.data, agents, runs, sync]);
   const add = (look: ButtonLook) => (
     <Link to="/assignments/new" className={buttonClasses(look)}>
       <Plus aria-hidden="true" className="size-4" />

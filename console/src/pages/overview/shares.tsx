@@ -43,7 +43,7 @@ export function Shares<S extends Share>({
       </div>
       <ul
         aria-label={label}
-        className="mt-3 grid grid-cols-2 gap-1 sm:grid-cols-[repeat(auto-fill,minmax(5.5rem,1fr))]"
+        className="mt-3 grid grid-cols-2 gap-1 sm:grid-cols-[repeat(auto-fill,minmax(6.75rem,1fr))]"
       >
         {shares.map((share) => {
           const { to, search } = linkOf(share);
@@ -54,7 +54,7 @@ export function Shares<S extends Share>({
                 {...(search === undefined ? {} : { search: search as never })}
                 className="-mx-1.5 block rounded-md px-1.5 py-1 hover:bg-hover"
               >
-                <span className="flex items-center gap-1.5 text-muted text-xs">
+                <span className="flex items-center gap-1.5 whitespace-nowrap text-muted text-xs">
                   <Mark tone={share.tone} />
                   {share.label}
                 </span>

@@ -1,6 +1,6 @@
 import type { OffAgent } from '@muster/protocol/http';
-import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
-import { Badge, Dot } from '../../parts/badge.tsx';
+import { findingsOf } from '../../../../client/src/reason-words.ts';
+import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
@@ -9,7 +9,7 @@ import { IssueBlock, IssueLine } from './issue-line.tsx';
 import { issuesOf } from './issues.ts';
 import { acceptable, canRepair, type OffGroup } from './off.ts';
 import type { OffDialog } from './off-dialog.ts';
-import { findingTones } from './sync-tones.ts';
+import { FindingLabel, SyncLabel } from './sync-labels.tsx';
 
 /** A row of the list: an agent, or a group of agents with the same issues. */
 export interface OffEntry extends OffGroup {
@@ -58,7 +58,7 @@ export function offColumns({
     {
       id: 'reason',
       header: 'Reason',
-      width: '7rem',
+      width: '7.5rem',
       phone: 'top',
       sort: ({ rank }) => rank,
       cell: (group) => (
@@ -106,8 +106,7 @@ export function offColumns({
 
 function Reason({ agent }: { readonly agent: OffAgent }) {
   const [worst] = findingsOf(agent);
-  if (worst === undefined) return <Badge>accepted</Badge>;
-  return <Badge tone={findingTones[worst]}>{reasonWords[worst]}</Badge>;
+  return worst === undefined ? <SyncLabel state="accepted" /> : <FindingLabel finding={worst} />;
 }
 
 function LastSeen({ group }: { readonly group: OffGroup }) {

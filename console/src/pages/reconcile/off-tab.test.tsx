@@ -1,9 +1,16 @@
-import { checkDrift, listAgents, listReconcile, type OffAgent } from '@muster/protocol/http';
+import { checkDrift, listAgents, listReconcile, matchSelector, type OffAgent } from '@muster/protocol/http';
 import { screen, waitFor, within } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
 import { OutOfSyncPage } from './out-of-sync-page.tsx';
+
+/** @param neverApplied number of agents without a successful apply */
+function orchestrator(neverApplied = 0) {
+  const api = fakeApi();
+  api.answer(matchSelector, { matches: Array.from({ length: neverApplied }, (_, at) => `${at}`.padStart(32, '0')) });
+  return api;
+}
 
 const example = listReconcile.example.answer[0] as never as OffAgent;
 const named = (name: string, part: Partial<OffAgent> = {}): OffAgent => ({
@@ -13,7 +20,7 @@ const named = (name: string, part: Partial<OffAgent> = {}): OffAgent => ({
 });
 
 test('checks the listed agents that are connected, and skips the others', async () => {
-  const api = fakeApi();
+  const api = orchestrator();
   api.answer(listReconcile, [named('web-1'), named('web-2', { connected: false })]);
   api.answerExamples(checkDrift);
   const { user } = await renderPage(OutOfSyncPage);
@@ -26,7 +33,7 @@ test('checks the listed agents that are connected, and skips the others', async 
 });
 
 test('lists agents that are only outdated, with the revisions of their modules', async () => {
-  const api = fakeApi();
+  const api = orchestrator();
   const clean = { reasons: [], drift: [], failed_operation: null, unapplied: 0, unfinished: [] };
   api.answer(listReconcile, [named('web-1', clean)]);
   await renderPage(OutOfSyncPage, { at: '/?reason=outdated' });
@@ -38,7 +45,7 @@ test('lists agents that are only outdated, with the revisions of their modules',
 });
 
 test('lists only agents whose state is outdated, as the overview counts them', async () => {
-  const api = fakeApi();
+  const api = orchestrator();
   const accepted = { reasons: [], failed_operation: null, unapplied: 0, unfinished: [] };
   const drift = example.drift.slice(1);
   api.answer(listReconcile, [named('web-1'), named('web-2', { ...accepted, drift })]);
@@ -54,7 +61,7 @@ const rowNames = () =>
     .map((row) => row.querySelector('[aria-expanded]')?.textContent);
 
 test('sorts by urgency, and by a clicked header', async () => {
-  const api = fakeApi();
+  const api = orchestrator();
   api.answer(listReconcile, [named('web-2'), named('web-1', { reasons: ['drifted'] })]);
   const { user } = await renderPage(OutOfSyncPage);
   const list = within(await screen.findByRole('grid', { name: 'Out of sync' }));
@@ -65,7 +72,7 @@ test('sorts by urgency, and by a clicked header', async () => {
 });
 
 test('opens a row, and keeps it open when its details are clicked', async () => {
-  const api = fakeApi();
+  const api = orchestrator();
   api.answerExamples(listAgents);
   const outdatedOnly = { reasons: [], drift: [], failed_operation: null, unapplied: 0, unfinished: [] };
   api.answer(listReconcile, [named('web-1', { ...outdatedOnly, connected: false })]);
@@ -80,7 +87,7 @@ test('opens a row, and keeps it open when its details are clicked', async () => 
 });
 
 test('selects all agents of a group, and offers to fix them', async () => {
-  const api = fakeApi();
+  const api = orchestrator();
   const same = Array.from({ length: 26 }, (_, at) => named(`web-${at}`));
   api.answer(listReconcile, [...same, named('db-1', { reasons: ['drifted'] })]);
   const { user } = await renderPage(OutOfSyncPage);
@@ -88,4 +95,19 @@ test('selects all agents of a group, and offers to fix them', async () => {
   expect(screen.getByText('26 selected')).toBeTruthy();
   await user.click(screen.getByRole('checkbox', { name: 'Select all' }));
   expect(screen.getByText('27 selected')).toBeTruthy();
+});
+
+test('states that agents without an apply are not in the list, and links to them', async () => {
+  orchestrator(2).answer(listReconcile, []);
+  const { user, address } = await renderPage(OutOfSyncPage);
+  expect(await screen.findByText('Nothing is out of sync')).toBeTruthy();
+  await user.click(await screen.findByRole('link', { name: '2 agents were never applied' }));
+  expect(address()).toBe('/agents?status=never_applied');
+});
+
+test('states that all agents are in sync only if each was applied', async () => {
+  orchestrator().answer(listReconcile, []);
+  await renderPage(OutOfSyncPage);
+  expect(await screen.findByText('Everything is in sync')).toBeTruthy();
+  expect(screen.queryByText(/never applied/)).toBeNull();
 });

@@ -1,10 +1,14 @@
 import { type OffAgent, offReasons } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { Check, RefreshCw, ShieldCheck, Wrench } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { type OffFinding, reasonWords } from '../../../../client/src/reason-words.ts';
+import { neverAppliedQuery } from '../../api/agents.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
+import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
+import { linkClasses } from '../../parts/class-names.ts';
 import { countedText } from '../../parts/count.ts';
 import { Empty } from '../../parts/states.tsx';
 import { useFilterValues } from '../../parts/table/filters.tsx';
@@ -18,6 +22,7 @@ import { labelOf, type OffEntry, offColumns } from './off-columns.tsx';
 import type { OffDialog } from './off-dialog.ts';
 import { OffEntryDetails } from './off-entry-details.tsx';
 import { RepairDialog } from './repair-dialog.tsx';
+import { syncTones } from './sync-tones.ts';
 
 const noAgents: readonly OffAgent[] = [];
 const selector = { name: 'filter', label: 'Selector', placeholder: 'Filter: role=web' } as const;
@@ -55,10 +60,12 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
     () => offColumns({ open, onToggle: toggle, isPhone, onDialog: setDialog }),
     [open, toggle, isPhone],
   );
+  const { data: neverApplied = [] } = useQuery(neverAppliedQuery);
   const picked = agents.filter(({ node_id }) => chosen.has(node_id));
   const isChosen = ({ agents: members }: OffEntry) => members.every(({ node_id }) => chosen.has(node_id));
   return (
-    <>
+    <div className="flex h-full min-h-0 flex-col gap-3">
+      {shows === 'action' && neverApplied.length > 0 && <NeverApplied count={neverApplied.length} />}
       <ListTable
         fill
         label="Out of sync"
@@ -95,7 +102,10 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
           shows === 'accepted' ? (
             <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>
           ) : (
-            <Empty title="Everything is in sync" icon={<ShieldCheck className="size-7 text-good" strokeWidth={1.4} />}>
+            <Empty
+              title={neverApplied.length > 0 ? 'Nothing is out of sync' : 'Everything is in sync'}
+              icon={<ShieldCheck className="size-7 text-good" strokeWidth={1.4} />}
+            >
               No machine has drifted, and each has the newest revision of its modules. This list updates live.
             </Empty>
           )
@@ -113,9 +123,20 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
         />
       )}
       {dialog?.kind === 'withdraw' && <WithdrawDialog driftId={dialog.driftId} onClose={() => setDialog(null)} />}
-    </>
+    </div>
   );
 }
+
+/** Links to the agents that are neither in sync nor out of sync, because no apply has succeeded on them. */
+const NeverApplied = ({ count }: { readonly count: number }) => (
+  <p className="text-sm">
+    <Dot tone={syncTones.never_applied}>
+      <Link to="/agents" search={{ status: 'never_applied' } as never} className={linkClasses}>
+        {countedText(count, 'agent was never applied', 'agents were never applied')}
+      </Link>
+    </Dot>
+  </p>
+);
 
 /** A check needs a connection. */
 const canCheck = ({ connected }: OffAgent): boolean => connected;

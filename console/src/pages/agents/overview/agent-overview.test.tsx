@@ -1,10 +1,22 @@
-import { getAgent, listAgents, listReconcile, listTags, type OffAgent } from '@muster/protocol/http';
+import {
+  getAgent,
+  latestDrift,
+  listAgentOperations,
+  listAgents,
+  listAssignments,
+  listModules,
+  listReconcile,
+  listTags,
+  listWindows,
+  type OffAgent,
+} from '@muster/protocol/http';
 import { screen } from '@testing-library/react';
 import { expect, test } from 'vitest';
 import { fakeApi } from '../../../../test/fake-api.ts';
 import { renderPart } from '../../../../test/render.tsx';
 import { AgentActions } from '../agent-actions.tsx';
 import { TagsPanel } from '../tags-editor.tsx';
+import { DesiredState } from './desired-state.tsx';
 import { isFixable } from './out-of-sync.tsx';
 
 const agent = { ...getAgent.example.answer, connected: true };
@@ -33,4 +45,14 @@ test('offers to fix an agent that is out of sync', () => {
   const [off] = listReconcile.example.answer as never as [OffAgent];
   expect(isFixable(off)).toBe(true);
   expect(isFixable(null)).toBe(false);
+});
+
+test('states that an agent was never applied, also if nothing is assigned to it', async () => {
+  const api = fakeApi();
+  for (const route of [listAssignments, listModules, listWindows]) api.answer(route, []);
+  api.answer(latestDrift, null as never);
+  api.answer(listAgentOperations, { ...listAgentOperations.example.answer, operations: [] } as never);
+  await renderPart(<DesiredState agent={agent} off={null} />);
+  expect((await screen.findByText('never applied')).previousElementSibling?.className).toContain('border-2');
+  expect(screen.getByText('nothing is assigned')).toBeTruthy();
 });

@@ -20,7 +20,8 @@ import { Time, useNow } from '../../../parts/time.tsx';
 import { StatusDot } from '../../../parts/work-status.tsx';
 import { CheckNow } from '../../drift/check-now.tsx';
 import { AssignmentLink, ModuleLinks, OperationLink } from '../../links.tsx';
-import { syncTones, syncWords } from '../../reconcile/sync-tones.ts';
+import { SyncLabel } from '../../reconcile/sync-labels.tsx';
+import { syncTones } from '../../reconcile/sync-tones.ts';
 import { displayName } from '../agent-state.ts';
 import { assignmentsOf, modulesOf, modulesSince, nextWindow } from './assigned.ts';
 
@@ -166,9 +167,14 @@ function SyncStatus({
 }) {
   const state = syncStateOf(off, isApplied);
   // The callout above explains why.
-  if (state === 'out_of_sync' || state === 'outdated') return <Dot tone={syncTones[state]}>{syncWords[state]}</Dot>;
+  if (state === 'out_of_sync' || state === 'outdated') return <SyncLabel state={state} />;
   if (state === 'never_applied')
-    return <Dot tone={syncTones[state]}>{modules.length === 0 ? 'nothing assigned' : syncWords[state]}</Dot>;
+    return (
+      <>
+        <SyncLabel state={state} />
+        {modules.length === 0 && <span className="text-muted">nothing is assigned</span>}
+      </>
+    );
   return (
     <>
       <Dot tone={syncTones.in_sync}>
