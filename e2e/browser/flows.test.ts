@@ -127,10 +127,10 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await off.getByText('/srv/greeting: content differs').waitFor();
     await off.getByRole('button', { name: 'web-1', exact: true }).click();
     await off.getByText('kilroy was here').waitFor();
-    await off.getByRole('button', { name: 'Fix… web-1' }).click();
-    const fixing = page.getByRole('dialog', { name: 'Fix web-1' });
-    await fixing.getByText('1 to change, 0 to remove').waitFor();
-    await fixing.getByRole('button', { name: 'Apply 1 change' }).click();
+    await off.getByRole('button', { name: 'Apply… web-1' }).click();
+    const repairing = page.getByRole('dialog', { name: 'Apply to web-1' });
+    await repairing.getByText('1 to change, 0 to remove').waitFor();
+    await repairing.getByRole('button', { name: 'Apply 1 change' }).click();
     await page.waitForURL(/\/operations\//);
     await page.getByText('succeeded').first().waitFor();
     expect(await web.machine.sh('cat /srv/greeting')).toBe('hello\n');

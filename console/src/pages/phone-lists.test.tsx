@@ -51,12 +51,12 @@ test('shows an agent that is out of sync as a card, with its first issue and its
     'web-1',
     'apply failed',
     '/etc/motdmode 0666, expected 0644and 2 more',
-    'Accept… web-1Fix… web-1',
+    'Accept… web-1Apply… web-1',
   ]);
   expect(row.getAllByRole('button').map((each) => each.getAttribute('aria-label') ?? each.textContent)).toEqual([
     'web-1',
     'Accept… web-1',
-    'Fix… web-1',
+    'Apply… web-1',
   ]);
 });
 

@@ -15,11 +15,14 @@ interface AgentActionsProps {
   readonly agent: Agent;
   readonly dialog: AgentDialog;
   readonly onDialog: (dialog: AgentDialog) => void;
-  /** Whether the page offers to fix the agent; if so, fixing is its primary action. */
-  readonly hasFix?: boolean;
+  /**
+   * Applies the assigned modules, and keeps modules that were applied without an assignment. Null if the agent is not
+   * out of sync.
+   */
+  readonly onRepair?: (() => void) | null;
 }
 
-export function AgentActions({ agent, dialog, onDialog, hasFix = false }: AgentActionsProps) {
+export function AgentActions({ agent, dialog, onDialog, onRepair = null }: AgentActionsProps) {
   const { node_id, status, connected } = agent;
   const navigate = useNavigate();
   const plan = useMutation({
@@ -72,16 +75,16 @@ export function AgentActions({ agent, dialog, onDialog, hasFix = false }: AgentA
           )}
           {connected && (
             <Button
-              look={hasFix ? 'plain' : 'primary'}
+              look="primary"
               icon={<Play aria-hidden="true" className="size-4" />}
-              onClick={() => onDialog('apply')}
+              onClick={onRepair ?? (() => onDialog('apply'))}
             >
               Apply…
             </Button>
           )}
         </>
       )}
-      <AgentMenu agent={agent} onDialog={onDialog} />
+      <AgentMenu agent={agent} onDialog={onDialog} canRepair={onRepair !== null} />
       <AgentDialogs agent={agent} dialog={dialog} onClose={() => onDialog(null)} />
     </>
   );
@@ -92,7 +95,11 @@ async function copy(text: string): Promise<void> {
   notify('Copied');
 }
 
-function AgentMenu({ agent, onDialog }: Pick<AgentActionsProps, 'agent' | 'onDialog'>) {
+function AgentMenu({
+  agent,
+  onDialog,
+  canRepair,
+}: Pick<AgentActionsProps, 'agent' | 'onDialog'> & { readonly canRepair: boolean }) {
   const { node_id, status, connected } = agent;
   const navigate = useNavigate();
   const check = useMutation({
@@ -109,6 +116,11 @@ function AgentMenu({ agent, onDialog }: Pick<AgentActionsProps, 'agent' | 'onDia
           onSelect={() => check.mutate()}
         >
           Check now
+        </MenuItem>
+      )}
+      {canRepair && connected && (
+        <MenuItem icon={<Play aria-hidden="true" className="size-4" />} onSelect={() => onDialog('apply')}>
+          Apply assigned modules only…
         </MenuItem>
       )}
       <MenuItem icon={<Copy aria-hidden="true" className="size-4" />} onSelect={() => void copy(displayName(agent))}>

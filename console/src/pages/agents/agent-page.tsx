@@ -26,7 +26,7 @@ import { ApprovalCheck } from './approval-check.tsx';
 import { AttributesTab } from './attributes-tab.tsx';
 import { MetricsTab } from './metrics-tab.tsx';
 import { AgentOverview } from './overview/agent-overview.tsx';
-import { isFixable, OutOfSync } from './overview/out-of-sync.tsx';
+import { isRepairable, OutOfSync } from './overview/out-of-sync.tsx';
 import { StateTab } from './state-tab.tsx';
 
 export function AgentPage() {
@@ -83,7 +83,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
   const [dialog, setDialog] = useState<AgentDialog>(null);
   const asked = useOpensApply();
   const [answered, setAnswered] = useState<number | null>(null);
-  const [isFixing, setFixing] = useState(false);
+  const [isRepairing, setRepairing] = useState(false);
   if (asked !== answered) {
     setAnswered(asked);
     if (asked !== null) setDialog('apply');
@@ -91,6 +91,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
   const state = stateOf(agent);
   const approved = agent.status === 'approved';
   const { data: off } = useQuery({ ...offAgentQuery(agent.node_id), enabled: approved });
+  const onRepair = isRepairable(off ?? null) ? () => setRepairing(true) : null;
   const names = Object.keys(tabLabels).filter(
     (name): name is TabName => agent.status !== 'pending' || pendingTabs.includes(name as TabName),
   );
@@ -125,17 +126,17 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
           )}
         </span>
       }
-      actions={<AgentActions agent={agent} dialog={dialog} onDialog={setDialog} hasFix={isFixable(off ?? null)} />}
+      actions={<AgentActions {...{ agent, dialog, onRepair }} onDialog={setDialog} />}
       banner={
         <>
-          {state === 'offline' && <Offline agent={agent} onQueue={() => setDialog('apply')} />}
+          {state === 'offline' && <Offline agent={agent} onQueue={onRepair ?? (() => setDialog('apply'))} />}
           {agent.status === 'pending' && <ApprovalCheck agent={agent} onApprove={() => setDialog('approve')} />}
-          {off && <OutOfSync off={off} onFix={() => setFixing(true)} />}
+          {off && <OutOfSync off={off} />}
         </>
       }
     >
       <Tabs label="Agent" value={tab} onChange={(next) => setTab(next, true)} tabs={tabs} />
-      {off && isFixing && <RepairDialog agents={[off]} onClose={() => setFixing(false)} />}
+      {off && isRepairing && <RepairDialog agents={[off]} onClose={() => setRepairing(false)} />}
     </ItemPage>
   );
 }

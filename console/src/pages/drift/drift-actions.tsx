@@ -1,7 +1,7 @@
 import type { DriftRecord } from '@muster/protocol/http';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { Check, RefreshCw, Wrench } from 'lucide-react';
+import { Check, Play, RefreshCw } from 'lucide-react';
 import { useState } from 'react';
 import { agentQuery } from '../../api/agents.ts';
 import { checkNow } from '../../api/drift.ts';
@@ -37,8 +37,12 @@ export function DriftActions({ record }: { readonly record: DriftRecord }) {
       )}
       {drifted && accepted !== null && <Button onClick={() => setDialog('withdraw')}>Withdraw acceptance</Button>}
       {drifted && trigger !== 'audit' && (
-        <Button look="primary" icon={<Wrench className="size-4" />} onClick={() => setDialog('repair')}>
-          Fix…
+        <Button
+          look="primary"
+          icon={<Play aria-hidden="true" className="size-4" />}
+          onClick={() => setDialog('repair')}
+        >
+          Apply…
         </Button>
       )}
       {check.isError && (
@@ -51,7 +55,7 @@ export function DriftActions({ record }: { readonly record: DriftRecord }) {
       {dialog === 'repair' && agent !== undefined && (
         <ApplyAgentDialog
           agent={agent}
-          title={`Fix drift on ${displayName(agent).slice(0, 64)}`}
+          title={`Apply to ${displayName(agent).slice(0, 64)}`}
           loadModules={async () => {
             const { modules } = await queryClient.fetchQuery(operationQuery(record.snapshot_operation_id));
             return (await loadUnassignedModules([{ node_id, modules }])).get(node_id) ?? [];

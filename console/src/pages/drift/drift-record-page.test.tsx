@@ -20,7 +20,7 @@ const newer = { drift_id: '01KAGZ9R3E5F6G7H8J9K0M1N2P', checked_at: record.check
 test('shows a drift record with the actions that repair or accept it', async () => {
   await open();
   expect(await screen.findByText('Drifted for')).toBeTruthy();
-  for (const name of ['Check now', 'Accept…', 'Fix…']) expect(screen.getByRole('button', { name })).toBeTruthy();
+  for (const name of ['Check now', 'Accept…', 'Apply…']) expect(screen.getByRole('button', { name })).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Withdraw acceptance' })).toBeNull();
   expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
 });
@@ -69,11 +69,11 @@ test('shows why the check failed', async () => {
   await open({ status: 'failed', error: 'the agent is offline', resources: [] });
   expect(await screen.findByText('The check failed')).toBeTruthy();
   expect(screen.getByText('the agent is offline')).toBeTruthy();
-  expect(screen.queryByRole('button', { name: 'Fix…' })).toBeNull();
+  expect(screen.queryByRole('button', { name: 'Apply…' })).toBeNull();
 });
 
 test('offers no repair for drift from an audit assignment', async () => {
   await open({ trigger: 'audit' });
   await screen.findByText('Drifted for');
-  expect(screen.queryByRole('button', { name: 'Fix…' })).toBeNull();
+  expect(screen.queryByRole('button', { name: 'Apply…' })).toBeNull();
 });

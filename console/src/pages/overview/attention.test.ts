@@ -43,7 +43,7 @@ test('lists failures before approvals, and approvals before drift', () => {
   expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');
   expect(needs.find(({ id }) => id === 'outdated')).toMatchObject({
     title: '4 agents are outdated',
-    fixes: 'outdated',
+    repairs: 'outdated',
   });
 });
 

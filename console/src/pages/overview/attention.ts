@@ -17,8 +17,8 @@ export interface Need {
   readonly action: string;
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
-  /** If set, the overview can directly fix all agents with this finding. */
-  readonly fixes?: OffFinding;
+  /** If set, the overview can directly apply to all agents with this finding. */
+  readonly repairs?: OffFinding;
   /** Whether the overview can approve the agents directly. */
   readonly isApproval?: true;
 }
@@ -56,7 +56,7 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
       ...{ to: '/agents', search: { status: 'pending' }, isApproval: true },
     },
     {
-      ...{ id: 'drifted', tone: findingTones.drifted, count: off.drifted, action: 'See which', fixes: 'drifted' },
+      ...{ id: 'drifted', tone: findingTones.drifted, count: off.drifted, action: 'See which', repairs: 'drifted' },
       title: counted(off.drifted, 'agent has drifted', 'agents have drifted'),
       ...{ to: '/out-of-sync', search: { reason: 'drifted' } },
     },
@@ -66,7 +66,7 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
       to: '/secrets',
     },
     {
-      ...{ id: 'outdated', tone: findingTones.outdated, count: outdated, action: 'See which', fixes: 'outdated' },
+      ...{ id: 'outdated', tone: findingTones.outdated, count: outdated, action: 'See which', repairs: 'outdated' },
       title: counted(outdated, 'agent is outdated', 'agents are outdated'),
       ...{ to: '/out-of-sync', search: { reason: 'outdated' } },
     },

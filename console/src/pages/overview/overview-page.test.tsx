@@ -59,13 +59,13 @@ async function openDrifted(agent: OffAgent, isAnswered = true) {
   if (isAnswered) api.answer(listReconcile, [agent]);
   else api.hold(listReconcile);
   const { user } = await renderPage(OverviewPage);
-  await user.click(await screen.findByRole('button', { name: 'Fix… 1 agent has drifted' }));
+  await user.click(await screen.findByRole('button', { name: 'Apply… 1 agent has drifted' }));
   return api;
 }
 
-test('plans and fixes drift without opening the list of agents', async () => {
+test('plans and repairs drift without opening the list of agents', async () => {
   const api = await openDrifted(drifted);
-  const dialog = await screen.findByRole('dialog', { name: `Fix ${drifted.name}` });
+  const dialog = await screen.findByRole('dialog', { name: `Apply to ${drifted.name}` });
   expect(await within(dialog).findByRole('button', { name: 'Apply 1 change' })).toBeTruthy();
   expect(api.received(listReconcile)).toMatchObject([{ query: { reason: 'drifted' } }]);
 });
@@ -84,7 +84,7 @@ test('adds the first machine with the dialog on the agents page', async () => {
 
 test('shows the number of agents while they are loading', async () => {
   const api = await openDrifted(drifted, false);
-  expect(await screen.findByRole('dialog', { name: 'Fix 1 agent' })).toBeTruthy();
+  expect(await screen.findByRole('dialog', { name: 'Apply to 1 agent' })).toBeTruthy();
   expect(api.received(listReconcile)).toHaveLength(1);
 });
 
@@ -99,9 +99,9 @@ test('shows the panels while their content is loading', async () => {
   ]);
 });
 
-test('states that an apply does not fix the drift of an audit assignment', async () => {
+test('states that an apply does not repair the drift of an audit assignment', async () => {
   await openDrifted({ ...drifted, drift: drifted.drift.map((each) => ({ ...each, assignment: 'audit' })) });
-  expect(await screen.findByText(/An apply fixes none of these agents/)).toBeTruthy();
+  expect(await screen.findByText(/An apply changes none of these agents/)).toBeTruthy();
 });
 
 test('omits plans from the recent events', async () => {

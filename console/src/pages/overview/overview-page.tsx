@@ -28,8 +28,8 @@ import { type ShareLink, Shares } from './shares.tsx';
 // Loaded on demand, because only new fleets show the first steps.
 const FirstSteps = lazy(() => loadCode(async () => ({ default: (await import('./first-steps.tsx')).FirstSteps })));
 
-const FixDialog = lazy(() =>
-  loadCode(async () => ({ default: (await import('../reconcile/fix-dialog.tsx')).FixDialog })),
+const RepairAllDialog = lazy(() =>
+  loadCode(async () => ({ default: (await import('../reconcile/repair-all-dialog.tsx')).RepairAllDialog })),
 );
 
 const ApprovePending = lazy(() =>
@@ -132,7 +132,7 @@ function Fleet({ overview }: { readonly overview: Overview }) {
 }
 
 function Attention({ needs }: { readonly needs: readonly Need[] }) {
-  const [fixing, setFixing] = useState<{ readonly reason: OffFinding; readonly count: number } | null>(null);
+  const [repairing, setRepairing] = useState<{ readonly reason: OffFinding; readonly count: number } | null>(null);
   const [isApproving, setApproving] = useState(false);
   return (
     <Panel title="Needs attention" flush>
@@ -143,7 +143,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
         </p>
       ) : (
         <ul className="divide-y">
-          {needs.map(({ id, tone, count, title, action, to, search, fixes, isApproval }) => (
+          {needs.map(({ id, tone, count, title, action, to, search, repairs, isApproval }) => (
             <li key={id} className="relative flex min-h-11 items-center gap-3 px-4 py-2 text-sm hover:bg-hover">
               <Dot tone={tone} />
               {/* The link covers the row. The button is above it. */}
@@ -155,10 +155,10 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
                 {title}
                 <span className="sr-only"> {action}</span>
               </Link>
-              {fixes !== undefined && (
+              {repairs !== undefined && (
                 <span className="relative -my-1.5 shrink-0">
-                  <Button small onClick={() => setFixing({ reason: fixes, count })}>
-                    Fix…<span className="sr-only"> {title}</span>
+                  <Button small onClick={() => setRepairing({ reason: repairs, count })}>
+                    Apply…<span className="sr-only"> {title}</span>
                   </Button>
                 </span>
               )}
@@ -174,7 +174,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
                 aria-hidden="true"
                 className={classNames(
                   'shrink-0 text-muted text-xs',
-                  (fixes !== undefined || isApproval) && 'max-sm:hidden',
+                  (repairs !== undefined || isApproval) && 'max-sm:hidden',
                 )}
               >
                 {action}
@@ -184,9 +184,9 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
           ))}
         </ul>
       )}
-      {fixing !== null && (
+      {repairing !== null && (
         <Suspense>
-          <FixDialog {...fixing} onClose={() => setFixing(null)} />
+          <RepairAllDialog {...repairing} onClose={() => setRepairing(null)} />
         </Suspense>
       )}
       {isApproving && (

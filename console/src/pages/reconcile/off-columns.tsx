@@ -160,7 +160,7 @@ function Actions({ group, onDialog }: { readonly group: OffGroup; readonly onDia
       )}
       {repaired.length > 0 && (
         <Button small onClick={() => onDialog({ kind: 'repair', agents: repaired })}>
-          Fix…<span className="sr-only"> {label}</span>
+          Apply…<span className="sr-only"> {label}</span>
         </Button>
       )}
     </span>

@@ -40,7 +40,7 @@ test('lists agents that are only outdated, with the revisions of their modules',
   const list = await screen.findByRole('grid', { name: 'Out of sync' });
   expect(within(list).getByText('outdated')).toBeTruthy();
   expect(screen.getByText('motd: revision 3 applied, newest 4')).toBeTruthy();
-  expect(screen.getByRole('button', { name: 'Fix… web-1' })).toBeTruthy();
+  expect(screen.getByRole('button', { name: 'Apply… web-1' })).toBeTruthy();
   expect(api.received(listReconcile)[0]?.query).toEqual({ limit: '500', include_outdated: 'true' });
 });
 
@@ -50,8 +50,8 @@ test('lists only agents whose state is outdated, as the overview counts them', a
   const drift = example.drift.slice(1);
   api.answer(listReconcile, [named('web-1'), named('web-2', { ...accepted, drift })]);
   await renderPage(OutOfSyncPage, { at: '/?reason=outdated' });
-  expect(await screen.findByRole('button', { name: 'Fix… web-2' })).toBeTruthy();
-  expect(screen.queryByRole('button', { name: 'Fix… web-1' })).toBeNull();
+  expect(await screen.findByRole('button', { name: 'Apply… web-2' })).toBeTruthy();
+  expect(screen.queryByRole('button', { name: 'Apply… web-1' })).toBeNull();
 });
 
 const rowNames = () =>
@@ -86,7 +86,7 @@ test('opens a row, and keeps it open when its details are clicked', async () => 
   expect(screen.queryByText('1 module has a newer revision')).toBeNull();
 });
 
-test('selects all agents of a group, and offers to fix them', async () => {
+test('selects all agents of a group, and offers to apply to them', async () => {
   const api = orchestrator();
   const same = Array.from({ length: 26 }, (_, at) => named(`web-${at}`));
   api.answer(listReconcile, [...same, named('db-1', { reasons: ['drifted'] })]);

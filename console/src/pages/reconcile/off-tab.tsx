@@ -1,7 +1,7 @@
 import { type OffAgent, offReasons } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Check, RefreshCw, ShieldCheck, Wrench } from 'lucide-react';
+import { Check, Play, RefreshCw, ShieldCheck } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { type OffFinding, reasonWords } from '../../../../client/src/reason-words.ts';
 import { neverAppliedQuery } from '../../api/agents.ts';
@@ -32,7 +32,7 @@ const reason = {
 } as const;
 const filtersOf = { action: [selector, reason], accepted: [selector] } as const;
 
-/** Lists out-of-sync agents, with buttons that fix or accept several of them. Groups them if there are many. */
+/** Lists out-of-sync agents, with buttons that apply to several of them or accept their drift. Groups them if there are many. */
 export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
   const filters: readonly (typeof selector | typeof reason)[] = filtersOf[shows];
   const values: { readonly filter?: string; readonly reason?: string } = useFilterValues(filters);
@@ -189,11 +189,11 @@ function PickedActions({
       </Button>
       <Button
         look="primary"
-        icon={<Wrench className="size-4" />}
+        icon={<Play aria-hidden="true" className="size-4" />}
         disabled={!picked.some(canRepair)}
         onClick={() => onDialog({ kind: 'repair', agents: picked.filter(canRepair) })}
       >
-        Fix…
+        Apply…
       </Button>
     </>
   );

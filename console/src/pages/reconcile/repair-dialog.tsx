@@ -24,15 +24,15 @@ export function RepairDialog({
     return (
       <ApplyAgentDialog
         agent={agents.find(({ node_id }) => node_id === first.node_id) ?? first}
-        title={`Fix ${first.name ?? first.node_id}`}
+        title={`Apply to ${first.name ?? first.node_id}`}
         loadModules={async () => (await loadUnassignedModules([first])).get(first.node_id) ?? []}
         onClose={onClose}
       />
     );
   return (
     <ApplyRunDialog
-      title={`Fix ${countedText(targets.length, 'agent')}`}
-      description="Applies the assignments of each agent. This fixes drift, and applies changes to its modules."
+      title={`Apply to ${countedText(targets.length, 'agent')}`}
+      description="Applies the assignments of each agent. This repairs drift, and applies changes to its modules."
       loadSubjects={async () =>
         runsToRepair(await loadUnassignedModules(targets)).map((run) => ({ kind: 'agents', ...run }))
       }

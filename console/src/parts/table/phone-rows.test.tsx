@@ -13,7 +13,7 @@ const columns: readonly Column<Machine>[] = [
   { id: 'age', header: 'Age', width: '6rem', phone: 'hidden', cell: () => '5m' },
   { id: 'seen', header: 'Seen', width: '6rem', phone: 'top', cell: () => 'now' },
   { id: 'tags', header: 'Tags', width: '6rem', phone: 'block', cell: () => 'role=web' },
-  { id: 'fix', header: 'Fix', width: '6rem', phone: 'foot', cell: () => <button type="button">Fix…</button> },
+  { id: 'fix', header: 'Apply', width: '6rem', phone: 'foot', cell: () => <button type="button">Apply…</button> },
   { id: 'actions', header: 'Actions', width: '6rem', phone: 'end', cell: () => <button type="button">Edit</button> },
 ];
 
@@ -53,7 +53,7 @@ test('shows the cells of a row at the places that their columns name', async () 
     'connected',
     'Uses3',
     'role=web',
-    'Fix…',
+    'Apply…',
     'Edit',
   ]);
   expect(cells[0]?.className).toContain('wraps-names');
@@ -69,7 +69,7 @@ test('keeps the headers of shown columns only for screen readers', async () => {
     'Uses',
     'Seen',
     'Tags',
-    'Fix',
+    'Apply',
     'Actions',
   ]);
   expect(screen.getByRole('columnheader', { name: 'Name' }).getAttribute('aria-sort')).toBe('ascending');

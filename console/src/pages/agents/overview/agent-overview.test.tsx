@@ -11,13 +11,13 @@ import {
   type OffAgent,
 } from '@muster/protocol/http';
 import { screen } from '@testing-library/react';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../../test/fake-api.ts';
 import { renderPart } from '../../../../test/render.tsx';
 import { AgentActions } from '../agent-actions.tsx';
 import { TagsPanel } from '../tags-editor.tsx';
 import { DesiredState } from './desired-state.tsx';
-import { isFixable } from './out-of-sync.tsx';
+import { isRepairable } from './out-of-sync.tsx';
 
 const agent = { ...getAgent.example.answer, connected: true };
 
@@ -32,19 +32,30 @@ test('shows the fields of a new tag on request, and hides them on Escape', async
   expect(screen.queryByLabelText('New tag key')).toBeNull();
 });
 
-test.each([
-  [false, true],
-  [true, false],
-])('applies with the primary button unless the page offers a fix (fix: %s)', async (hasFix, isPrimary) => {
+test('repairs an agent that is out of sync with its Apply button, and applies assigned modules only on request', async () => {
   fakeApi();
-  await renderPart(<AgentActions agent={agent} dialog={null} onDialog={() => {}} hasFix={hasFix} />);
-  expect(screen.getByRole('button', { name: 'Apply…' }).classList.contains('bg-accent')).toBe(isPrimary);
+  const onRepair = vi.fn();
+  const onDialog = vi.fn();
+  const { user } = await renderPart(<AgentActions {...{ agent, onRepair, onDialog }} dialog={null} />);
+  await user.click(screen.getByRole('button', { name: 'Apply…' }));
+  expect([onRepair.mock.calls.length, onDialog.mock.calls]).toEqual([1, []]);
+  await user.click(screen.getByRole('button', { name: 'More' }));
+  await user.click(screen.getByRole('menuitem', { name: 'Apply assigned modules only…' }));
+  expect([onRepair.mock.calls.length, onDialog.mock.calls]).toEqual([1, [['apply']]]);
 });
 
-test('offers to fix an agent that is out of sync', () => {
+test('applies to an agent that is in sync with the same button', async () => {
+  fakeApi();
+  const onDialog = vi.fn();
+  const { user } = await renderPart(<AgentActions {...{ agent, onDialog }} dialog={null} />);
+  await user.click(screen.getByRole('button', { name: 'Apply…' }));
+  expect(onDialog.mock.calls).toEqual([['apply']]);
+});
+
+test('repairs only an agent that is out of sync', () => {
   const [off] = listReconcile.example.answer as never as [OffAgent];
-  expect(isFixable(off)).toBe(true);
-  expect(isFixable(null)).toBe(false);
+  expect(isRepairable(off)).toBe(true);
+  expect(isRepairable(null)).toBe(false);
 });
 
 test('states that an agent was never applied, also if nothing is assigned to it', async () => {

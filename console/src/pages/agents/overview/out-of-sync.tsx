@@ -1,20 +1,19 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { syncStateOf } from '@muster/protocol/sync-state';
 import { Link } from '@tanstack/react-router';
-import { Wrench } from 'lucide-react';
 import { outdatedText } from '../../../../../client/src/reason-words.ts';
-import { Button, buttonClasses } from '../../../parts/button.tsx';
+import { buttonClasses } from '../../../parts/button.tsx';
 import { Callout } from '../../../parts/callout.tsx';
 import { IssueLine } from '../../reconcile/issue-line.tsx';
 import { issuesOf } from '../../reconcile/issues.ts';
 import { canRepair } from '../../reconcile/off.ts';
 
-/** Whether an apply fixes the differences. Drift of audit assignments is only reported. */
-export const isFixable = (off: OffAgent | null): boolean =>
+/** Reports whether an apply repairs the differences. Drift of audit assignments is only reported. */
+export const isRepairable = (off: OffAgent | null): boolean =>
   off !== null && ['out_of_sync', 'outdated'].includes(syncStateOf(off, true)) && canRepair(off);
 
-/** States which resources and modules differ, and offers to fix them. Shows nothing if all drift was accepted. */
-export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onFix: () => void }) {
+/** States which resources and modules differ. Shows nothing if all drift was accepted. */
+export function OutOfSync({ off }: { readonly off: OffAgent }) {
   const state = syncStateOf(off, true);
   if (state !== 'out_of_sync' && state !== 'outdated') return null;
   const { issues, more } = issuesOf(off);
@@ -26,18 +25,11 @@ export function OutOfSync({ off, onFix }: { readonly off: OffAgent; readonly onF
         state === 'outdated' && off.outdated !== undefined ? `Outdated: ${outdatedText(off.outdated)}` : 'Out of sync'
       }
       action={
-        <>
-          {drift !== undefined && (
-            <Link to="/drift/$record" params={{ record: drift.drift_id }} className={buttonClasses('plain')}>
-              Show drift
-            </Link>
-          )}
-          {isFixable(off) && (
-            <Button look="primary" icon={<Wrench aria-hidden="true" className="size-4" />} onClick={onFix}>
-              Fix…
-            </Button>
-          )}
-        </>
+        drift !== undefined && (
+          <Link to="/drift/$record" params={{ record: drift.drift_id }} className={buttonClasses('plain')}>
+            Show drift
+          </Link>
+        )
       }
     >
       <ul aria-label="Issues">

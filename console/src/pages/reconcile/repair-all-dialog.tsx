@@ -10,8 +10,8 @@ import { Problem, Skeleton } from '../../parts/states.tsx';
 import { canRepair } from './off.ts';
 import { RepairDialog } from './repair-dialog.tsx';
 
-/** Fixes all agents that are out of sync for one reason, without opening their list. Plans them first. */
-export function FixDialog({
+/** Applies to all agents that are out of sync for one reason, without opening their list. Plans them first. */
+export function RepairAllDialog({
   reason,
   count,
   onClose,
@@ -22,7 +22,7 @@ export function FixDialog({
   readonly onClose: () => void;
 }) {
   const { data, error } = useQuery(reconcileQuery({ reason }));
-  // The agents when the dialog opened. The list changes while they are fixed.
+  // The agents when the dialog opened. The list changes while they are applied.
   const [agents, setAgents] = useState<readonly OffAgent[] | null>(null);
   if (agents === null && data !== undefined) setAgents(data.filter(canRepair));
   if (agents !== null && agents.length > 0) return <RepairDialog agents={agents} onClose={onClose} />;
@@ -31,13 +31,13 @@ export function FixDialog({
       open
       onOpenChange={(open) => !open && onClose()}
       wide
-      title={`Fix ${countedText(count, 'agent')}`}
+      title={`Apply to ${countedText(count, 'agent')}`}
       footer={<Button onClick={onClose}>Close</Button>}
     >
       {agents !== null ? (
         <p className="text-sm">
-          An apply fixes none of these agents. Drift of audit assignments is only reported, and an apply does not change
-          it.
+          An apply changes none of these agents. Drift of audit assignments is only reported, and an apply does not
+          change it.
         </p>
       ) : error !== null ? (
         <Problem error={error} />
