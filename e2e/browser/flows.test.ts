@@ -295,7 +295,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await page.getByRole('button', { name: 'Pending 50' }).waitFor();
     await page.getByRole('checkbox', { name: 'Select all' }).click();
     await page.getByRole('button', { name: 'Approve 50' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Approve 50 agents' });
+    const dialog = page.getByRole('dialog', { name: 'Approve agents' });
     await dialog.getByRole('button', { name: 'Approve 50' }).click();
     await dialog.waitFor({ state: 'hidden' });
     const approved = await orchestrator.call(listAgents, { query: { status: 'approved', filter: 'role=kiosk' } });

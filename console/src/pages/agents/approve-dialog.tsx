@@ -70,8 +70,9 @@ export function ApproveDialog(props: ApproveProps) {
         open
         wide
         onOpenChange={(isOpen) => !isOpen && onClose()}
-        title={count === 1 ? 'Approve this agent' : `Approve ${count} agents`}
-        action={count === 1 || chosen.length === 0 ? 'Approve' : `Approve ${chosen.length}`}
+        title={count === 1 ? 'Approve this agent' : 'Approve agents'}
+        {...(count === 1 ? {} : { description: 'Select the agents to approve.' })}
+        action={count === 1 ? 'Approve' : `Approve ${chosen.length}`}
         done="approved"
         ready={faults.size === 0}
         items={chosen.map(({ node_id, name }) => ({ id: node_id, name: nameOf(node_id), named: name !== null }))}
