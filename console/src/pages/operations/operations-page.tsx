@@ -118,7 +118,7 @@ const columns: readonly Column<OperationEntry>[] = [
 const filters = [
   { name: 'agent', label: 'Agent', placeholder: 'Filter by agent' },
   { name: 'status', label: 'Status', any: 'Any status', options: statuses },
-  { name: 'kind', label: 'Kind', any: 'Any kind', options: ['apply', 'plan'] },
+  { name: 'kind', label: 'Type', any: 'Any type', options: ['apply', 'plan'] },
 ] as const;
 
 export function OperationsPage() {
