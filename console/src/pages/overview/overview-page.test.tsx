@@ -142,6 +142,23 @@ test('lists running runs as in progress, and runs that have ended under their ow
   expect(runningText).not.toContain('db');
 });
 
+test('marks the names and counts that are links as links', async () => {
+  const api = fakeApi();
+  api.answerExamples(listOperators, listAssignments, listModules, listAudit);
+  const overview = getOverview.example.answer as never as Overview;
+  api.answer(getOverview, { ...overview, off: { ...overview.off, drifted: 2 }, operations: { queued: 3, running: 1 } });
+  const [run] = listRuns.example.answer as never as [RunEntry];
+  const now = Math.floor(Date.now() / 1000);
+  api.answer(listRuns, [{ ...run, assignment: 'web', status: 'failed', finished_at: now - 60 } as RunEntry]);
+  await renderPage(OverviewPage);
+  const marked = (text: string) => screen.getAllByText(text).some((each) => each.closest('.text-accent')?.closest('a'));
+  await screen.findByText('web');
+  for (const text of ['2 agents have drifted', 'web', '1 operation running', '3 queued'])
+    expect([text, marked(text)]).toEqual([text, true]);
+  expect(await screen.findByText('Agent web-1 approved')).toBeTruthy();
+  expect(marked('Agent web-1 approved')).toBe(true);
+});
+
 async function openPending(count: number) {
   const api = fakeApi();
   api.answerExamples(listOperators, listAssignments, listModules, setAgentStatus);

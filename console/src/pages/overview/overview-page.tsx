@@ -150,7 +150,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
               <Link
                 to={to as '/'}
                 {...(search === undefined ? {} : { search: search as never })}
-                className="min-w-0 flex-1 font-medium before:absolute before:inset-0"
+                className="min-w-0 flex-1 font-medium text-accent before:absolute before:inset-0 hover:underline"
               >
                 {title}
                 <span className="sr-only"> {action}</span>

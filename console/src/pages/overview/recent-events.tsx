@@ -61,7 +61,7 @@ function GroupLine({ group: { event, count } }: { readonly group: EventGroup }) 
           <Link
             to="/audit"
             search={{ category: event.event_type } as never}
-            className="ml-1.5 rounded text-muted text-xs hover:underline"
+            className="ml-1.5 rounded text-accent text-xs hover:underline"
           >
             +{count - 1}
             <span className="sr-only"> similar events</span>
@@ -90,7 +90,7 @@ function EventText({ event }: { readonly event: AuditEvent }) {
   );
   if (address === null) return text;
   return (
-    <Link to={address as '/'} className="rounded hover:underline">
+    <Link to={address as '/'} className="rounded text-accent hover:underline">
       {text}
     </Link>
   );

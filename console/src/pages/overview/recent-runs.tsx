@@ -2,7 +2,8 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { runsQuery } from '../../api/runs.ts';
 import { Dot } from '../../parts/badge.tsx';
-import { countText } from '../../parts/count.ts';
+import { linkClasses } from '../../parts/class-names.ts';
+import { countedText, countText } from '../../parts/count.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
@@ -22,7 +23,7 @@ export function Running({ queued, running }: { readonly queued: number; readonly
       title="In progress"
       flush
       actions={
-        <Link to="/runs" className="rounded text-accent text-sm hover:underline">
+        <Link to="/runs" className={`${linkClasses} text-sm`}>
           All runs
         </Link>
       }
@@ -44,7 +45,7 @@ export function Running({ queued, running }: { readonly queued: number; readonly
                 <span className="flex w-11 shrink-0">
                   <KindBadge kind={kind} />
                 </span>
-                <span className="flex min-w-0 flex-1 font-medium">
+                <span className="flex min-w-0 flex-1 font-medium text-accent">
                   <Line text={assignment ?? 'selected agents'} />
                 </span>
                 {/* The panel is too narrow for one line. */}
@@ -63,13 +64,12 @@ export function Running({ queued, running }: { readonly queued: number; readonly
               'No operations are running.'
             ) : (
               <>
-                <Link to="/operations" search={{ status: 'running' } as never} className="rounded hover:underline">
-                  <span className="tabular text-text">{countText(running)}</span>{' '}
-                  {running === 1 ? 'operation' : 'operations'} running
+                <Link to="/operations" search={{ status: 'running' } as never} className={linkClasses}>
+                  {countedText(running, 'operation')} running
                 </Link>
                 {', '}
-                <Link to="/operations" search={{ status: 'queued' } as never} className="rounded hover:underline">
-                  <span className="tabular text-text">{countText(queued)}</span> queued
+                <Link to="/operations" search={{ status: 'queued' } as never} className={linkClasses}>
+                  {countText(queued)} queued
                 </Link>
               </>
             )}
@@ -105,7 +105,7 @@ export function RecentlyEnded({ now }: { readonly now: number }) {
               <span className="flex w-11 shrink-0">
                 <KindBadge kind={kind} />
               </span>
-              <span className="flex min-w-0 flex-1 font-medium">
+              <span className="flex min-w-0 flex-1 font-medium text-accent">
                 <Line text={assignment ?? 'selected agents'} />
               </span>
               <span className="shrink-0 text-xs">
