@@ -2,7 +2,7 @@ import type { Overview } from '@muster/protocol/http';
 import type { SyncState } from '@muster/protocol/sync-state';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { ChevronRight, ShieldCheck } from 'lucide-react';
+import { ArrowRight, ShieldCheck } from 'lucide-react';
 import { lazy, Suspense, useState } from 'react';
 import type { OffFinding } from '../../../../client/src/reason-words.ts';
 import { assignmentsQuery } from '../../api/assignments.ts';
@@ -179,7 +179,7 @@ function Attention({ needs }: { readonly needs: readonly Need[] }) {
               >
                 {action}
               </span>
-              <ChevronRight aria-hidden="true" className="size-4 shrink-0 text-muted" />
+              <ArrowRight aria-hidden="true" className="size-4 shrink-0 text-muted" />
             </li>
           ))}
         </ul>

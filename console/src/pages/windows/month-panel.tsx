@@ -1,5 +1,5 @@
 import type { Window } from '@muster/protocol/http';
-import { ChevronLeft, ChevronRight } from 'lucide-react';
+import { ArrowLeft, ArrowRight } from 'lucide-react';
 import { useMemo } from 'react';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
@@ -44,11 +44,11 @@ export function MonthPanel({
       title={first && last && period.formatRange(first.from, last.from)}
       actions={
         <>
-          <IconButton small label="Previous month" icon={<ChevronLeft className="size-4" />} onClick={() => move(-1)} />
+          <IconButton small label="Previous month" icon={<ArrowLeft className="size-4" />} onClick={() => move(-1)} />
           <Button small onClick={showToday}>
             Today
           </Button>
-          <IconButton small label="Next month" icon={<ChevronRight className="size-4" />} onClick={() => move(1)} />
+          <IconButton small label="Next month" icon={<ArrowRight className="size-4" />} onClick={() => move(1)} />
         </>
       }
     >

@@ -12,7 +12,10 @@ export function useOpenRows() {
   return { open, toggle, show };
 }
 
-/** A row's name, as a button that opens and closes the row. */
+/**
+ * A row's name, as a button that opens and closes the row. On all pages, a chevron that points right expands content in
+ * place, one that points down opens a list of choices, and arrows sort or lead to another page.
+ */
 export const RowToggle = ({
   name,
   isOpen,

@@ -1,4 +1,4 @@
-import { ChevronDown, ChevronUp } from 'lucide-react';
+import { ArrowDown, ArrowUp } from 'lucide-react';
 import type { KeyboardEvent, PointerEvent } from 'react';
 import { classNames } from '../class-names.ts';
 import type { Column, Sorting } from './column.ts';
@@ -117,7 +117,7 @@ function SortButton<Row>({
   readonly onWidth: ((pixels: number) => void) | undefined;
 }) {
   const sorted = sortOf(column, sorting);
-  const Arrow = sorted === 'descending' ? ChevronDown : ChevronUp;
+  const Arrow = sorted === 'descending' ? ArrowDown : ArrowUp;
   return (
     <button
       type="button"
