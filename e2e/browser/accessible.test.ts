@@ -31,7 +31,7 @@ const dialogs: readonly (readonly [name: string, path: string, open: (page: Page
   ['discover', '/enrolment', press('Discover')],
   ['new secret', '/secrets', press('New secret')],
   ['remove secret', '/secrets', fromMenu('Actions on db_password', /Remove/)],
-  ['rotate key', '/secrets', press('Rotate key')],
+  ['rotate key', '/secrets', press('Rotate encryption key')],
   ['new maintenance window', '/windows', press('New window')],
   ['add operator', '/operators', press(/operator/)],
   ['retention', '/audit', press(/Retention/)],

@@ -117,7 +117,7 @@ const explained: readonly (readonly [path: string, text: string])[] = [
 
 /** Names of buttons that send requests that only admins may send. */
 const adminActions =
-  /^(Add operator|New token|Add machine|New window|New channel|Send test|Prune|Change retention|Rotate key|Revoke|Edit window|Remove window)/;
+  /^(Add operator|New token|Add machine|New window|New channel|Send test|Prune|Change retention|Rotate encryption key|Revoke|Edit window|Remove window)/;
 
 /** Returns the disabled buttons on the page that do not explain why, and the buttons for admins. */
 const badButtons = `(() => [...document.querySelectorAll('#content button, #content [role=button]')].flatMap((button) => {

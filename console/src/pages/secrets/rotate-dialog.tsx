@@ -12,13 +12,13 @@ export function RotateDialog({ onClose }: { readonly onClose: () => void }) {
     <Dialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title="Rotate the encryption key"
+      title="Rotate the encryption key of secrets"
       footer={
         data === undefined ? (
           <>
             <Button onClick={onClose}>Cancel</Button>
             <Button look="primary" busy={rotate.isPending} onClick={() => rotate.mutate()}>
-              Rotate key
+              Rotate encryption key
             </Button>
           </>
         ) : (
@@ -32,8 +32,9 @@ export function RotateDialog({ onClose }: { readonly onClose: () => void }) {
         <Problem error={rotate.error} />
         {data === undefined ? (
           <p>
-            Re-encrypts every value with a new key. Modules can use the secrets in the meantime. If the rotation is
-            interrupted, no value is lost, and you can start it again.
+            The orchestrator encrypts the values of all secrets with one key. This encrypts them again with a new key. The
+            values stay the same, and modules can use them in the meantime. If the rotation is interrupted, no value is
+            lost, and you can start it again.
           </p>
         ) : (
           <>

@@ -41,7 +41,7 @@ export function SecretsPage() {
             <MoreActions
               actions={[
                 {
-                  ...{ label: 'Rotate key…', icon: <RotateCw aria-hidden="true" className="size-4" /> },
+                  ...{ label: 'Rotate encryption key…', icon: <RotateCw aria-hidden="true" className="size-4" /> },
                   onSelect: () => setRotating(true),
                 },
               ]}
