@@ -19,6 +19,7 @@ export function CrashPage({ error, reset }: { readonly error: Error; readonly re
           : error
       }
       retry={stale ? () => window.location.reload() : reset}
+      list={{ to: '/', label: 'Go to the overview' }}
     />
   );
 }

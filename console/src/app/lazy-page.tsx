@@ -1,9 +1,10 @@
+import { Link } from '@tanstack/react-router';
 import { type ComponentType, useEffect, useState } from 'react';
 import { Unreachable } from '../api/client.ts';
 import { backoffs, importIfReachable } from '../api/live/load-code.ts';
 import { sleep } from '../api/live/sleep.ts';
 import { useLiveState } from '../api/live/use-live-state.ts';
-import { Button } from '../parts/button.tsx';
+import { Button, buttonClasses } from '../parts/button.tsx';
 import { Callout } from '../parts/callout.tsx';
 
 /**
@@ -94,7 +95,8 @@ function PageLoader({
 }) {
   const isLive = useLiveState() === 'live';
   const [trouble, setTrouble] = useState<Trouble | null>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of the connection starts an attempt
+  const [asked, setAsked] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of the connection, or the operator, starts an attempt
   useEffect(() => {
     const abort = new AbortController();
     const { signal } = abort;
@@ -113,7 +115,7 @@ function PageLoader({
     };
     void load();
     return () => abort.abort();
-  }, [isLive]);
+  }, [isLive, asked]);
   if (trouble === null) return <Skeleton />;
   return (
     <div className="p-4 sm:p-6" role="status">
@@ -126,7 +128,18 @@ function PageLoader({
           This page needs the new version. Reload the console to open it. You stay signed in, and drafts are kept.
         </Callout>
       ) : (
-        <Callout tone="warn" title="This page is not loaded yet">
+        <Callout
+          tone="warn"
+          title="This page is not loaded yet"
+          action={
+            <>
+              <Button onClick={() => setAsked(asked + 1)}>Try again</Button>
+              <Link to="/" className={buttonClasses('quiet')}>
+                Go to the overview
+              </Link>
+            </>
+          }
+        >
           The orchestrator does not answer. The page opens as soon as it does.
         </Callout>
       )}

@@ -57,10 +57,12 @@ test('explains why an item may not exist, and offers the list', async () => {
   expect(alert.getByRole('link', { name: 'All modules' })).toBeTruthy();
 });
 
-test('offers to load an item again after an error', async () => {
+test('offers to load an item again after an error, or to go back to its list', async () => {
   await render({ error: refused(500) });
-  expect(screen.getByRole('alert').textContent).toContain('the orchestrator refused this');
-  expect(screen.getByRole('button', { name: 'Try again' })).toBeTruthy();
+  const alert = within(screen.getByRole('alert'));
+  expect(alert.getByText('the orchestrator refused this')).toBeTruthy();
+  expect(alert.getByRole('button', { name: 'Try again' })).toBeTruthy();
+  expect(alert.getByRole('link', { name: 'All modules' })).toBeTruthy();
 });
 
 test('shows the banner of an item before its content', async () => {

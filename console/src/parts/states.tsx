@@ -100,9 +100,10 @@ export const messageOf = (error: unknown): string =>
 
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The list page to which an item's page belongs. */
+/** The page to which an error leads back: the list of an item's page, or the overview. */
 export interface ListTarget {
   readonly to:
+    | '/'
     | '/agents'
     | '/assignments'
     | '/kinds'
@@ -125,7 +126,7 @@ export function Failure({
 }: {
   readonly error: unknown;
   readonly retry?: () => void;
-  /** Offered instead of a retry if the item does not exist. */
+  /** Offered next to a retry, or instead of it if the item does not exist. */
   readonly list?: ListTarget;
   /** The kind of item on an item's page, such as `run`. */
   readonly item?: string;
@@ -157,17 +158,14 @@ export function Failure({
           )}
         </p>
       )}
-      {isMissing ? (
-        <Link to={list.to} className={classNames(buttonClasses(), 'mt-3')}>
-          {list.label}
-        </Link>
-      ) : (
-        retry !== undefined && (
-          <Button className="mt-3" onClick={retry}>
-            Try again
-          </Button>
-        )
-      )}
+      <div className="mt-3 flex flex-wrap justify-center gap-2 empty:hidden">
+        {retry !== undefined && !isMissing && <Button onClick={retry}>Try again</Button>}
+        {list !== undefined && (
+          <Link to={list.to} className={buttonClasses(isMissing ? 'plain' : 'quiet')}>
+            {list.label}
+          </Link>
+        )}
+      </div>
     </div>
   );
 }

@@ -32,9 +32,9 @@ export function RotateDialog({ onClose }: { readonly onClose: () => void }) {
         <Problem error={rotate.error} />
         {data === undefined ? (
           <p>
-            The orchestrator encrypts the values of all secrets with one key. This encrypts them again with a new key. The
-            values stay the same, and modules can use them in the meantime. If the rotation is interrupted, no value is
-            lost, and you can start it again.
+            The orchestrator encrypts the values of all secrets with one key. This encrypts them again with a new key.
+            The values stay the same, and modules can use them in the meantime. If the rotation is interrupted, no value
+            is lost, and you can start it again.
           </p>
         ) : (
           <>
