@@ -13,14 +13,19 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly ref?: Ref<HTMLButtonElement>;
 }
 
+/** A filled button that is disabled is gray: in a paler color, it would look like another enabled button. */
+const filledOff =
+  'disabled:not-aria-busy:border-line disabled:not-aria-busy:bg-raised disabled:not-aria-busy:text-muted aria-disabled:border-line aria-disabled:bg-raised aria-disabled:text-muted';
+
 export const buttonClasses = (look: ButtonLook = 'plain', small = false, square = false): string =>
   classNames(
-    'inline-flex shrink-0 select-none items-center justify-center gap-1.5 whitespace-nowrap rounded-md border font-medium transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-55 aria-disabled:cursor-not-allowed aria-disabled:opacity-55',
+    'inline-flex shrink-0 select-none items-center justify-center gap-1.5 whitespace-nowrap rounded-md border font-medium transition-colors duration-100 disabled:cursor-not-allowed disabled:opacity-60 aria-disabled:cursor-not-allowed aria-disabled:opacity-60',
     small ? 'h-7 text-xs' : 'h-8 text-sm',
     square ? (small ? 'w-7' : 'w-8') : small ? 'px-2' : 'px-3',
     // A touch target needs 44 px. A small button looks smaller, but also reacts to touches around its border.
     small ? 'max-sm:relative max-sm:h-9 max-sm:after:absolute max-sm:after:-inset-1' : 'max-sm:h-11',
     square && (small ? 'max-sm:w-9' : 'max-sm:w-11'),
+    (look === 'primary' || look === 'remove') && filledOff,
     look === 'primary' && 'border-transparent bg-accent text-on-accent enabled:hover:bg-accent-hover',
     look === 'remove' && 'border-transparent bg-bad text-surface enabled:hover:brightness-90',
     look === 'plain' && 'border-line bg-surface text-text shadow-xs hover:bg-hover',
