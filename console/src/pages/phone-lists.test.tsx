@@ -5,6 +5,7 @@ import {
   listChannels,
   listReconcile,
   listWindows,
+  matchSelector,
   type OffAgent,
   type Window,
 } from '@muster/protocol/http';
@@ -12,8 +13,8 @@ import { cleanup, screen, within } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { expect, onTestFinished, test, vi } from 'vitest';
 
-/** Renders a page's columns on a phone. Loads the modules again, because the other tests simulate a wide screen. */
-async function render(row: (parts: typeof import('../parts/table/data-table.tsx')) => Promise<ReactNode>) {
+/** Simulates a phone. Loads the modules again, because the other tests simulate a wide screen. */
+async function onPhone() {
   vi.resetModules();
   vi.doMock('../parts/table/screen-widths.ts', () => ({ useHiddenWidths: () => 'sm md lg xl 2xl' }));
   onTestFinished(() => {
@@ -21,8 +22,12 @@ async function render(row: (parts: typeof import('../parts/table/data-table.tsx'
     vi.resetModules();
   });
   const { fakeApi } = await import('../../test/fake-api.ts');
-  const { renderPart } = await import('../../test/render.tsx');
-  fakeApi();
+  return { api: fakeApi(), ...(await import('../../test/render.tsx')) };
+}
+
+/** Renders a page's columns on a phone. */
+async function render(row: (parts: typeof import('../parts/table/data-table.tsx')) => Promise<ReactNode>) {
+  const { renderPart } = await onPhone();
   await renderPart(await row(await import('../parts/table/data-table.tsx')));
   const [, only] = screen.getAllByRole('row');
   return within(only as HTMLElement);
@@ -58,6 +63,17 @@ test('shows an agent that is out of sync as a card, with its first issue and its
     'Accept… web-1',
     'Apply… web-1',
   ]);
+});
+
+test('offers in a menu to check the agents that are out of sync, so that the tools of the list fit one line', async () => {
+  const { api, renderPage } = await onPhone();
+  api.answerExamples(listReconcile);
+  api.answer(matchSelector, { matches: [] });
+  const { OutOfSyncPage } = await import('./reconcile/out-of-sync-page.tsx');
+  const { user } = await renderPage(OutOfSyncPage);
+  await user.click(await screen.findByRole('button', { name: 'More' }));
+  await user.click(screen.getByRole('menuitem', { name: 'Check now…' }));
+  expect(await screen.findByRole('dialog', { name: 'Check 1 agent for drift' })).toBeTruthy();
 });
 
 test('truncates a long path in the middle, and shows the whole path of an open row', async () => {

@@ -10,6 +10,7 @@ import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { linkClasses } from '../../parts/class-names.ts';
 import { countedText } from '../../parts/count.ts';
+import { MoreActions } from '../../parts/dialog/more-actions.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { useFilterValues } from '../../parts/table/filters.tsx';
 import { ListTable } from '../../parts/table/list-table.tsx';
@@ -76,7 +77,16 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
           picked.length > 0 ? (
             <PickedActions picked={picked} onDialog={setDialog} />
           ) : (
-            agents.some(canCheck) && <CheckButton agents={agents} onDialog={setDialog} />
+            agents.some(canCheck) && (
+              <MoreActions
+                actions={[
+                  {
+                    ...{ label: 'Check now…', icon: <RefreshCw aria-hidden="true" className="size-4" /> },
+                    onSelect: () => setDialog({ kind: 'check', agents }),
+                  },
+                ]}
+              />
+            )
           )
         }
         sortedBy="reason"
@@ -111,20 +121,30 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
           )
         }
       />
-      {dialog?.kind === 'check' && <CheckOff agents={dialog.agents} onClose={() => setDialog(null)} />}
-      {dialog?.kind === 'repair' && <RepairDialog agents={dialog.agents} onClose={() => setDialog(null)} />}
-      {dialog?.kind === 'accept' && (
-        <AcceptDialog
-          driftIds={dialog.driftIds}
+      {dialog !== null && (
+        <OpenDialog
+          dialog={dialog}
           onClose={() => {
             setDialog(null);
-            setChosen(new Set());
+            if (dialog.kind === 'accept') setChosen(new Set());
           }}
         />
       )}
-      {dialog?.kind === 'withdraw' && <WithdrawDialog driftId={dialog.driftId} onClose={() => setDialog(null)} />}
     </div>
   );
+}
+
+function OpenDialog({ dialog, onClose }: { readonly dialog: OffDialog; readonly onClose: () => void }) {
+  switch (dialog.kind) {
+    case 'check':
+      return <CheckOff agents={dialog.agents} onClose={onClose} />;
+    case 'repair':
+      return <RepairDialog agents={dialog.agents} onClose={onClose} />;
+    case 'accept':
+      return <AcceptDialog driftIds={dialog.driftIds} onClose={onClose} />;
+    case 'withdraw':
+      return <WithdrawDialog driftId={dialog.driftId} onClose={onClose} />;
+  }
 }
 
 /** Links to the agents that are neither in sync nor out of sync, because no apply has succeeded on them. */
@@ -140,24 +160,6 @@ const NeverApplied = ({ count }: { readonly count: number }) => (
 
 /** A check needs a connection. */
 const canCheck = ({ connected }: OffAgent): boolean => connected;
-
-function CheckButton({
-  agents,
-  onDialog,
-}: {
-  readonly agents: readonly OffAgent[];
-  readonly onDialog: (dialog: OffDialog) => void;
-}) {
-  return (
-    <Button
-      icon={<RefreshCw aria-hidden="true" className="size-4" />}
-      disabled={!agents.some(canCheck)}
-      onClick={() => onDialog({ kind: 'check', agents })}
-    >
-      Check now…
-    </Button>
-  );
-}
 
 function CheckOff({ agents, onClose }: { readonly agents: readonly OffAgent[]; readonly onClose: () => void }) {
   const items = agents.filter(canCheck).map(({ node_id, name }) => ({ id: node_id, name: name ?? node_id }));
@@ -179,7 +181,13 @@ function PickedActions({
       <span role="status" className="text-muted text-sm">
         {picked.length} selected
       </span>
-      <CheckButton agents={picked} onDialog={onDialog} />
+      <Button
+        icon={<RefreshCw aria-hidden="true" className="size-4" />}
+        disabled={!picked.some(canCheck)}
+        onClick={() => onDialog({ kind: 'check', agents: picked })}
+      >
+        Check now…
+      </Button>
       <Button
         icon={<Check className="size-4" />}
         disabled={picked.every((agent) => acceptable(agent).length === 0)}

@@ -95,7 +95,7 @@ function TextField({
   };
   if (isForm) return <Input type="search" {...input} />;
   return (
-    <div className="w-72 max-sm:w-auto max-sm:min-w-0 max-sm:flex-1 max-sm:basis-40">
+    <div className="w-72 max-sm:w-auto max-sm:min-w-0 max-sm:flex-1 max-sm:basis-32">
       <SearchInput data-search="" {...input} />
     </div>
   );
