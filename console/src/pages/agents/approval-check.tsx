@@ -10,7 +10,7 @@ export function ApprovalCheck({ agent, onApprove }: { readonly agent: Agent; rea
   return (
     <Callout
       tone="warn"
-      title="This agent is pending approval. Verify that it is the machine you expect"
+      title="Pending approval. Verify that this is the machine you expect"
       action={
         <Button look="primary" onClick={onApprove}>
           Approve…
@@ -19,22 +19,20 @@ export function ApprovalCheck({ agent, onApprove }: { readonly agent: Agent; rea
     >
       <ol className="mt-1 list-decimal space-y-1 pl-5">
         <li>
-          You expect a machine with the hostname{' '}
-          <strong>
+          You expect{' '}
+          <strong className="font-medium">
             <Text text={initial_hostname} maxLength={100} />
           </strong>{' '}
-          to connect from <code className="font-mono text-xs">{initial_ip}</code>. The agent chooses the hostname; the
-          address comes from the connection.
+          to connect from <code className="font-mono text-xs">{initial_ip}</code>. A hostname proves nothing.
         </li>
         <li>
-          The agent’s log on the machine shows the same node ID at startup: <Id id={node_id} length={32} />
-          The ID is derived from the agent’s key, so no other machine can have it.
+          The agent’s log on the machine shows the node ID <Id id={node_id} length={32} />
         </li>
         {pin_source === 'first_use' && (
           <li>
-            The agent trusted this orchestrator on first use. An attacker on the network could have impersonated the
-            orchestrator. Check the machine for unexpected changes, or connect it again with{' '}
-            <code className="font-mono text-xs">--orchestrator-key</code>.
+            The agent trusted this orchestrator on first use. If another host could have answered instead, check the
+            machine for changes, and connect it again with <code className="font-mono text-xs">--orchestrator-key</code>
+            .
           </li>
         )}
       </ol>
