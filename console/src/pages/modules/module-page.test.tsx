@@ -197,12 +197,20 @@ const [example] = listAgents.example.answer as never as [Agent];
 
 test('plans the assignments of a saved module when the apply dialog opens', async () => {
   const api = orchestrator();
-  api.answer(listAssignments, [{ ...assigning, selector: 'role=web', modules: ['motd'], mode: 'enforce' }] as never);
+  const base = { ...assigning, selector: 'role=web', mode: 'enforce' };
+  api.answer(listAssignments, [
+    { ...base, modules: ['motd'] },
+    { ...base, name: 'other', modules: ['nginx', 'ntp'] },
+    { ...base, name: 'audited', modules: ['sshd'], mode: 'audit' },
+    { ...base, name: 'databases', selector: 'role=db', modules: ['postgres'] },
+  ] as never);
   api.answer(listAgents, [{ ...example, status: 'approved', tags: { role: 'web' } }] as never);
   api.answerExamples(planAssignment, getOperation, getRun);
   const { user } = await renderPage(ModulePage, page);
   await user.click(await screen.findByRole('button', { name: 'Apply…' }));
-  expect(await screen.findByRole('dialog', { name: 'Apply all assignments of 1 agent' })).toBeTruthy();
+  expect(
+    await screen.findByRole('dialog', { name: 'Apply motd and 2 other assigned modules to 1 agent' }),
+  ).toBeTruthy();
   await waitFor(() => expect(api.received(planAssignment)).toMatchObject([{ params: { name: assigning.name } }]));
 });
 

@@ -9,35 +9,39 @@ import { countedText } from '../../parts/count.ts';
 import { visibleText } from '../../parts/text.tsx';
 import { ApplyRunDialog } from '../apply/apply-run-dialog.tsx';
 import type { Stored } from './draft.ts';
-import { agentsOf, enforcing, rolloutOf } from './rollout.ts';
+import { agentsOf, enforcing, otherModules, rolloutOf } from './rollout.ts';
 import { useAssignmentsOf } from './use-assignments-of.ts';
 
 /** The next step for a saved module: applies its assignments, or assigns it if nothing uses it. */
 export function ModuleRollout({ module: { name, required_by } }: { readonly module: Stored }) {
-  const { isSuccess: isLoaded } = useQuery(assignmentsQuery);
+  const { data: all } = useQuery(assignmentsQuery);
   const { data: agents } = useQuery(agentsQuery);
   const users = useAssignmentsOf(name);
   const [isApplying, setApplying] = useState(false);
-  if (!isLoaded || agents === undefined) return null;
+  if (all === undefined || agents === undefined) return null;
   if (users.length === 0 && required_by.length === 0) return <AssignLink module={name} look="primary" />;
   const assignments = enforcing(users, name);
-  const count = agentsOf(assignments, agents).length;
-  if (count === 0) return null;
+  const targets = agentsOf(assignments, agents);
+  if (targets.length === 0) return null;
+  const others = otherModules(name, targets, all).length;
+  const more = others === 0 ? '' : ` and ${countedText(others, 'other assigned module')}`;
+  const title = `Apply ${visibleText(name)}${more} to ${countedText(targets.length, 'agent')}`;
   const names = assignments.map((assignment) => visibleText(assignment.name)).join(', ');
   return (
     <>
       <Button
         look="primary"
         icon={<Play aria-hidden="true" className="size-4" />}
-        title={`Apply to ${countedText(count, 'agent')}`}
+        title={title}
         onClick={() => setApplying(true)}
       >
         Apply…
       </Button>
       {isApplying && (
         <ApplyRunDialog
-          title={`Apply all assignments of ${countedText(count, 'agent')}`}
-          description={`Applies to the agents that ${names} ${assignments.length === 1 ? 'matches' : 'match'}. Their other modules are applied too.`}
+          title={title}
+          description={`Applies to the agents that ${names} ${assignments.length === 1 ? 'matches' : 'match'}. An apply brings an agent to its whole desired state.`}
+          moduleNote={(module) => (module === name ? null : 'also assigned')}
           loadSubjects={async () => [rolloutOf(assignments, agents)]}
           onClose={() => setApplying(false)}
         />

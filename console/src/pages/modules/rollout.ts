@@ -13,6 +13,20 @@ export const agentsOf = (assignments: readonly Assignment[], agents: readonly Ag
   ...new Set(assignments.flatMap(({ selector }) => matching(selector, agents) ?? [])),
 ];
 
+/** Returns the other modules that an apply to the agents includes, because assignments add them to these agents. */
+export const otherModules = (
+  module: string,
+  agents: readonly Agent[],
+  assignments: readonly Assignment[],
+): readonly string[] => [
+  ...new Set(
+    assignments
+      .filter(({ mode, selector }) => mode === 'enforce' && (matching(selector, agents) ?? []).length > 0)
+      .flatMap(({ modules }) => modules)
+      .filter((other) => other !== module),
+  ),
+];
+
 /** Returns what to apply: a single assignment, or the agents of several assignments in one run. */
 export function rolloutOf(assignments: readonly Assignment[], agents: readonly Agent[]): RunSubject {
   const [first, ...others] = assignments;
