@@ -20,3 +20,11 @@ test('shows no toast of an earlier test', async () => {
   expect(await screen.findByText('Saved the assignment.')).toBeTruthy();
   expect(screen.queryByText('Saved the module.')).toBeNull();
 });
+
+test('shows toasts above dialogs, in the font of the console', async () => {
+  render(<Toaster theme="light" />);
+  notify('Approved');
+  const toaster = (await screen.findByText('Approved')).closest<HTMLElement>('[data-sonner-toaster]');
+  expect(toaster?.dataset).toMatchObject({ yPosition: 'top', xPosition: 'center' });
+  expect(toaster?.style.fontFamily).toBe('var(--sans)');
+});

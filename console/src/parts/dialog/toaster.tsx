@@ -3,8 +3,10 @@ import { Toaster as Sonner } from 'sonner';
 
 export { toast } from 'sonner';
 
-/** Places the close button inside the toast, at its right end. */
-const closeButtonInside = {
+const style = {
+  // Sonner sets a font of its own.
+  fontFamily: 'var(--sans)',
+  // The close button is inside the toast, at its right end.
   '--toast-close-button-start': 'unset',
   '--toast-close-button-end': '0.5rem',
   '--toast-close-button-transform': 'translateY(0.5rem)',
@@ -22,11 +24,13 @@ export default function Toaster({
   return (
     <Sonner
       theme={theme}
-      position="bottom-right"
+      // Toasts are over the search of the page, where they cover neither the buttons of a dialog, which are at its end,
+      // nor those of the page.
+      position="top-center"
       closeButton
-      // Keeps toasts above the last line of the page, which may show the editor's key hints.
-      offset={{ bottom: 88, right: 24 }}
-      style={closeButtonInside}
+      offset={{ top: 8 }}
+      mobileOffset={{ top: 'calc(0.25rem + env(safe-area-inset-top))' }}
+      style={style}
       toastOptions={{
         style: {
           background: 'var(--surface)',
