@@ -1,16 +1,14 @@
 import type { Sample } from '@muster/protocol';
 import type { Agent } from '@muster/protocol/http';
 import { Link } from '@tanstack/react-router';
-import { createContext, useContext } from 'react';
 import { findingsOf, reasonWords } from '../../../../client/src/reason-words.ts';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { nameLinkClasses } from '../../parts/class-names.ts';
 import { Meter } from '../../parts/meter.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
-import { TagChip } from '../../parts/tag-chip.tsx';
-import { tagsThatFit } from '../../parts/tags-that-fit.ts';
-import { cutText, Line, visibleText } from '../../parts/text.tsx';
+import { Tags } from '../../parts/tag-chip.tsx';
+import { Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { agentSync, type FleetSync } from '../reconcile/agent-sync.ts';
 import { FindingLabel, SyncLabel } from '../reconcile/sync-labels.tsx';
@@ -180,33 +178,6 @@ const syncColumn = (sync: FleetSync | null, approve: ((agent: Agent) => void) | 
     );
   },
 });
-
-/**
- * Width of the tags column in pixels. Provided in a context, so that a change re-renders the tags but not the rows.
- */
-export const TagWidth = createContext(0);
-
-/** Shows the tags that fit in the column. */
-function Tags({ tags }: { readonly tags: Agent['tags'] }) {
-  const width = useContext(TagWidth);
-  const entries = Object.entries(tags);
-  if (entries.length === 0) return null;
-  const texts = entries.map(([name, value]) => (value === '' ? name : `${name}=${value}`));
-  const shown = new Set(tagsThatFit(texts, width));
-  return (
-    <span className="flex min-w-0 items-center gap-1 overflow-hidden">
-      {entries.map(([name, value], at) => shown.has(at) && <TagChip key={name} name={name} value={value} />)}
-      {shown.size < entries.length && (
-        <span
-          className="shrink-0 text-muted text-xs"
-          title={visibleText(cutText(texts.filter((_, at) => !shown.has(at)).join('\n'), 1_000))}
-        >
-          +{entries.length - shown.size}
-        </span>
-      )}
-    </span>
-  );
-}
 
 export function agentColumns({
   samples,

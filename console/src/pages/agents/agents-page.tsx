@@ -22,9 +22,10 @@ import { type Column, DataTable, type Sorting } from '../../parts/table/data-tab
 import { FilterButton, type SelectAll, SortMenu } from '../../parts/table/phone-tools.tsx';
 import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
+import { TagWidth } from '../../parts/tag-chip.tsx';
 import { useOpensAddMachine } from '../enrollment/opens-add-machine.ts';
 import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
-import { agentColumns, TagWidth } from './agent-columns.tsx';
+import { agentColumns } from './agent-columns.tsx';
 import { type AgentTab, splitSearch } from './agent-filter.ts';
 import { agentParam, displayName } from './agent-state.ts';
 import { BulkBar } from './bulk-bar.tsx';

@@ -1,7 +1,8 @@
 import type { EnrolmentToken } from '../../api/enrollment.ts';
-import { Badge, Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot, type Tone } from '../../parts/badge.tsx';
 import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
+import { Tags } from '../../parts/tag-chip.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { tokenState } from './token-state.ts';
@@ -26,25 +27,22 @@ export function tokenColumns(
     {
       id: 'name',
       header: 'For',
-      width: '2fr',
-      cell: ({ name, tags }) => (
-        <span className="flex min-w-0 items-center gap-1.5">
-          {name === null ? (
-            <span className="text-muted">any machine</span>
-          ) : (
-            <span className="flex min-w-0 font-medium">
-              <Line text={name} />
-            </span>
-          )}
-          <span className="flex min-w-0 flex-wrap gap-1.5">
-            {Object.entries(tags).map(([key, value]) => (
-              <Badge key={key}>
-                <Line text={`${key}=${value}`} />
-              </Badge>
-            ))}
+      width: 'minmax(7rem,3fr)',
+      cell: ({ name }) =>
+        name === null ? (
+          <span className="truncate text-muted">any machine</span>
+        ) : (
+          <span className="flex min-w-0 font-medium">
+            <Line text={name} />
           </span>
-        </span>
-      ),
+        ),
+    },
+    {
+      id: 'tags',
+      header: 'Tags',
+      width: 'minmax(9.5rem,4fr)',
+      phone: 'block',
+      cell: ({ tags }) => <Tags tags={tags} />,
     },
     {
       id: 'state',
@@ -55,17 +53,17 @@ export function tokenColumns(
     {
       id: 'uses',
       header: 'Uses left',
-      width: '6rem',
+      width: '5.5rem',
       align: 'right',
-      from: 'sm',
+      from: 'md',
       phone: 'labeled',
       cell: ({ uses_left }) => uses_left,
     },
     {
       id: 'approve',
       header: 'Approval',
-      width: '8rem',
-      from: 'md',
+      width: '6.5rem',
+      from: 'lg',
       cell: ({ approve }) => (approve ? 'automatic' : 'manual'),
     },
     {
@@ -80,7 +78,7 @@ export function tokenColumns(
     {
       id: 'made',
       header: 'Created',
-      width: '1fr',
+      width: 'minmax(9rem,2fr)',
       from: 'lg',
       cell: ({ created_at, created_by }) => (
         <span className="truncate">
