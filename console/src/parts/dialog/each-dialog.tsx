@@ -110,7 +110,7 @@ export function EachDialog<Item extends Each>({
             <Button disabled={busy} onClick={close}>
               Cancel
             </Button>
-            {/* Without items, the button would not say to what it applies. */}
+            {/* A button without items would not name its targets. */}
             {items.length > 0 && (
               <Button
                 look={danger ? 'remove' : 'primary'}

@@ -4,7 +4,7 @@ import { Toaster as Sonner } from 'sonner';
 export { toast } from 'sonner';
 
 const style = {
-  // Sonner sets a font of its own.
+  // The library sets a font of its own.
   fontFamily: 'var(--sans)',
   // The close button is inside the toast, at its right end.
   '--toast-close-button-start': 'unset',
