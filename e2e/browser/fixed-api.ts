@@ -202,7 +202,8 @@ const answers: Readonly<Record<string, unknown>> = {
   [listNotifications.id]: { ...example<object>(listNotifications), notifications, unread_count: 3 },
   [listChannels.id]: channels,
   [listWindows.id]: windows,
-  [listReconcile.id]: off,
+  // The page of an agent requests only its own entry.
+  [listReconcile.id]: ({ agent }: Query) => off.filter(({ node_id }) => agent === undefined || agent === node_id),
   // The agents page requests the agents without a successful apply.
   [matchSelector.id]: { matches: [nodeOf(20)] },
   [listAssignments.id]: ['base', 'db', 'web'].map((name) => ({
