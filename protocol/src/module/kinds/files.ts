@@ -1,7 +1,7 @@
 import { filePathFault } from '../files/module-file.ts';
-import { aclFaults, directoryAcl, fileAcl, normaliseAcl } from './acl.ts';
-import { attributes, normaliseAttributes } from './attributes.ts';
 import { boolean, choice, formatted, integer, line, list, map, text } from './field.ts';
+import { aclFaults, directoryAcl, fileAcl, normaliseAcl } from './file-fields/acl.ts';
+import { attributes, normaliseAttributes } from './file-fields/attributes.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 

@@ -1,4 +1,4 @@
-import { formatted, list } from './field.ts';
+import { formatted, list } from '../field.ts';
 
 /** The attributes of a file or directory that chattr(1) sets. */
 

@@ -1,6 +1,6 @@
-import { formatted, list } from './field.ts';
-import type { Check } from './format.ts';
-import type { CombinationFault } from './kind.ts';
+import { formatted, list } from '../field.ts';
+import type { Check } from '../format.ts';
+import type { CombinationFault } from '../kind.ts';
 
 /** The access control list of a file or directory, with entries as setfacl(1) reads them. */
 
