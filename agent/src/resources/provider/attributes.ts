@@ -68,7 +68,7 @@ async function onObject<T>(
 ): Promise<T> {
   if (type === 'file') {
     const result = walk.within(path, 'null', (parent, name) => {
-      expectExclusive(parent, path);
+      expectExclusive(parent, path, 'attributes');
       return use(`${parent.path}/${name}`, path);
     });
     if (result === null) throw replaced(path);
@@ -84,14 +84,20 @@ async function onObject<T>(
   }
 }
 
-function expectExclusive({ exclusive }: OpenDirectory, path: string): void {
+/** @throws HostFailure if an unprivileged user can replace the files of the directory */
+export function expectExclusive(
+  { exclusive }: OpenDirectory,
+  path: string,
+  field: 'attributes' | 'capabilities',
+): void {
   if (!exclusive)
     throw new HostFailure(
-      `\`attributes\` of ${path} cannot be read or set: a user other than root can replace the files of its directory`,
+      `\`${field}\` of ${path} cannot be read or set: a user other than root can replace the files of its directory`,
     );
 }
 
-const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced during the apply; apply again`);
+export const replaced = (path: string): HostFailure =>
+  new HostFailure(`${path} was replaced during the apply; apply again`);
 const shown = (attributes: readonly string[]): string | null =>
   attributes.length === 0 ? null : [...attributes].sort().join(', ');
 
@@ -162,7 +168,7 @@ export async function changeWithAttributes<T>(
   const set = (names: readonly string[]): Promise<void> =>
     onObject(path, type, machine, (at) => writeAttributes(at, path, names as Attribute[]));
   // Fails before the change, because the attributes could not be set after it.
-  if (type === 'file') machine.walk.within(path, 'null', (parent) => expectExclusive(parent, path));
+  if (type === 'file') machine.walk.within(path, 'null', (parent) => expectExclusive(parent, path, 'attributes'));
   const isLocked = attributes.found.some((name) => locks.includes(name));
   let result: T;
   try {
