@@ -23,7 +23,6 @@ const files = [
     'e2e/firewalls.test.ts',
     'e2e/acl.test.ts',
     'e2e/attributes.test.ts',
-    'e2e/capabilities.test.ts',
   ],
   'e2e/files-beside-modules.test.ts',
   ...[

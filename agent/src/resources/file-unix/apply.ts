@@ -9,7 +9,6 @@ import type { PathWalk } from '../../host/files/path-walk.ts';
 import { removeFile } from '../../host/files/remove.ts';
 import { wantedEntries } from '../provider/acl.ts';
 import { changeWithAttributes, rememberAttributes } from '../provider/attributes.ts';
-import { capabilitySetter, capabilityText, rememberCapabilities } from '../provider/capabilities.ts';
 import { allTouched, type FileState, statesOf, targetOwnership, touchOwnership } from '../provider/ownership.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
@@ -40,7 +39,7 @@ export async function rememberFile(
   hashFile: typeof hashLarge = hashLarge,
 ): Promise<FileBefore> {
   const record = await rememberFields(resource, seen, difference, before, machine, hashFile);
-  return rememberCapabilities(rememberAttributes(record, seen.attributes), seen.capabilities);
+  return rememberAttributes(record, seen.attributes);
 }
 
 async function rememberFields(
@@ -205,12 +204,9 @@ async function replaceFile(
         acl === undefined
           ? undefined
           : (open: string) => writeAcl(open, body.path, target.mode, wantedEntries(acl, target.mode));
-      const declaredCapabilities = body.capabilities == null ? undefined : capabilityText(body.capabilities);
-      const setCapabilities = capabilitySetter(parent, body.path, seen.capabilities, declaredCapabilities);
       if (!written) {
         const keepsMode = acl === undefined && body.mode == null;
         await setFileOwnership(parent, name, found, { ...target, keepsMode }, finish);
-        await setCapabilities?.(`${parent.path}/${name}`);
         return {};
       }
       const { validate } = body;
@@ -223,7 +219,6 @@ async function replaceFile(
         keepsModeOf: acl === undefined && body.mode == null ? found : undefined,
         beforeRename: async (temporary) => {
           if (validate != null) await runValidation(validate, temporary, resource, machine);
-          await setCapabilities?.(temporary);
           expectUnchanged(parent, name, found);
           await together?.();
         },

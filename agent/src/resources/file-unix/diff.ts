@@ -5,7 +5,6 @@ import { exposes } from '../../host/files/decide-ownership.ts';
 import type { FileContent } from '../../host/files/inspect.ts';
 import { diffAcl, wantedEntries, widened, withinMask } from '../provider/acl.ts';
 import { diffAttributes } from '../provider/attributes.ts';
-import { diffCapabilities, isProtected, unprotected } from '../provider/capabilities.ts';
 import { diffOwnership, exposure, targetOwnership } from '../provider/ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { copyExposure } from './copied.ts';
@@ -86,8 +85,7 @@ function diffShown(
   const target = targetOwnership(body, ownershipToKeep(found, body), seen.ownership, object, createdMode);
   const acl = diffAcl(body.path, seen.acl, target.mode, purpose === 'drift');
   const attributes = diffAttributes(body.path, seen.attributes, body.attributes, purpose === 'drift');
-  const capabilities = diffCapabilities(body.path, seen.capabilities, body.capabilities, purpose === 'drift');
-  changes.push(...acl.changes, ...attributes.changes, ...capabilities.changes);
+  changes.push(...acl.changes, ...attributes.changes);
   if (changes.length === 0) return nothing();
   const opened = seen.acl === undefined ? target : widened(target, wantedEntries(seen.acl, target.mode));
   const refused = copy?.copied == null || purpose === 'drift' ? null : copyExposure(copy.copied, opened);
@@ -96,13 +94,7 @@ function diffShown(
     if (exposes(withinMask(file, seen.acl), opened, 'file'))
       throw exposure(body.path, seen.ownership.ownerName, target);
   }
-  if ((body.capabilities ?? []).length > 0 && purpose !== 'drift') {
-    const kept = isWritten(body, seen, changes) ? null : found;
-    const entries = seen.acl?.found?.entries ?? [];
-    if (!isProtected(opened) || (kept?.type === 'file' && (kept.movable || !isProtected(widened(kept, entries)))))
-      throw unprotected(body.path);
-  }
-  const awaits = [...ownership.awaits, ...acl.awaits, ...attributes.awaits, ...capabilities.awaits];
+  const awaits = [...ownership.awaits, ...acl.awaits, ...attributes.awaits];
   if (copy?.copied === null && !willBeThere(copy.of) && purpose !== 'drift')
     awaits.push({
       kind: 'programs',

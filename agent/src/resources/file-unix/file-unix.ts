@@ -5,7 +5,6 @@ import { checkPath } from '../../host/files/path-walk.ts';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import { checkAcl } from '../provider/acl.ts';
 import { checkAttributes, concernsAttributes, lookAtAttributes } from '../provider/attributes.ts';
-import { checkCapabilities, lookAtCapabilities } from '../provider/capabilities.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { formatMode } from '../provider/ownership.ts';
 import type { Machine } from '../provider/provider.ts';
@@ -44,7 +43,6 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     mode: 'text?',
     acl: 'list?',
     attributes: 'list?',
-    capabilities: 'list?',
     validate: 'text?',
     if_exists: 'text?',
     ensure: 'text?',
@@ -58,7 +56,6 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     checkPath(pathOf(resource));
     checkAcl(resource.body.acl, 'file');
     checkAttributes(resource.body.attributes);
-    checkCapabilities(resource.body.capabilities);
     const { path, copy_of } = resource.body;
     if (copy_of != null) checkPath(copy_of);
     if (copy_of === path) throw new HostFailure('`copy_of` must be the path of another file');
@@ -81,9 +78,6 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
       ...(concernsAttributes(body, succeeded)
         ? { attributes: await lookAtAttributes(body.path, inspected.found, machine) }
         : {}),
-      ...(body.capabilities == null
-        ? {}
-        : { capabilities: await lookAtCapabilities(body.path, inspected.found, machine) }),
     };
     const seen = isCopy
       ? await withCopied(looked, resource, machine)

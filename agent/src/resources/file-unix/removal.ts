@@ -10,12 +10,6 @@ import { removeFile } from '../../host/files/remove.ts';
 import { diffAclRemoval, restoredAcl, widened, withinMask } from '../provider/acl.ts';
 import { changeWithAttributes, diffAttributesRemoval, lookAtAttributes } from '../provider/attributes.ts';
 import {
-  capabilitySetter,
-  diffCapabilitiesRemoval,
-  isProtected,
-  lookAtCapabilities,
-} from '../provider/capabilities.ts';
-import {
   decideHandBack,
   exposure,
   formatMode,
@@ -55,9 +49,6 @@ export async function observeFileForRemoval(
       ...seen,
       ...(before.was === 'file' && before.acl !== undefined ? { acl: await lookAtAcl(path, seen, [], machine) } : {}),
       ...(before.attributes === undefined ? {} : { attributes: await lookAtAttributes(path, seen.found, machine) }),
-      ...(before.was !== 'file' || before.capabilities === undefined
-        ? {}
-        : { capabilities: await lookAtCapabilities(path, seen.found, machine) }),
     };
   } catch (error) {
     // The file's directory does not exist any more either.
@@ -131,14 +122,9 @@ function diffRemovalShown(
     changes.push(...acl);
   }
   changes.push(...diffAttributesRemoval(path, before.attributes, seen.attributes));
-  const capabilities = capabilitiesToRestore(before, seen, back);
-  changes.push(...diffCapabilitiesRemoval(path, capabilities, seen.capabilities));
   const leftOut = [
     ...(left.content ? ['its content is kept: the recorded content belonged to another owner'] : []),
     ...(left.setId ? ['its set-user-ID or set-group-ID bit is not restored: its content has changed'] : []),
-    ...(capabilities === before.capabilities
-      ? []
-      : ['its capabilities are not restored: users other than root can write it']),
   ];
   if (changes.length === 0) return nothing(leftOut.length === 0 ? 'already in its original state' : leftOut.join('; '));
   return { action: 'remove', changes, diff, message: ['restores the original state', ...leftOut].join('; ') };
@@ -151,17 +137,6 @@ const sizesIn = (before: RecordedFile): number[] => [
 
 const handBack = (before: RecordedFile, found: Inspected): HandBack =>
   decideHandBack(before, found.type === 'file' ? found : null, asCreated(before.mode));
-
-/** Returns the recorded capabilities, or none if others could choose the program that gets them. */
-function capabilitiesToRestore(
-  before: RecordedFile & Pick<FileBefore, 'capabilities'>,
-  { found, acl }: SeenFile,
-  { target, content }: Extract<HandBack, { is: 'possible' }>,
-): string | undefined {
-  const now = found.type === 'file' && content.is === 'kept' ? widened(found, acl?.found?.entries ?? []) : target;
-  const isSafe = isProtected(now) && isProtected(widened(target, before.acl?.entries ?? []));
-  return before.capabilities === undefined || isSafe ? before.capabilities : '';
-}
 
 function refusal(path: string, before: RecordedFile, { found, ownership }: SeenFile): HostFailure {
   const { uid, gid, mode, ownerName } = before;
@@ -218,11 +193,8 @@ async function removeOrRestore(
       const acl = before.acl === undefined ? null : restoredAcl(before.acl, back.target);
       const target = acl === null ? back.target : { ...back.target, mode: acl.mode };
       const finish = acl === null ? undefined : (open: string) => writeAcl(open, path, acl.mode, acl.entries);
-      const text = capabilitiesToRestore(before, plain(seen), back);
-      const setCapabilities = capabilitySetter(parent, path, seen.capabilities, text);
       if (content.is === 'kept') {
         await setFileOwnership(parent, name, found, target, finish);
-        await setCapabilities?.(`${parent.path}/${name}`);
         return {};
       }
       const write = (from: NewFile['content']) =>
@@ -231,10 +203,7 @@ async function removeOrRestore(
           ...target,
           finish,
           keepsAclOf: acl === null && target.uid === asCreated(0).uid ? found : undefined,
-          beforeRename: async (temporary) => {
-            await setCapabilities?.(temporary);
-            expectUnchanged(parent, name, found);
-          },
+          beforeRename: async () => expectUnchanged(parent, name, found),
         });
       if (content.is === 'copied') await withFile(machine.walk, path, found, (openFd) => write({ ...content, openFd }));
       else if (before.content !== null) await write({ copyOf: machine.copies.pathOf(before.content) });

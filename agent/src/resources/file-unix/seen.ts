@@ -7,7 +7,6 @@ import { asCreated, type OwnedObject, setIdBits, sharedWriteBits } from '../../h
 import { contentOf, hashLarge, type Inspected, inspect, type Ownership, withFile } from '../../host/files/inspect.ts';
 import { losesWriter, type SeenAcl, seenAcl, withoutMask } from '../provider/acl.ts';
 import type { SeenAttributes } from '../provider/attributes.ts';
-import { gainsCapabilities, type SeenCapabilities } from '../provider/capabilities.ts';
 import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
 import { lookUpOwnership, parseMode, type RecordedFile, type SeenOwnership } from '../provider/ownership.ts';
 import type { CopyReference, Difference, Machine } from '../provider/provider.ts';
@@ -20,8 +19,6 @@ export interface SeenFile {
   acl?: SeenAcl;
   /** The attributes; observed only if the resource declares them, or a removal restores them. */
   attributes?: SeenAttributes;
-  /** The capabilities; observed only if the resource declares them, or a removal restores them. */
-  capabilities?: SeenCapabilities;
   /** The content of the source, if it is needed for a diff; not journaled. */
   source?: Buffer;
   /** The file to copy; null if it does not exist. Observed only if the resource declares it and needs its content. */
@@ -38,8 +35,6 @@ export type FileBefore = (
 ) & {
   /** The attributes, if the resource declared some. Empty if there was no file. */
   attributes?: Attribute[];
-  /** Text of getcap, if the resource declared capabilities. Empty if there was no file, or it had none. */
-  capabilities?: string;
 };
 
 /** Returns the journaled form, without content, because the agent may not own the file. */
@@ -126,17 +121,14 @@ const writingFields = new Set(['content', 'ensure', 'symlink']);
 
 /**
  * Reports whether the file is rewritten completely: either its content changes, or its content is declared and a former
- * writer may have the file open, because it changes owner, loses write permission of the group, of others, or of an ACL,
- * or gets a set-ID bit or capabilities.
+ * writer may have the file open, because it changes owner, loses write permission of the group, of others, or of an ACL, or gets a set-ID bit.
  * @param changes known changes
  */
-export function isWritten(body: Body, seen: SeenFile, changes: readonly FieldChange[]): boolean {
-  const { found, ownership, acl } = seen;
+export function isWritten(body: Body, { found, ownership, acl }: SeenFile, changes: readonly FieldChange[]): boolean {
   if (changes.some(({ field }) => writingFields.has(field))) return true;
   if ((body.content ?? body.content_base64 ?? body.source ?? body.copy_of) == null || found.type !== 'file')
     return false;
   if (acl !== undefined && losesWriter(acl)) return true;
-  if (gainsCapabilities(seen.capabilities, body.capabilities)) return true;
   if (body.mode != null) {
     const mode = parseMode(body.mode);
     if ((found.mode & ~mode & sharedWriteBits) !== 0 || (mode & ~found.mode & setIdBits) !== 0) return true;

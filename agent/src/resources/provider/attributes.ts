@@ -68,7 +68,7 @@ async function onObject<T>(
 ): Promise<T> {
   if (type === 'file') {
     const result = walk.within(path, 'null', (parent, name) => {
-      expectExclusive(parent, path, 'attributes');
+      expectExclusive(parent, path);
       return use(`${parent.path}/${name}`, path);
     });
     if (result === null) throw replaced(path);
@@ -84,20 +84,14 @@ async function onObject<T>(
   }
 }
 
-/** @throws HostFailure if an unprivileged user can replace the files of the directory */
-export function expectExclusive(
-  { exclusive }: OpenDirectory,
-  path: string,
-  field: 'attributes' | 'capabilities',
-): void {
+function expectExclusive({ exclusive }: OpenDirectory, path: string): void {
   if (!exclusive)
     throw new HostFailure(
-      `\`${field}\` of ${path} cannot be read or set: a user other than root can replace the files of its directory`,
+      `\`attributes\` of ${path} cannot be read or set: a user other than root can replace the files of its directory`,
     );
 }
 
-export const replaced = (path: string): HostFailure =>
-  new HostFailure(`${path} was replaced during the apply; apply again`);
+const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced during the apply; apply again`);
 const shown = (attributes: readonly string[]): string | null =>
   attributes.length === 0 ? null : [...attributes].sort().join(', ');
 
@@ -168,7 +162,7 @@ export async function changeWithAttributes<T>(
   const set = (names: readonly string[]): Promise<void> =>
     onObject(path, type, machine, (at) => writeAttributes(at, path, names as Attribute[]));
   // Fails before the change, because the attributes could not be set after it.
-  if (type === 'file') machine.walk.within(path, 'null', (parent) => expectExclusive(parent, path, 'attributes'));
+  if (type === 'file') machine.walk.within(path, 'null', (parent) => expectExclusive(parent, path));
   const isLocked = attributes.found.some((name) => locks.includes(name));
   let result: T;
   try {

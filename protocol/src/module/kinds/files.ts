@@ -2,7 +2,6 @@ import { filePathFault } from '../files/module-file.ts';
 import { boolean, choice, formatted, integer, line, list, map, text } from './field.ts';
 import { aclFaults, directoryAcl, fileAcl, normaliseAcl } from './file-fields/acl.ts';
 import { attributes, normaliseAttributes } from './file-fields/attributes.ts';
-import { capabilities, capabilityFaults, normaliseCapabilities } from './file-fields/capabilities.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
@@ -53,7 +52,6 @@ export const fileKinds = {
       mode,
       acl: fileAcl,
       attributes,
-      capabilities,
       validate,
       if_exists: choice(
         'Whether the content of an existing file is replaced; otherwise, only a new file gets the content',
@@ -69,15 +67,13 @@ export const fileKinds = {
       normaliseMode(body);
       normaliseAcl(body);
       normaliseAttributes(body);
-      normaliseCapabilities(body);
     },
-    faults: (body) => [...aclFaults(body), ...capabilityFaults(body)],
+    faults: aclFaults,
     exclusive: [
       ['content', 'template', 'content_base64', 'source', 'copy_of', 'symlink'],
       ['symlink', 'mode'],
       ['symlink', 'acl'],
       ['symlink', 'attributes'],
-      ['symlink', 'capabilities'],
       ['symlink', 'validate'],
       ['symlink', 'if_exists'],
     ],
