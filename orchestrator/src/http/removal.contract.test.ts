@@ -87,7 +87,8 @@ describeAnyDatabase('removed operator', (fixture) => {
         () => 'done',
         (error: unknown) => (error instanceof MusterError ? error.code : error),
       );
-      const waits = "select 1 from pg_locks where not granted and relation = 'agent_tags'::regclass";
+      const waits = `select 1 from pg_locks where not granted and relation = 'agent_tags'::regclass
+        and database = (select oid from pg_database where datname = current_database())`;
       while ((await holder.query(waits)).rowCount === 0) await sleep(5);
       await remove(api, greta.key);
       await holder.query('commit');

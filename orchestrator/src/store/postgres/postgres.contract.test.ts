@@ -222,7 +222,8 @@ describe('an orchestrator on PostgreSQL', () => {
         await query('select pg_advisory_xact_lock(1836413812)');
         const older = openAlone({ replica: 'c' });
         await until('it waits for the migration', async () => {
-          const waiting = await query("select 1 from pg_locks where locktype = 'advisory' and not granted");
+          const waiting = await query(`select 1 from pg_locks where locktype = 'advisory' and not granted
+            and database = (select oid from pg_database where datname = current_database())`);
           return waiting.rows.length > 0;
         });
         await query(`insert into schema_version values (${oneMore.version}, 'newer', 0, ${oneMore.version})`);
@@ -289,7 +290,8 @@ describe('an orchestrator on PostgreSQL', () => {
         await query('begin; lock table replicas in access share mode');
         const start = openAlone({ replica: 'b', migrations: [...migrations, adding], lockPauseMs: 100 });
         await until('it waits for the table', async () => {
-          const waiting = await query("select 1 from pg_locks where locktype = 'relation' and not granted");
+          const waiting = await query(`select 1 from pg_locks where locktype = 'relation' and not granted
+            and database = (select oid from pg_database where datname = current_database())`);
           return waiting.rows.length > 0;
         });
         // This heartbeat would fail after three seconds if it waited for the dump.

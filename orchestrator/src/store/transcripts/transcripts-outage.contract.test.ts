@@ -85,8 +85,10 @@ async function holdCommits(url: string, sql: Sql, event: string) {
   };
 }
 
-const waiting = (sql: Sql, count = 1) =>
-  vi.waitFor(async () => expect(await sql(`select 1 from pg_locks where not granted`)).toHaveLength(count));
+/** Selects the waits for locks in this database. Other tests use other databases of the same server. */
+const lockWaits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+
+const waiting = (sql: Sql, count = 1) => vi.waitFor(async () => expect(await sql(lockWaits)).toHaveLength(count));
 
 test('resends rows that the server lost before the next flush checks the length of the transcript', async () => {
   const { sql, transcripts, clock, proxy } = await database();
@@ -227,7 +229,7 @@ test('records other transcripts while one transcript’s row is locked, and reco
   await recorded(free, 'two\n');
   expect(await advancing(clock, free.finish())).toEqual(digestOf('one\ntwo\n'));
   expect(done).not.toHaveBeenCalled();
-  expect(await sql(`select 1 from pg_locks where not granted`)).toEqual([]);
+  expect(await sql(lockWaits)).toEqual([]);
   await holder('commit');
   await advancing(
     clock,

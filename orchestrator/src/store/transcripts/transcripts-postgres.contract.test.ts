@@ -98,9 +98,9 @@ test('completes a transcript only after the commit of a pending row', async () =
   const recording = await old.create(id, () => {});
   const shown = outputLines(1, Buffer.from('shown'));
   const done = recorded(recording, shown);
-  await vi.waitFor(async () =>
-    expect(await sql(`select 1 from pg_locks where locktype = 'advisory' and not granted`)).toHaveLength(1),
-  );
+  const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database())`;
+  await vi.waitFor(async () => expect(await sql(waiting)).toHaveLength(1));
   const completed = vi.fn();
   const repaired = next.repair(id).then(completed);
   await new Promise((resolve) => setTimeout(resolve, 200));
