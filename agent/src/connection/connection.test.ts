@@ -681,6 +681,12 @@ describe('reconnecting', () => {
     await replica.stop();
   });
 
+  test('considers the orchestrator reachable while one of its addresses accepts connections', async () => {
+    const reachable = (addresses: string[]) => connect({ port: 9, addresses }).orchestratorLink()?.canConnect();
+    expect(await reachable([`127.0.0.1:${orchestrator.port}`])).toBe(true);
+    expect(await reachable(['127.0.0.1:10'])).toBe(false);
+  });
+
   test('sends a bye and does not reconnect when it is stopped', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();

@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import type { AgentAddress } from '@muster/protocol/agent-address';
+import { type AgentAddress, agentAddressText } from '@muster/protocol/agent-address';
 import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
@@ -67,8 +67,6 @@ export class Connection {
   private failures = 0;
   /** Index of the orchestrator's address to dial next. */
   private turn: number;
-  /** The last dialed address of the known orchestrator. */
-  private address: AgentAddress | null = null;
   private lastWrongKey: string | null = null;
 
   constructor(options: ConnectionOptions) {
@@ -87,9 +85,13 @@ export class Connection {
   /** Returns the link to the known orchestrator; null if none is known. */
   orchestratorLink(): Link | null {
     if (this.home === null) return null;
-    const { host, port } = this.address ?? this.home;
     const { clock, lookup } = this.options;
-    return { address: `${host}:${port}`, canConnect: () => canConnect({ host, port }, clock, lookup) };
+    const addresses = addressesOf(this.home, this.turn);
+    return {
+      address: addresses.map(agentAddressText).join(', '),
+      canConnect: async () =>
+        (await Promise.all(addresses.map((address) => canConnect(address, clock, lookup)))).includes(true),
+    };
   }
 
   /** Handles an announcement of an orchestrator. If its key is acceptable, the orchestrator becomes the next target. */
@@ -218,8 +220,8 @@ export class Connection {
   }
 
   /**
-   * Dials the orchestrator's addresses in turn, each once.
-   * @throws the error of the last address
+   * Dials the orchestrator's addresses in turn, each once, until another orchestrator is announced.
+   * @throws the error of the last address dialed
    */
   private async dialTarget(target: Target): Promise<{ dialled: Dialled; address: AgentAddress }> {
     const { clock, log, lookup } = this.options;
@@ -232,7 +234,7 @@ export class Connection {
       } catch (error) {
         this.turn++;
         if (error instanceof WrongOrchestratorError) this.logWrongKey(target, address, error.shownKey);
-        if (index === addresses.length - 1 || signal.aborted) throw error;
+        if (index === addresses.length - 1 || signal.aborted || this.candidates.hasNew) throw error;
         log.info({ ...address, reason: (error as Error).message }, 'cannot connect; trying the next address');
       }
     }
@@ -408,7 +410,6 @@ export class Connection {
     this.lastWrongKey = null;
     target.pinSource = target.pinSource === 'flag' ? 'flag' : 'pinned';
     this.home = target;
-    this.address = address;
     this.candidates.clear();
     this.setLinked(true);
     try {

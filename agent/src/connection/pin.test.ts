@@ -41,7 +41,7 @@ describe('the target', () => {
 });
 
 describe('the addresses of an orchestrator', () => {
-  const addresses = ['replica-1:4747', 'old:1', '[2001:db8::1]:4747'];
+  const addresses = ['replica-1:4747', 'old:1', 'replica-1:4747', '[2001:db8::1]:4747'];
 
   test('begin with the configured one, contain each one once, and are rotated', () => {
     const all = [
@@ -54,10 +54,12 @@ describe('the addresses of an orchestrator', () => {
     expect(addressesOf(known, 7)).toEqual([{ host: 'old', port: 1 }]);
   });
 
-  test('stay known only with the same configured address', () => {
+  test('stay known only with the same configured address and key', () => {
     expect(chooseTarget({ ...known, addresses }, null)).toMatchObject({ addresses });
     expect(chooseTarget({ ...known, addresses }, { ...order, host: 'old', port: 1 })).toMatchObject({ addresses });
     expect(chooseTarget({ ...known, addresses }, order)).toMatchObject({ addresses: [] });
+    const replaced = { ...order, host: 'old', port: 1, orchestratorKey: keyB };
+    expect(chooseTarget({ ...known, addresses }, replaced)).toMatchObject({ addresses: [] });
   });
 });
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type AgentAddress, parseAgentAddress } from '@muster/protocol/agent-address';
+import { type AgentAddress, distinctAddresses, parseAgentAddress } from '@muster/protocol/agent-address';
 import type { PinSource } from '@muster/protocol/wire';
 import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 import { rotated } from './dial.ts';
@@ -41,27 +41,29 @@ export function chooseTarget(known: KnownOrchestrator | null, order: ConnectOrde
   if (address === null) return null;
   const flag = order?.orchestratorKey ?? null;
   const pinned = known?.orchestrator_key ?? null;
-  const isKnown = known?.host === address.host && known.port === address.port;
+  const isReplaced = flag !== null && pinned !== null && flag !== pinned;
+  const isKnown = !isReplaced && known?.host === address.host && known.port === address.port;
   return {
     host: address.host,
     port: address.port,
     orchestrator_key: flag ?? pinned,
     token: order?.token ?? known?.token ?? null,
+    // The addresses are those of the former orchestrator if the key was replaced.
     addresses: isKnown ? known.addresses : [],
     pinSource: flag !== null ? 'flag' : pinned !== null ? 'pinned' : 'first_use',
-    replacedKey: flag !== null && pinned !== null && flag !== pinned ? pinned : null,
+    replacedKey: isReplaced ? pinned : null,
   };
 }
 
 /**
- * Returns the addresses of an orchestrator: the configured one, and those that it named.
+ * Returns the addresses of an orchestrator, each once: the configured one, and those that it named.
  * @param turn index of the first address to return, modulo their number
  */
-export function addressesOf({ host, port, addresses }: KnownOrchestrator, turn: number): AgentAddress[] {
-  const named = addresses
-    .map((text) => parseAgentAddress(text) as AgentAddress)
-    .filter((one) => one.host !== host || one.port !== port);
-  return rotated([{ host, port }, ...named], turn);
+export function addressesOf(
+  known: Pick<KnownOrchestrator, 'host' | 'port' | 'addresses'>,
+  turn: number,
+): AgentAddress[] {
+  return rotated(distinctAddresses([known, ...known.addresses.map(parseAgentAddress)]), turn);
 }
 
 export class OrchestratorFile {

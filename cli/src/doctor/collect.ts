@@ -6,7 +6,13 @@ import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
-import { type AgentAddress, maxAgentAddresses, parseAgentAddress } from '@muster/protocol/agent-address';
+import {
+  type AgentAddress,
+  agentAddressText,
+  distinctAddresses,
+  maxAgentAddresses,
+  parseAgentAddress,
+} from '@muster/protocol/agent-address';
 import { ApiError, type Client } from '@muster/protocol/client';
 import type { AnswerOf, listAudit } from '@muster/protocol/http';
 import type { Context } from '../context/context.ts';
@@ -394,8 +400,8 @@ export async function collectMachine(
     if (typeof host === 'string' && typeof port === 'number')
       facts.belongs = {
         addresses: await Promise.all(
-          [{ host, port }, ...namedAddresses(addresses)].map(async (each) => ({
-            address: `${each.host}:${each.port}`,
+          distinctAddresses([{ host, port }, ...namedAddresses(addresses)]).map(async (each) => ({
+            address: agentAddressText(each),
             error: await dial(each.host, each.port),
           })),
         ),

@@ -17,3 +17,18 @@ export function parseAgentAddress(text: string): AgentAddress | null {
   const port = Number(match?.[3]);
   return host === undefined || port < 1 || port > 65_535 ? null : { host, port };
 }
+
+/** Returns each address once, in order. Omits those that are null. */
+export function distinctAddresses(addresses: readonly (AgentAddress | null)[]): AgentAddress[] {
+  const distinct = new Map<string, AgentAddress>();
+  for (const address of addresses) {
+    if (address === null) continue;
+    const { host, port } = address;
+    if (!distinct.has(agentAddressText(address))) distinct.set(agentAddressText(address), { host, port });
+  }
+  return [...distinct.values()];
+}
+
+/** Returns an address as HOST:PORT, with an IPv6 address in brackets. */
+export const agentAddressText = ({ host, port }: AgentAddress): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`;
