@@ -15,14 +15,13 @@ interface AgentActionsProps {
   readonly agent: Agent;
   readonly dialog: AgentDialog;
   readonly onDialog: (dialog: AgentDialog) => void;
-  /**
-   * Applies the assigned modules, and keeps modules that were applied without an assignment. Null if the agent is not
-   * out of sync.
-   */
-  readonly onRepair?: (() => void) | null;
+  /** Null while it is not known whether the agent is out of sync. */
+  readonly onApply: (() => void) | null;
+  /** Whether `onApply` keeps modules that were applied without an assignment. */
+  readonly keepsUnassigned: boolean;
 }
 
-export function AgentActions({ agent, dialog, onDialog, onRepair = null }: AgentActionsProps) {
+export function AgentActions({ agent, dialog, onDialog, onApply, keepsUnassigned }: AgentActionsProps) {
   const { node_id, status, connected } = agent;
   const navigate = useNavigate();
   const plan = useMutation({
@@ -77,14 +76,15 @@ export function AgentActions({ agent, dialog, onDialog, onRepair = null }: Agent
             <Button
               look="primary"
               icon={<Play aria-hidden="true" className="size-4" />}
-              onClick={onRepair ?? (() => onDialog('apply'))}
+              disabled={onApply === null}
+              onClick={() => onApply?.()}
             >
               Apply…
             </Button>
           )}
         </>
       )}
-      <AgentMenu agent={agent} onDialog={onDialog} canRepair={onRepair !== null} />
+      <AgentMenu agent={agent} onDialog={onDialog} keepsUnassigned={keepsUnassigned} />
       <AgentDialogs agent={agent} dialog={dialog} onClose={() => onDialog(null)} />
     </>
   );
@@ -98,8 +98,8 @@ async function copy(text: string): Promise<void> {
 function AgentMenu({
   agent,
   onDialog,
-  canRepair,
-}: Pick<AgentActionsProps, 'agent' | 'onDialog'> & { readonly canRepair: boolean }) {
+  keepsUnassigned,
+}: Pick<AgentActionsProps, 'agent' | 'onDialog' | 'keepsUnassigned'>) {
   const { node_id, status, connected } = agent;
   const navigate = useNavigate();
   const check = useMutation({
@@ -118,9 +118,9 @@ function AgentMenu({
           Check now
         </MenuItem>
       )}
-      {canRepair && connected && (
-        <MenuItem icon={<Play aria-hidden="true" className="size-4" />} onSelect={() => onDialog('apply')}>
-          Apply assigned modules only…
+      {keepsUnassigned && connected && (
+        <MenuItem icon={<Play aria-hidden="true" className="size-4" />} onSelect={() => onDialog('apply-and-remove')}>
+          Apply, and remove unassigned modules…
         </MenuItem>
       )}
       <MenuItem icon={<Copy aria-hidden="true" className="size-4" />} onSelect={() => void copy(displayName(agent))}>

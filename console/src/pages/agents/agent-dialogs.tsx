@@ -7,7 +7,7 @@ import { ApplyAgentDialog } from '../apply/apply-agent-dialog.tsx';
 import { displayName } from './agent-state.ts';
 import { ApproveDialog } from './approve-dialog.tsx';
 
-export type AgentDialog = 'approve' | 'reject' | 'remove' | 'apply' | null;
+export type AgentDialog = 'approve' | 'reject' | 'remove' | 'apply' | 'apply-and-remove' | null;
 
 export function AgentDialogs({
   agent,
@@ -26,6 +26,9 @@ export function AgentDialogs({
     <>
       {dialog === 'approve' && <Approve agent={agent} onClose={onClose} />}
       {dialog === 'apply' && <ApplyAgentDialog agent={agent} title={`Apply to ${name}`} onClose={onClose} />}
+      {dialog === 'apply-and-remove' && (
+        <ApplyAgentDialog agent={agent} title={`Apply to ${name}, and remove unassigned modules`} onClose={onClose} />
+      )}
       <Confirm
         open={dialog === 'reject'}
         onOpenChange={close}

@@ -21,11 +21,12 @@ import { DriftList, HistoryList, OperationsList } from './agent-lists.tsx';
 import { terminalsDisabledText } from './agent-state.ts';
 
 const agent = getAgent.example.answer;
+const shared = { dialog: null, onDialog: () => {}, onApply: () => {}, keepsUnassigned: false };
 const without = { ...agent, attributes: { ...agent.attributes, remote_terminal: 'false' } };
 
 test('explains why an agent offers no terminal', async () => {
   fakeApi();
-  const { user } = await renderPart(<AgentActions agent={without} dialog={null} onDialog={() => {}} />);
+  const { user } = await renderPart(<AgentActions agent={without} {...shared} />);
   const button = screen.getByRole('button', { name: 'Terminal' });
   expect([button.getAttribute('aria-disabled'), button.title]).toEqual(['true', terminalsDisabledText]);
   await user.click(button);
@@ -34,7 +35,7 @@ test('explains why an agent offers no terminal', async () => {
 
 test('links to a terminal if the agent offers terminals or does not report whether it does', async () => {
   fakeApi();
-  await renderPart(<AgentActions agent={agent} dialog={null} onDialog={() => {}} />);
+  await renderPart(<AgentActions agent={agent} {...shared} />);
   expect(screen.getByRole('link', { name: 'Terminal' })).toBeTruthy();
 });
 

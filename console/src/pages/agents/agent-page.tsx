@@ -84,14 +84,15 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
   const asked = useOpensApply();
   const [answered, setAnswered] = useState<number | null>(null);
   const [isRepairing, setRepairing] = useState(false);
-  if (asked !== answered) {
-    setAnswered(asked);
-    if (asked !== null) setDialog('apply');
-  }
   const state = stateOf(agent);
   const approved = agent.status === 'approved';
-  const { data: off } = useQuery({ ...offAgentQuery(agent.node_id), enabled: approved });
-  const onRepair = isRepairable(off ?? null) ? () => setRepairing(true) : null;
+  const { data: off, isLoading } = useQuery({ ...offAgentQuery(agent.node_id), enabled: approved });
+  const keepsUnassigned = isRepairable(off ?? null);
+  const onApply = () => (keepsUnassigned ? setRepairing(true) : setDialog('apply'));
+  if (asked !== answered && !isLoading) {
+    setAnswered(asked);
+    if (asked !== null) onApply();
+  }
   const names = Object.keys(tabLabels).filter(
     (name): name is TabName => agent.status !== 'pending' || pendingTabs.includes(name as TabName),
   );
@@ -126,10 +127,16 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
           )}
         </span>
       }
-      actions={<AgentActions {...{ agent, dialog, onRepair }} onDialog={setDialog} />}
+      actions={
+        <AgentActions
+          {...{ agent, dialog, keepsUnassigned }}
+          onApply={isLoading ? null : onApply}
+          onDialog={setDialog}
+        />
+      }
       banner={
         <>
-          {state === 'offline' && <Offline agent={agent} onQueue={onRepair ?? (() => setDialog('apply'))} />}
+          {state === 'offline' && <Offline agent={agent} onQueue={onApply} />}
           {agent.status === 'pending' && <ApprovalCheck agent={agent} onApprove={() => setDialog('approve')} />}
           {off && <OutOfSync off={off} />}
         </>

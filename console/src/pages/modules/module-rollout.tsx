@@ -40,8 +40,8 @@ export function ModuleRollout({ module: { name, required_by } }: { readonly modu
       {isApplying && (
         <ApplyRunDialog
           title={title}
-          description={`Applies to the agents that ${names} ${assignments.length === 1 ? 'matches' : 'match'}. An apply brings an agent to its whole desired state.`}
-          moduleNote={(module) => (module === name ? null : 'also assigned')}
+          description={`Applies to the agents that ${names} ${assignments.length === 1 ? 'matches' : 'match'}. An apply brings an agent to its whole desired state, with the modules that its modules require.`}
+          moduleNote={(module) => (module === name ? null : 'also applied')}
           loadSubjects={async () => [rolloutOf(assignments, agents)]}
           onClose={() => setApplying(false)}
         />

@@ -105,6 +105,12 @@ test('states that agents without an apply are not in the list, and links to them
   expect(address()).toBe('/agents?status=never_applied');
 });
 
+test('does not count an agent whose first apply failed, because it is in the list', async () => {
+  orchestrator(2).answer(listReconcile, [named('0', { node_id: '0'.repeat(32) })]);
+  await renderPage(OutOfSyncPage);
+  expect(await screen.findByRole('link', { name: '1 agent was never applied' })).toBeTruthy();
+});
+
 test('states that all agents are in sync only if each was applied', async () => {
   orchestrator().answer(listReconcile, []);
   await renderPage(OutOfSyncPage);

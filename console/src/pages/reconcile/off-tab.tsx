@@ -4,7 +4,6 @@ import { Link } from '@tanstack/react-router';
 import { Check, Play, RefreshCw, ShieldCheck } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { type OffFinding, reasonWords } from '../../../../client/src/reason-words.ts';
-import { neverAppliedQuery } from '../../api/agents.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
@@ -24,6 +23,7 @@ import type { OffDialog } from './off-dialog.ts';
 import { OffEntryDetails } from './off-entry-details.tsx';
 import { RepairDialog } from './repair-dialog.tsx';
 import { syncTones } from './sync-tones.ts';
+import { useFleetSync } from './use-fleet-sync.ts';
 
 const noAgents: readonly OffAgent[] = [];
 const selector = { name: 'filter', label: 'Selector', placeholder: 'Filter: role=web' } as const;
@@ -61,12 +61,12 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
     () => offColumns({ open, onToggle: toggle, isPhone, onDialog: setDialog }),
     [open, toggle, isPhone],
   );
-  const { data: neverApplied = [] } = useQuery(neverAppliedQuery);
+  const neverApplied = useNeverApplied();
   const picked = agents.filter(({ node_id }) => chosen.has(node_id));
   const isChosen = ({ agents: members }: OffEntry) => members.every(({ node_id }) => chosen.has(node_id));
   return (
     <div className="flex h-full min-h-0 flex-col gap-3">
-      {shows === 'action' && neverApplied.length > 0 && <NeverApplied count={neverApplied.length} />}
+      {shows === 'action' && neverApplied !== null && neverApplied > 0 && <NeverApplied count={neverApplied} />}
       <ListTable
         fill
         label="Out of sync"
@@ -113,7 +113,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
             <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>
           ) : (
             <Empty
-              title={neverApplied.length > 0 ? 'Nothing is out of sync' : 'Everything is in sync'}
+              title={neverApplied === 0 ? 'Everything is in sync' : 'Nothing is out of sync'}
               icon={<ShieldCheck className="size-7 text-good" strokeWidth={1.4} />}
             >
               No machine has drifted, and each has the newest revision of its modules. This list updates live.
@@ -148,6 +148,15 @@ function OpenDialog({ dialog, onClose }: { readonly dialog: OffDialog; readonly 
 }
 
 /** Links to the agents that are neither in sync nor out of sync, because no apply has succeeded on them. */
+/**
+ * Returns the number of agents that were never applied and are not in the list; null while it is loading. A failed first
+ * apply puts an agent into the list.
+ */
+function useNeverApplied(): number | null {
+  const sync = useFleetSync();
+  return sync && [...sync.neverApplied].filter((node_id) => !sync.off.has(node_id)).length;
+}
+
 const NeverApplied = ({ count }: { readonly count: number }) => (
   <p className="text-sm">
     <Dot tone={syncTones.never_applied}>

@@ -32,24 +32,26 @@ test('shows the fields of a new tag on request, and hides them on Escape', async
   expect(screen.queryByLabelText('New tag key')).toBeNull();
 });
 
-test('repairs an agent that is out of sync with its Apply button, and applies assigned modules only on request', async () => {
+test('removes unassigned modules of an agent that is out of sync only by an action that says so', async () => {
   fakeApi();
-  const onRepair = vi.fn();
+  const onApply = vi.fn();
   const onDialog = vi.fn();
-  const { user } = await renderPart(<AgentActions {...{ agent, onRepair, onDialog }} dialog={null} />);
+  const { user } = await renderPart(
+    <AgentActions {...{ agent, onApply, onDialog }} keepsUnassigned={true} dialog={null} />,
+  );
   await user.click(screen.getByRole('button', { name: 'Apply…' }));
-  expect([onRepair.mock.calls.length, onDialog.mock.calls]).toEqual([1, []]);
+  expect([onApply.mock.calls.length, onDialog.mock.calls]).toEqual([1, []]);
   await user.click(screen.getByRole('button', { name: 'More' }));
-  await user.click(screen.getByRole('menuitem', { name: 'Apply assigned modules only…' }));
-  expect([onRepair.mock.calls.length, onDialog.mock.calls]).toEqual([1, [['apply']]]);
+  await user.click(screen.getByRole('menuitem', { name: 'Apply, and remove unassigned modules…' }));
+  expect([onApply.mock.calls.length, onDialog.mock.calls]).toEqual([1, [['apply-and-remove']]]);
 });
 
-test('applies to an agent that is in sync with the same button', async () => {
+test('waits until it is known whether an agent is out of sync before it applies', async () => {
   fakeApi();
-  const onDialog = vi.fn();
-  const { user } = await renderPart(<AgentActions {...{ agent, onDialog }} dialog={null} />);
-  await user.click(screen.getByRole('button', { name: 'Apply…' }));
-  expect(onDialog.mock.calls).toEqual([['apply']]);
+  await renderPart(
+    <AgentActions agent={agent} onApply={null} onDialog={vi.fn()} keepsUnassigned={false} dialog={null} />,
+  );
+  expect((screen.getByRole('button', { name: 'Apply…' }) as HTMLButtonElement).disabled).toBe(true);
 });
 
 test('repairs only an agent that is out of sync', () => {
