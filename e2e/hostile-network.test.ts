@@ -106,7 +106,8 @@ async function dialWithRetries(port: number): Promise<{ agent: TestAgent; dials:
     try {
       return { agent: await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'), dials };
     } catch (error) {
-      const isCut = ['ECONNRESET', 'socket hang up'].some((cut) => String(error).includes(cut));
+      // Node.js has several messages for a connection that the peer closes, with the same code.
+      const isCut = (error as NodeJS.ErrnoException).code === 'ECONNRESET' || String(error).includes('socket hang up');
       if (!isCut || dials === maxDials) throw error;
     }
   }
