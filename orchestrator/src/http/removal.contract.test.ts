@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { expect, test, vi } from 'vitest';
 import { happen, placeAll } from '../../test/audit.ts';
 import { describeAnyDatabase } from '../../test/databases/databases.ts';
+import { inThisDatabase } from '../../test/databases/this-database.ts';
 import { type Key, newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
@@ -87,8 +88,7 @@ describeAnyDatabase('removed operator', (fixture) => {
         () => 'done',
         (error: unknown) => (error instanceof MusterError ? error.code : error),
       );
-      const waits = `select 1 from pg_locks where not granted and relation = 'agent_tags'::regclass
-        and database = (select oid from pg_database where datname = current_database())`;
+      const waits = `select 1 from pg_locks where not granted and relation = 'agent_tags'::regclass and ${inThisDatabase}`;
       while ((await holder.query(waits)).rowCount === 0) await sleep(5);
       await remove(api, greta.key);
       await holder.query('commit');

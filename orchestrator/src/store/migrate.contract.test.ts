@@ -10,6 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { describeDatabases, testTime } from '../../test/databases/databases.ts';
 import { fillFirstRelease, firstRelease } from '../../test/databases/first-release.ts';
 import { nextMigrations, oneMore } from '../../test/databases/migrations.ts';
+import { inThisDatabase } from '../../test/databases/this-database.ts';
 import { type MigrationReport, pendingMigrations, SchemaRefused } from './migrate.ts';
 import { migrations } from './migrations/index.ts';
 import type { Migration } from './migrations/migration.ts';
@@ -167,8 +168,7 @@ describeDatabases('migrations', (fixture) => {
           opened = true;
           return database;
         });
-        const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted
-        and database = (select oid from pg_database where datname = current_database())`;
+        const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted and ${inThisDatabase}`;
         while (!opened && (await other.query(waiting)).rowCount === 0);
         expect(opened).toBe(false);
         await other.query('commit');

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { testTime } from '../../../test/databases/databases.ts';
 import { oneMore } from '../../../test/databases/migrations.ts';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../../../test/databases/postgres-server.ts';
+import { inThisDatabase } from '../../../test/databases/this-database.ts';
 import { sampleAt } from '../../../test/samples.ts';
 import { withinRequest } from '../../request-fields.ts';
 import type { Database } from '../database.ts';
@@ -109,8 +110,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await sleep(20);
     }
   }
-  const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted
-    and database = (select oid from pg_database where datname = current_database())`;
+  const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted and ${inThisDatabase}`;
   /** Terminates the holder's connection and takes the lock. Retries if the holder reacquires the lock first. */
   async function takeTheLock(query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>): Promise<void> {
     for (let got = false; !got; ) {
@@ -222,8 +222,9 @@ describe('an orchestrator on PostgreSQL', () => {
         await query('select pg_advisory_xact_lock(1836413812)');
         const older = openAlone({ replica: 'c' });
         await until('it waits for the migration', async () => {
-          const waiting = await query(`select 1 from pg_locks where locktype = 'advisory' and not granted
-            and database = (select oid from pg_database where datname = current_database())`);
+          const waiting = await query(
+            `select 1 from pg_locks where locktype = 'advisory' and not granted and ${inThisDatabase}`,
+          );
           return waiting.rows.length > 0;
         });
         await query(`insert into schema_version values (${oneMore.version}, 'newer', 0, ${oneMore.version})`);
@@ -290,8 +291,9 @@ describe('an orchestrator on PostgreSQL', () => {
         await query('begin; lock table replicas in access share mode');
         const start = openAlone({ replica: 'b', migrations: [...migrations, adding], lockPauseMs: 100 });
         await until('it waits for the table', async () => {
-          const waiting = await query(`select 1 from pg_locks where locktype = 'relation' and not granted
-            and database = (select oid from pg_database where datname = current_database())`);
+          const waiting = await query(
+            `select 1 from pg_locks where locktype = 'relation' and not granted and ${inThisDatabase}`,
+          );
           return waiting.rows.length > 0;
         });
         // This heartbeat would fail after three seconds if it waited for the dump.

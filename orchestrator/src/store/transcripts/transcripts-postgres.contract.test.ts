@@ -12,6 +12,7 @@ import { systemClock } from '../../../../lib/src/clock.ts';
 import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { databasesOn } from '../../../test/databases/postgres-databases.ts';
 import { type PostgresServer, startPostgres } from '../../../test/databases/postgres-server.ts';
+import { inThisDatabase } from '../../../test/databases/this-database.ts';
 import { scratchDirectory } from '../../../test/scratch.ts';
 import { transcriptsIn } from '../../../test/transcripts.ts';
 import { outputLines } from '../cast.ts';
@@ -98,8 +99,7 @@ test('completes a transcript only after the commit of a pending row', async () =
   const recording = await old.create(id, () => {});
   const shown = outputLines(1, Buffer.from('shown'));
   const done = recorded(recording, shown);
-  const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted
-    and database = (select oid from pg_database where datname = current_database())`;
+  const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted and ${inThisDatabase}`;
   await vi.waitFor(async () => expect(await sql(waiting)).toHaveLength(1));
   const completed = vi.fn();
   const repaired = next.repair(id).then(completed);
