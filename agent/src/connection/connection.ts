@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import { type AgentAddress, agentAddressText } from '@muster/protocol/agent-address';
+import { type AgentAddress, addressText } from '@muster/protocol/agent-address';
 import { type Announcement, limits, type Welcome } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
@@ -88,7 +88,7 @@ export class Connection {
     const { clock, lookup } = this.options;
     const addresses = addressesOf(this.home, this.turn);
     return {
-      address: addresses.map(agentAddressText).join(', '),
+      address: addresses.map(addressText).join(', '),
       canConnect: async () =>
         (await Promise.all(addresses.map((address) => canConnect(address, clock, lookup)))).includes(true),
     };

@@ -8,7 +8,7 @@ import type { TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import {
   type AgentAddress,
-  agentAddressText,
+  addressText,
   distinctAddresses,
   maxAgentAddresses,
   parseAgentAddress,
@@ -401,7 +401,7 @@ export async function collectMachine(
       facts.belongs = {
         addresses: await Promise.all(
           distinctAddresses([{ host, port }, ...namedAddresses(addresses)]).map(async (each) => ({
-            address: agentAddressText(each),
+            address: addressText(each),
             error: await dial(each.host, each.port),
           })),
         ),
@@ -411,8 +411,6 @@ export async function collectMachine(
   return facts;
 }
 
-/** Returns the addresses that the orchestrator named to the agent. */
-const namedAddresses = (addresses: unknown): AgentAddress[] =>
-  (Array.isArray(addresses) ? addresses.slice(0, maxAgentAddresses) : []).flatMap(
-    (text) => parseAgentAddress(String(text)) ?? [],
-  );
+/** Returns the addresses that the orchestrator named to the agent; null for each one that is invalid. */
+const namedAddresses = (addresses: unknown): (AgentAddress | null)[] =>
+  Array.isArray(addresses) ? addresses.slice(0, maxAgentAddresses).map((text) => parseAgentAddress(String(text))) : [];

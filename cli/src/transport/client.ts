@@ -4,6 +4,7 @@ import { Agent, request as secureRequest } from 'node:https';
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from 'node:tls';
+import { addressText } from '@muster/protocol/agent-address';
 import type { Transport } from '@muster/protocol/client';
 import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
 import { CliError, exits } from '../exit.ts';
@@ -198,7 +199,7 @@ class PinnedAgent extends Agent {
   }
 
   async #judged(host: string, port: number): Promise<TLSSocket> {
-    const origin = new URL(`https://${host.includes(':') ? `[${host}]` : host}:${port}`).origin;
+    const origin = new URL(`https://${addressText({ host, port })}`).origin;
     if (this.#policy.kind === 'authorities') {
       try {
         const vouched = await this.#vouched(host, port);

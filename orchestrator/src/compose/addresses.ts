@@ -1,6 +1,7 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { addressText } from '@muster/protocol/agent-address';
 import type { Config } from '../config/schema.ts';
 import { installSource, noteOnAgents } from '../domain/agents/enrollment-line.ts';
 import { isOwnServer, ownServers } from '../domain/operators/own-servers.ts';
@@ -39,14 +40,14 @@ export class Addresses {
   /** API URL for operators and other machines. */
   get api(): string {
     const host = this.#config.advertised_host ?? hostname();
-    return this.publicUrl ?? `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
+    return this.publicUrl ?? `${this.#scheme}://${addressText({ host, port: this.apiPort })}`;
   }
 
   /** API URL with the address on which the API listens. */
   get ownApi(): string {
     const { api_host } = this.#config;
     const host = api_host === '0.0.0.0' || api_host === '::' ? '127.0.0.1' : api_host;
-    return `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
+    return `${this.#scheme}://${addressText({ host, port: this.apiPort })}`;
   }
 
   /** Address that agents dial; the host is null if agents can use any address of this machine. */
@@ -59,7 +60,7 @@ export class Addresses {
   enrollment(publicKey: string, hasPackages: boolean) {
     const { advertised_host, agent_host, api_host, public_url } = this.#config;
     return {
-      agents: `${bracketed(advertised_host ?? hostname())}:${this.agentPort}`,
+      agents: addressText({ host: advertised_host ?? hostname(), port: this.agentPort }),
       publicKey,
       install: installSource({
         hasPackages,
@@ -110,5 +111,3 @@ const keyDigestOf = (pem: string): string =>
 
 /** @returns null if the host is the unspecified address, in any notation */
 const oneAddress = (host: string | null): string | null => (host === null || /^[0:.]+$/.test(host) ? null : host);
-
-const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);

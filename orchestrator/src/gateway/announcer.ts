@@ -1,15 +1,13 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
+import { addressText } from '@muster/protocol/agent-address';
 import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/agents/discovery.ts';
 import { type BroadcastRoute, broadcastRoutes, isMulticastOrUnspecified } from './broadcast-routes.ts';
 
 /** Maximum addresses used per host name; further addresses are ignored. */
 const maxAddresses = 8;
 const sendTimeoutMs = 5_000;
-
-const bracketed = (address: string, port: number): string =>
-  address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 
 /** Creates an announcer. Each announcement is sent from a new socket that receives no data. */
 export function createAnnouncer(): Announcer {
@@ -27,7 +25,7 @@ export function createAnnouncer(): Announcer {
       } catch (error) {
         if (error instanceof UnknownHostError) throw error;
         // The name server is unavailable, possibly only temporarily.
-        return [{ to: bracketed(host, port), error: (error as Error).message }];
+        return [{ to: addressText({ host, port }), error: (error as Error).message }];
       }
       return Promise.all(addresses.slice(0, maxAddresses).map((each) => sendTo(each, port, datagramFor)));
     },
@@ -53,7 +51,7 @@ async function resolve(host: string): Promise<Address[]> {
 async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: DatagramFor): Promise<Delivery | null> {
   const datagram = datagramFor(route.from);
   if (datagram === null) return null;
-  return withSocket(route.family, bracketed(route.to, port), async (socket) => {
+  return withSocket(route.family, addressText({ host: route.to, port }), async (socket) => {
     // Binding selects the interface, regardless of the routing table.
     await bind(socket, route.family === 'udp4' ? (route.from ?? undefined) : undefined);
     if (route.family === 'udp4') socket.setBroadcast(true);
@@ -63,7 +61,7 @@ async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: Dat
 }
 
 function sendTo({ address, family }: Address, port: number, datagramFor: DatagramFor): Promise<Delivery> {
-  return withSocket(family, bracketed(address, port), async (socket) => {
+  return withSocket(family, addressText({ host: address, port }), async (socket) => {
     await bind(socket, undefined);
     // Required for broadcast addresses.
     if (family === 'udp4') socket.setBroadcast(true);

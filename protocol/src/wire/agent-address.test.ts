@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { agentAddressText, parseAgentAddress } from './agent-address.ts';
+import { addressText, parseAgentAddress } from './agent-address.ts';
 
 test('parses a host name, an IPv4 address, and an IPv6 address in brackets', () => {
   expect(parseAgentAddress('muster.example:4747')).toEqual({ host: 'muster.example', port: 4747 });
@@ -8,7 +8,7 @@ test('parses a host name, an IPv4 address, and an IPv6 address in brackets', () 
 });
 
 test.each(['muster.example:4747', '[2001:db8::1]:4747'])('prints %s as it was written', (text) => {
-  expect(agentAddressText(parseAgentAddress(text)!)).toBe(text);
+  expect(addressText(parseAgentAddress(text)!)).toBe(text);
 });
 
 test.each([

@@ -24,11 +24,11 @@ export function distinctAddresses(addresses: readonly (AgentAddress | null)[]): 
   for (const address of addresses) {
     if (address === null) continue;
     const { host, port } = address;
-    if (!distinct.has(agentAddressText(address))) distinct.set(agentAddressText(address), { host, port });
+    if (!distinct.has(addressText(address))) distinct.set(addressText(address), { host, port });
   }
   return [...distinct.values()];
 }
 
 /** Returns an address as HOST:PORT, with an IPv6 address in brackets. */
-export const agentAddressText = ({ host, port }: AgentAddress): string =>
+export const addressText = ({ host, port }: AgentAddress): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;
