@@ -1,6 +1,6 @@
 import type { Agent, Assignment } from '@muster/protocol/http';
 import type { RunSubject } from '../apply/run-subject.ts';
-import { matching } from '../assignments/matching.ts';
+import { matchesAny, matching } from '../assignments/matching.ts';
 
 /** Where the current revision of a module is applied. */
 
@@ -21,7 +21,7 @@ export const otherModules = (
 ): readonly string[] => [
   ...new Set(
     assignments
-      .filter(({ mode, selector }) => mode === 'enforce' && (matching(selector, agents) ?? []).length > 0)
+      .filter(({ mode, selector }) => mode === 'enforce' && matchesAny(selector, agents))
       .flatMap(({ modules }) => modules)
       .filter((other) => other !== module),
   ),

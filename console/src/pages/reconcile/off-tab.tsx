@@ -147,7 +147,6 @@ function OpenDialog({ dialog, onClose }: { readonly dialog: OffDialog; readonly 
   }
 }
 
-/** Links to the agents that are neither in sync nor out of sync, because no apply has succeeded on them. */
 /**
  * Returns the number of agents that were never applied and are not in the list; null while it is loading. A failed first
  * apply puts an agent into the list.
@@ -157,6 +156,7 @@ function useNeverApplied(): number | null {
   return sync && [...sync.neverApplied].filter((node_id) => !sync.off.has(node_id)).length;
 }
 
+/** Links to the agents that are neither in sync nor out of sync, because no apply has succeeded on them. */
 const NeverApplied = ({ count }: { readonly count: number }) => (
   <p className="text-sm">
     <Dot tone={syncTones.never_applied}>
