@@ -62,9 +62,12 @@ describePostgres('the list of replicas', (fixture) => {
     ages.set('of b', 6_000);
     await expect(drain('a')).rejects.toMatchObject({ code: 'last_replica' });
     ages.clear();
-    expect(await drain('a')).toMatchObject({ name: 'a', draining: true });
-    expect(await listReplicas(parts)).toMatchObject([{ draining: true }, { draining: false }]);
-    expect(await drain('a')).toMatchObject({ name: 'a', draining: true });
+    expect(await drain('a')).toMatchObject({ name: 'a', draining: true, ready: false });
+    expect(await listReplicas(parts)).toMatchObject([
+      { draining: true, ready: false },
+      { draining: false, ready: true },
+    ]);
+    expect(await drain('a')).toMatchObject({ name: 'a', draining: true, ready: false });
     await expect(drain('b')).rejects.toMatchObject({ code: 'last_replica' });
     const { events } = await listAudit(context, { event_type: 'replica.drain_requested' });
     expect(events).toMatchObject([{ actor: { id: actor.id }, metadata: { replica: 'a' } }]);

@@ -30,7 +30,8 @@ export async function listReplicas(parts: ReplicaListParts): Promise<ReplicaAnsw
       version: row.version,
       started_at: row.started_at,
       heartbeat_age_secs: Math.round(replica.heartbeatAge(incarnation) / 100) / 10,
-      ready: row.ready === 1,
+      // A replica stores that it is not ready with its first heartbeat after it was drained.
+      ready: row.ready === 1 && row.draining === 0,
       draining: row.draining !== 0,
       connected_agents: connectedTo(incarnation),
       leases: held.filter(({ holder }) => holder === incarnation).map(({ name }) => name),
@@ -68,7 +69,8 @@ export async function requestDraining(
   const { changes } = draining
     ? await db.alone(drainReplica, { incarnation, successors })
     : await db.alone(undrainReplica, { incarnation });
-  if (changes > 0) return { ...found, draining };
+  // A replica whose draining was taken back is ready after its next heartbeat.
+  if (changes > 0) return { ...found, draining, ready: false };
   // Since they were listed, another request has drained or undrained replicas, or replicas have stopped or been closed.
   const now = replicaIn(await listReplicas(parts), (replica) => replica.incarnation === incarnation, name);
   if (now.draining === draining) return now;
