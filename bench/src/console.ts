@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
 import { putTag, webLogin } from '@muster/protocol/http';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { openBrowser, openBrowserApart } from '../../e2e/browser/chromium.ts';
@@ -185,24 +184,34 @@ async function staticPage(count: number) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
 }
 
+/** Returns files and their compressed sizes. Runs in a page. */
+const compressedSizes = async (paths: string[]) => {
+  const sizes: [string, number][] = [];
+  for (const path of paths) {
+    const { body } = await fetch(path);
+    const compressed = new Response(body?.pipeThrough(new CompressionStream('gzip')));
+    sizes.push([path, (await compressed.arrayBuffer()).byteLength]);
+  }
+  return sizes;
+};
+
 /** Returns the compressed sizes of the files that a browser loads before sign-in, by path. */
 async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): Promise<Map<string, number>> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true });
   context.setDefaultTimeout(hangMs);
   const page = await context.newPage();
-  const sizes = new Map<string, number>();
-  const read: Promise<unknown>[] = [];
+  const paths = new Set<string>();
   page.on('response', (response) => {
     const { pathname } = new URL(response.url());
-    if (response.ok() && !pathname.startsWith('/api/'))
-      read.push(response.body().then((body) => sizes.set(pathname, gzipSync(body).length)));
+    if (response.ok() && !pathname.startsWith('/api/')) paths.add(pathname);
   });
   await page.goto(orchestrator.url);
   await page.getByRole('button', { name: 'Open key file' }).waitFor();
   await page.waitForLoadState('networkidle');
-  await Promise.all(read);
+  // The page requests the files again, because the browser may discard the content of a response before it is read.
+  const sizes = (await page.evaluate(compressedSizes, [...paths])) as [string, number][];
   await context.close();
-  return sizes;
+  return new Map(sizes);
 }
 
 /** Returns the size of the page's JavaScript heap after garbage collection, in bytes. */
@@ -303,6 +312,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   const page = await open(browser, orchestrator, '/agents');
   await page.locator(complete).waitFor();
   const other = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+  other.setDefaultTimeout(hangMs);
   await other.goto(plain.url);
   const scrolled: { console: Scrolled; plain: Scrolled }[] = [];
   for (let round = 0; round < rounds; round++) {
