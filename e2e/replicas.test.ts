@@ -21,6 +21,7 @@ import {
 } from '@muster/protocol/http';
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
+import { FairTime } from '../tools/suite/fair-time.ts';
 import { signIn } from './client.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { eventually } from './eventually.ts';
@@ -99,19 +100,20 @@ describe('three replicas on one PostgreSQL database', () => {
     await expectDrain({ a, c, agents, at });
     await at(c)(getAgent, { params: { node_id: agents[0]!.nodeId } });
     await at(a)(logout, {});
-    const endedAt = performance.now();
     // C aborts a request that is in progress when the session ends, so a request may fail without an answer.
-    const refusal = await eventually('the session is refused', () =>
-      at(c)(getAgent, { params: { node_id: agents[0]!.nodeId } }).then(
-        () => null,
-        (error: unknown) => {
-          if (error instanceof ApiError) return error;
-          throw error;
-        },
-      ),
+    const refusal = await eventually(
+      'the session is refused',
+      () =>
+        at(c)(getAgent, { params: { node_id: agents[0]!.nodeId } }).then(
+          () => null,
+          (error: unknown) => {
+            if (error instanceof ApiError) return error;
+            throw error;
+          },
+        ),
+      2_500,
     );
     expect(refusal).toMatchObject({ problem: { code: 'unauthenticated' } });
-    expect(performance.now() - endedAt).toBeLessThan(2_500);
   });
 
   test('agents of a replica that has lost the database move to another replica', async ({ stage, onTestFinished }) => {
@@ -181,9 +183,9 @@ async function expectChangesReachAgents(
 
   const script = { program: 'sh', manages: 'a-file', apply: `echo ran >> '${join(stage.dir, 'applied')}'` };
   await at(a)(uploadModule, { body: { name: 'once', content: moduleOf('once', script) } });
-  const startedAt = performance.now();
+  const time = new FairTime();
   expect(await at(a)(applyAgent, { params, body: { modules: ['once'] } })).toMatchObject({ status: 'succeeded' });
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  expect(time.elapsedMs()).toBeLessThan(10_000);
   expect(readFileSync(join(stage.dir, 'applied'), 'utf8')).toBe('ran\n');
 
   const refusal = await at(a)(openTerminal, { params }).then(

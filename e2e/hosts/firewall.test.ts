@@ -1,6 +1,7 @@
 import { applyAgent, type Operation, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { isSampling, sampled, seededRandom } from '../../lib/test/sampled.ts';
+import { FairTime } from '../../tools/suite/fair-time.ts';
 import { ended, eventually } from '../eventually.ts';
 import type { Orchestrator } from '../harness.ts';
 import { HostAgent } from './agent.ts';
@@ -114,9 +115,9 @@ async function expectUndone({ machine, orchestrator, hosts, listed }: Trial) {
   const before = await listed();
 
   await declare(ssh, cut);
-  const started = Date.now();
+  const time = new FairTime();
   isUndone(await orchestrator.call(applyAgent, order));
-  expect(Date.now() - started).toBeLessThan(undoMs);
+  expect(time.elapsedMs()).toBeLessThan(undoMs);
   expect(await listed()).toBe(before);
 
   // Without the agent, only the timer can undo the rule.
@@ -126,10 +127,8 @@ async function expectUndone({ machine, orchestrator, hosts, listed }: Trial) {
   const { operation_id } = await orchestrator.call(applyAgent, { ...order, respondAsync: true });
   await eventually('the rule is loaded', async () => ((await listed()) === before ? null : true));
   await agent.kill9();
-  const killed = Date.now();
   expect(await listed()).not.toBe(before);
-  await eventually('the timer has undone the rule', async () => ((await listed()) === before ? true : null));
-  expect(Date.now() - killed).toBeLessThan(undoMs);
+  await eventually('the timer has undone the rule', async () => ((await listed()) === before ? true : null), undoMs);
 
   // The agent resumes the operation and reports the same result.
   await agent.start();
