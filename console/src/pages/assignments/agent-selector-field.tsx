@@ -4,7 +4,7 @@ import { agentsQuery } from '../../api/agents.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
-import { matching } from './matching.ts';
+import { byName, matching } from './matching.ts';
 
 /** An assignment's selector, with the agents that match it now. */
 export function AgentSelectorField({
@@ -19,7 +19,10 @@ export function AgentSelectorField({
   const agents = useQuery(agentsQuery);
   const vocabulary = useSelectorVocabulary();
   const deferred = useDeferredValue(selector);
-  const matched = useMemo(() => matching(deferred, agents.data ?? []), [deferred, agents.data]);
+  const matched = useMemo(
+    () => matching(deferred, agents.data ?? [])?.toSorted(byName) ?? null,
+    [deferred, agents.data],
+  );
   return (
     <div>
       <SelectorInput label="Selector" value={selector} onChange={onChange} vocabulary={vocabulary} error={error} />

@@ -75,7 +75,7 @@ function MatchesPanel({ ids, selector }: { readonly ids: readonly string[]; read
         <p className="text-muted text-sm">No approved agent matches now. Change the selector, or tag agents.</p>
       ) : (
         <div className="space-y-3">
-          <SyncCounts counts={countedStates(listed)} selector={selector} />
+          <SyncCounts counts={countedStates(matched, sync)} selector={selector} />
           <MatchedAgents agents={listed.map(({ agent }) => agent)} />
         </div>
       )}

@@ -20,7 +20,7 @@ import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
 import { ModuleLinks, RunLink } from '../links.tsx';
 import { syncTones, syncWords } from '../reconcile/sync-tones.ts';
 import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
-import { countedStates, withStates } from './matched-states.ts';
+import { countedStates } from './matched-states.ts';
 import { matching } from './matching.ts';
 
 interface Row {
@@ -158,7 +158,7 @@ export function AssignmentsPage() {
       if (run.assignment !== null && !lastRuns.has(run.assignment)) lastRuns.set(run.assignment, run);
     return query.data?.map((assignment) => {
       const matched = agents === undefined ? undefined : (matching(assignment.selector, agents) ?? []);
-      const states = countedStates(withStates(matched ?? [], sync));
+      const states = countedStates(matched ?? [], sync);
       return { assignment, matched, states, lastRun: lastRuns.get(assignment.name) };
     });
   }, [query.data, agents, runs, sync]);

@@ -18,7 +18,7 @@ test('lists agents that are out of sync before all others, and otherwise keeps t
 });
 
 test('counts agents by state, without the states that no agent has', () => {
-  expect(countedStates(withStates(agents, sync))).toEqual([
+  expect(countedStates(agents, sync)).toEqual([
     { state: 'out_of_sync', count: 1 },
     { state: 'never_applied', count: 1 },
     { state: 'in_sync', count: 2 },
@@ -26,5 +26,5 @@ test('counts agents by state, without the states that no agent has', () => {
 });
 
 test('returns no counts while the states are loading', () => {
-  expect(countedStates(withStates(agents, null))).toEqual([]);
+  expect(countedStates(agents, null)).toEqual([]);
 });

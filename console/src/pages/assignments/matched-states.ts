@@ -19,17 +19,18 @@ export interface MatchedAgent {
 
 /** Returns agents with their sync states, the most urgent first, and otherwise in the given order. */
 export function withStates(agents: readonly Agent[], sync: FleetSync | null): MatchedAgent[] {
-  const rankOf = ({ state }: MatchedAgent): number => (state === null ? 0 : order.indexOf(state));
-  return agents
-    .map((agent) => ({ agent, state: agentSync(agent, sync) }))
-    .sort((one, other) => rankOf(one) - rankOf(other));
+  const byState = Map.groupBy(agents, (agent) => agentSync(agent, sync));
+  return [null, ...order].flatMap((state) => (byState.get(state) ?? []).map((agent) => ({ agent, state })));
 }
 
 /** Counts agents by sync state, the most urgent first, without the states that no agent has. */
 export function countedStates(
-  matched: readonly MatchedAgent[],
+  agents: readonly Agent[],
+  sync: FleetSync | null,
 ): { readonly state: SyncState; readonly count: number }[] {
-  return order
-    .map((state) => ({ state, count: matched.filter((each) => each.state === state).length }))
-    .filter(({ count }) => count > 0);
+  const byState = Map.groupBy(agents, (agent) => agentSync(agent, sync));
+  return order.flatMap((state) => {
+    const count = byState.get(state)?.length ?? 0;
+    return count === 0 ? [] : [{ state, count }];
+  });
 }

@@ -9,7 +9,7 @@ const names = (selector: string) => matching(selector, agents)?.map(({ name }) =
 
 test('returns approved agents that match, no agents for an empty selector, and null for an invalid one', () => {
   expect(names('role=web')).toEqual(['web-1']);
-  expect(names('attr.distro=debian')).toEqual(['db-1', 'web-1']);
+  expect(names('attr.distro=debian')).toEqual(['web-1', 'db-1']);
   expect(names('')).toEqual([]);
   expect(names('role=')).toBeNull();
 });

@@ -14,12 +14,12 @@ export function matchesAny(selector: string, agents: readonly Agent[]): boolean 
 }
 
 /**
- * Returns the approved agents that match a selector. An empty selector matches none. Returns null if the selector is
- * invalid.
+ * Returns the approved agents that match a selector, in the given order. An empty selector matches none. Returns null if
+ * the selector is invalid.
  */
 export function matching(selector: string, agents: readonly Agent[]): readonly Agent[] | null {
   const parsed = parseSelector(selector);
   if (!parsed.ok) return null;
   if (isEmpty(parsed.selector)) return [];
-  return agents.filter((agent) => agent.status === 'approved' && matchesSelector(parsed.selector, agent)).sort(byName);
+  return agents.filter((agent) => agent.status === 'approved' && matchesSelector(parsed.selector, agent));
 }

@@ -1,5 +1,6 @@
 import type { ModuleOrder } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { orderQuery } from '../../api/modules/modules.ts';
 import { Button } from '../../parts/button.tsx';
@@ -13,6 +14,7 @@ import { agentOptions } from './agent-options.ts';
 /** The execution order and dependencies of a module's resources, in general or for one agent. */
 export function OrderTab({ name }: { readonly name: string }) {
   const agents = useQuery(agentsQuery);
+  const options = useMemo(() => agentOptions(agents.data ?? []), [agents.data]);
   const [agent, setAgent] = useUrlState<string>('agent', '');
   const order = useQuery(orderQuery([name], agent === '' ? null : agent));
   return (
@@ -22,7 +24,7 @@ export function OrderTab({ name }: { readonly name: string }) {
           <Picker
             label="Agent"
             placeholder="Any agent; type a name to choose one"
-            options={agentOptions(agents.data ?? [])}
+            options={options}
             value={agent}
             onPick={setAgent}
           />

@@ -1,6 +1,6 @@
 import type { Agent, Assignment } from '@muster/protocol/http';
 import type { RunSubject } from '../apply/run-subject.ts';
-import { matchesAny, matching } from '../assignments/matching.ts';
+import { byName, matchesAny, matching } from '../assignments/matching.ts';
 
 /** Where the current revision of a module is applied. */
 
@@ -8,9 +8,9 @@ import { matchesAny, matching } from '../assignments/matching.ts';
 export const enforcing = (assignments: readonly Assignment[], module: string): Assignment[] =>
   assignments.filter(({ mode, modules }) => mode === 'enforce' && modules.includes(module));
 
-/** Returns the agents that match any of the assignments, each once. */
+/** Returns the agents that match any of the assignments, each once, those of the first assignment first, by name. */
 export const agentsOf = (assignments: readonly Assignment[], agents: readonly Agent[]): Agent[] => [
-  ...new Set(assignments.flatMap(({ selector }) => matching(selector, agents) ?? [])),
+  ...new Set(assignments.flatMap(({ selector }) => matching(selector, agents)?.toSorted(byName) ?? [])),
 ];
 
 /** Returns the other modules that an apply to the agents includes, because assignments add them to these agents. */

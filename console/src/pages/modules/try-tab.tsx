@@ -41,7 +41,7 @@ export function TryTab({ name, draft, fault, onSave }: TryProps) {
   );
   const agent = picked || (assigned?.node_id ?? '');
   const [operation, setOperation] = useUrlState<string>('plan', '');
-  const options = agentOptions(agents.data ?? []);
+  const options = useMemo(() => agentOptions(agents.data ?? []), [agents.data]);
   const agentName = options.find(({ value }) => value === agent)?.label;
   const plan = useMutation({
     mutationFn: () =>
