@@ -1,6 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import { useState } from 'react';
 import { rejectAgent } from '../../api/agents.ts';
+import { countedText } from '../../parts/count.ts';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Text } from '../../parts/text.tsx';
@@ -91,7 +92,7 @@ function RejectDialog({ agents, onClose }: { readonly agents: readonly Agent[]; 
       open
       danger
       onOpenChange={onClose}
-      title={`Reject ${targets.length} ${targets.length === 1 ? 'agent' : 'agents'}`}
+      title={`Reject ${countedText(targets.length, 'agent')}`}
       description="Closes their connections and cancels their operations. You can approve them again."
       action={`Reject ${targets.length}`}
       done="rejected"

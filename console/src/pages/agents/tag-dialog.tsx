@@ -2,6 +2,7 @@ import type { Agent } from '@muster/protocol/http';
 import { isTagKey, isTagValue } from '@muster/protocol/selector';
 import { useId, useState } from 'react';
 import { setTag, useSelectorVocabulary } from '../../api/tags.ts';
+import { countedText } from '../../parts/count.ts';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Input } from '../../parts/form/field.tsx';
@@ -33,7 +34,7 @@ export function TagDialog({
     <EachDialog
       open
       onOpenChange={(open) => !open && onClose()}
-      title={`${verb} ${targets.length} ${targets.length === 1 ? 'agent' : 'agents'}`}
+      title={`${verb} ${countedText(targets.length, 'agent')}`}
       description={
         remove
           ? 'Assignments that select this tag no longer match. Applied resources stay until the next apply.'
@@ -53,7 +54,9 @@ export function TagDialog({
           value={key}
           onChange={(event) => setKey(event.target.value)}
           error={key === '' || isTagKey(key) ? null : 'Start with a letter. Use letters, digits, and . _ - /'}
-          hint={remove && key !== '' ? `${count} agents have this tag` : undefined}
+          hint={
+            remove && key !== '' ? `${countedText(count, 'agent')} ${count === 1 ? 'has' : 'have'} this tag` : undefined
+          }
         />
         {!remove && (
           <Input

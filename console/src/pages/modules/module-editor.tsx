@@ -12,6 +12,7 @@ import { type Judgement, judge } from '../../editor/faults.ts';
 import { type ModuleOutline, outlineOf } from '../../editor/outline.ts';
 import type { JsonSchema } from '../../editor/schema.ts';
 import type { ChosenAgent, Known } from '../../editor/vocabulary.ts';
+import { countedText } from '../../parts/count.ts';
 import { Keys } from '../../parts/kbd.tsx';
 import { messageOf, Skeleton } from '../../parts/states.tsx';
 import { visibleText } from '../../parts/text.tsx';
@@ -165,19 +166,18 @@ function CheckStatus({
     );
   const faults = marks.filter(({ severity }) => severity === 'error').length;
   const warnings = marks.length - faults;
-  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
   if (state === 'faulty')
     return (
       <span className="inline-flex items-center gap-1.5 text-bad">
         <CircleAlert aria-hidden="true" className="size-3.5" />
-        {counted(faults, 'error')}
-        {warnings > 0 && `, ${counted(warnings, 'warning')}`}
+        {countedText(faults, 'error')}
+        {warnings > 0 && `, ${countedText(warnings, 'warning')}`}
       </span>
     );
   return (
     <span className="inline-flex items-center gap-1.5 text-good">
       <CircleCheck aria-hidden="true" className="size-3.5" />
-      Valid{warnings > 0 && <span className="text-warn">, {counted(warnings, 'warning')}</span>}
+      Valid{warnings > 0 && <span className="text-warn">, {countedText(warnings, 'warning')}</span>}
     </span>
   );
 }

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
+import { countedText } from '../../parts/count.ts';
 import { Checkbox, Input, Select } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Line } from '../../parts/text.tsx';
@@ -77,7 +78,7 @@ function AgentChoice({
         hint={
           chosen.length === 0
             ? 'Without selected agents, no agent can use the secret.'
-            : `${chosen.length} ${chosen.length === 1 ? 'agent' : 'agents'} selected.`
+            : `${countedText(chosen.length, 'agent')} selected.`
         }
       />
       <ul
