@@ -62,7 +62,7 @@ test('preserves the line and column numbers of stack traces', () => {
   expect(run().stdout).toContain(`${join(folder, 'it.cjs')}:1:13`);
 });
 
-test('bundles the database writer threads without schemas', () => {
+test('bundles the database writer threads without Zod schemas', () => {
   for (const thread of ['sqlite-writer', 'samples-sqlite-writer'])
     expect(readFileSync(join(inject('bundles'), `${thread}.cjs`), 'utf8')).not.toContain('ZodType');
 });

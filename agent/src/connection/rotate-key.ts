@@ -50,7 +50,9 @@ export async function rotateKey(
   { now, notify, sleep }: RotationTools,
 ): Promise<Rotation> {
   if (readPrivateFile(join(dataDir, 'agent.key')) === null)
-    throw new Error(`${dataDir} has no agent.key, so no agent has run there; name its directory with --data-dir`);
+    throw new Error(
+      `${dataDir} has no agent.key, so no agent has run there; specify the agent's data directory with --data-dir`,
+    );
   const owner = otherOwner(dataDir);
   if (owner !== null) throw new Error(`${dataDir} belongs to user ${owner}; run this command as that user`);
   const identity = await loadAgentIdentity(dataDir);

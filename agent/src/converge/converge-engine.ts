@@ -78,7 +78,7 @@ export class ConvergeEngine implements Engine {
   #current: Promise<void> | null = null;
   /** IDs of the operations being executed: the current one, and canceled ones that are closed before their turn. */
   readonly #executing = new Set<string>();
-  /** Number of internal bugs, by operation ID. */
+  /** Number of attempts that failed because of a bug, by operation ID. */
   readonly #faults = new Map<string, number>();
   /** State of started operations that is not yet in the journal, by operation ID. */
   readonly #attempts = new Map<string, Attempt>();

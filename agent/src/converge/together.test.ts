@@ -303,7 +303,7 @@ test('expects a source to provide a package in a plan, but only for dependents o
   ]);
 });
 
-test('expects, in a plan, that a package creates a path that is declared absent', async () => {
+test('plans to remove a path that is declared absent if it depends on a package that may create it', async () => {
   const daemon = pack('daemon');
   const absentFile = (dependsOn: string[]) => file(`${root}/brought`, { ensure: 'absent' }, { depends_on: dependsOn });
   expect((await plan([daemon, absentFile([])])).results).toMatchObject([

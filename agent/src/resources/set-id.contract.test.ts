@@ -147,15 +147,18 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
     expect(stateOf(declared)).toBe('0:41000 4755');
   });
 
-  test.each(['4755', '0755'])('sets no set-ID bit on a file that may be open for writing: mode %s', async (mode) => {
-    const path = lay('tool', 'ours\n', 0, 0o666);
-    const openFd = openSync(path, 'r+');
-    await apply(file(path, { content: 'ours\n', mode }));
-    expect(stateOf(path)).toBe(`0:0 ${mode}`);
-    writeSync(openFd, 'evil\n', 0);
-    closeSync(openFd);
-    expect(readFileSync(path, 'utf8')).toBe('ours\n');
-  });
+  test.each(['4755', '0755'])(
+    'replaces a file that may be open for writing instead of changing its mode in place: mode %s',
+    async (mode) => {
+      const path = lay('tool', 'ours\n', 0, 0o666);
+      const openFd = openSync(path, 'r+');
+      await apply(file(path, { content: 'ours\n', mode }));
+      expect(stateOf(path)).toBe(`0:0 ${mode}`);
+      writeSync(openFd, 'evil\n', 0);
+      closeSync(openFd);
+      expect(readFileSync(path, 'utf8')).toBe('ours\n');
+    },
+  );
 
   test('keeps the set-group-ID bit on a directory', async () => {
     const path = `${h.root}/d`;

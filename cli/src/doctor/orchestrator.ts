@@ -163,7 +163,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
         'ready',
         `the orchestrator is not ready (/readyz answers ${ready})`,
         'It is starting or stopping.',
-        `On its machine, see why: ${orchestratorLog}`,
+        `To see why, run on the orchestrator's machine: ${orchestratorLog}`,
       ),
     );
   if (status === null) return findings;
@@ -172,7 +172,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
     const known = Object.hasOwn(reasons, reason) ? reasons[reason] : undefined;
     const [what, remedy, why = 'New work is refused, or cannot be recorded.'] = known ?? [
       `the orchestrator reports that it is degraded: ${sanitiseLine(reason)}`,
-      `On its machine, see why: ${orchestratorLog}`,
+      `To see why, run on the orchestrator's machine: ${orchestratorLog}`,
     ];
     findings.push(problem('health', what, why, remedy));
   }
@@ -183,7 +183,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
         'health',
         'the orchestrator reports that it is degraded',
         'New work may be refused.',
-        `On its machine, see why: ${orchestratorLog}`,
+        `To see why, run on the orchestrator's machine: ${orchestratorLog}`,
       ),
     );
   const versions = `muster ${own.version} here, ${sanitiseLine(status.version)} on the orchestrator`;
@@ -293,7 +293,7 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
           'database',
           `the database (${database.kind}) does not accept writes`,
           'Nothing is recorded.',
-          `On its machine, see why: ${orchestratorLog}`,
+          `To see why, run on the orchestrator's machine: ${orchestratorLog}`,
         ),
   );
   if (!secretsReadable)

@@ -277,7 +277,7 @@ test('prints the actor of an event only once', () => {
   expect(line('agent web-1 approved')).toMatch(/ Agent web-1 approved by ada$/);
 });
 
-test('prints events from inside and outside the log as lines', async () => {
+test('prints audit events and other live events, one per line', async () => {
   const agentFrame = `event: agents\ndata: {"agents":[{"node_id":"${'ab'.repeat(16)}","change":"disconnected"}]}\n\n`;
   const frames = `event: operation\ndata: {"operation_id":"o","status":"succeeded"}\n\nid: 1207\ndata: ${JSON.stringify(chainedExample)}\n\nevent: run\ndata: {"run_id":"x"}\n\n${agentFrame}`;
   let requests = 0;

@@ -15,7 +15,7 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
         .map(([name, value]) => (
           <div key={name} className="min-w-0">
             <dt className="text-muted text-xs">{name}</dt>
-            {/* The empty character sets the baseline, so that values in another font are aligned too. */}
+            {/* The zero-width space sets the baseline, so that values in another font are aligned too. */}
             <dd className="flex min-w-0 items-baseline text-sm before:content-['\200b']">
               <span className="flex min-w-0 flex-wrap items-baseline gap-x-1">{value}</span>
             </dd>

@@ -3,7 +3,7 @@ import type { Subject } from './subject.ts';
 /**
  * Shell text that installs stand-ins for swapon and swapoff, with their own list of the files in use. All test hosts
  * share the kernel of the machine that runs the tests, and thus its swap. Like the kernel, the stand-in refuses a file
- * that is not a swap file, or that has holes. The programs that write files are real.
+ * that is not a swap file, or that has holes. The other programs, such as mkswap, are real.
  */
 const ownSwap = `touch /run/swaps
 cat > /usr/local/sbin/swapon <<'END'

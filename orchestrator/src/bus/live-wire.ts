@@ -1,4 +1,4 @@
-/** Messages between two processes, which are not stored. Each is delivered at most once and in order, or is lost. */
+/** Sends messages between two processes without storing them. Messages arrive in order, but may be lost or duplicated. */
 export interface LiveWire {
   readonly isConnected: boolean;
   /** @returns whether the message was accepted for sending; it may still be lost */

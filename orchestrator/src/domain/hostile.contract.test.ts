@@ -259,7 +259,7 @@ describeDatabases('enrolment', (fixture) => {
     expect(names.size).toBe(3);
   });
 
-  test('consumes a token without automatic approval only for new agents', async () => {
+  test('uses up a token that does not approve automatically only for new agents', async () => {
     const { domain, context, actor } = await open(fixture);
     const { token } = await createToken(context, actor, { uses: 2, approve: false, tags: { a: 'b' } }, advertised);
     const key = await newKey();

@@ -111,7 +111,7 @@ describe('decisions', () => {
   });
 });
 
-test('keeps due triggers only for resources that were not reached', () => {
+test('keeps due triggers only for resources that failed or were not reached', () => {
   const source = file('/a', {}, { id: 'a' });
   const [ran, failed, skipped, other] = [
     script('ran', { apply: '' }, { rerun_on: [source.key] }),

@@ -279,7 +279,7 @@ export const triggersOf = ({ rerunBy, reloadBy, restartBy }: Circumstances): str
 
 /**
  * Returns the triggers that remain due after an operation, because a resource changed and the resource that it triggers
- * was not reached.
+ * failed or was not reached.
  * @param before triggers that were due when the operation began
  * @param keepModules modules whose resources are kept even if they are not desired; null if the operation did not
  * complete

@@ -60,7 +60,7 @@ export function checkPath(path: string): void {
   if (path.includes('\0')) throw new HostFailure('the path contains a NUL character');
   if (path === '/') throw new HostFailure('the root directory cannot be managed');
   if (posix.normalize(path) !== path || path.endsWith('/'))
-    throw new HostFailure(`${path} must not contain ".", "..", "//", or a trailing "/"`);
+    throw new HostFailure(`${path} must not contain the components "." or "..", "//", or a trailing "/"`);
 }
 
 /**

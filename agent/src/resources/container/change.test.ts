@@ -181,7 +181,7 @@ test('restores the previous container if the agent was killed before it had star
   expect(listed()).toEqual(['web running one']);
 });
 
-test('keeps the previous container if the agent is killed and the container is then replaced again', async () => {
+test('restores the previous container if the agent was killed during a replacement and the next replacement fails', async () => {
   add('web', 'created', 'exits', own);
   add('web-muster-old', 'exited', 'one', own);
   await expect(apply(declare('loops'))).rejects.toThrow('repeatedly');

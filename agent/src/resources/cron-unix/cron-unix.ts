@@ -53,7 +53,7 @@ function seenJob(resource: Declared, file: SeenFile): Omit<SeenJob, 'userIsMissi
 const jobFields = ['schedule', 'user', 'command'] as const;
 const ownershipFields = new Set(['owner', 'group', 'mode', 'symlink', 'type']);
 
-/** Translates changes to the file into job fields. */
+/** Translates changes to the file into changes to the job's fields. */
 function fieldChanges(file: FieldChange[], from: SeenJob['job'], to: SeenJob['job']): FieldChange[] {
   const ensure = file.filter(({ field }) => field === 'ensure');
   const creation = ensure.some((change) => change.from === 'absent');

@@ -146,7 +146,7 @@ async function findChannel(call: Client, nameOrId: string): Promise<Channel> {
       exits.failed,
       'id_ambiguous',
       `${named.length} channels have the name ${JSON.stringify(nameOrId)}`,
-      `Use the id: ${named.map(({ id }) => id).join(', ')}`,
+      `Use one of the ids: ${named.map(({ id }) => id).join(', ')}`,
     );
   const near = nearest(
     nameOrId,

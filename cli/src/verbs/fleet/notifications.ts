@@ -21,7 +21,7 @@ export const register: Register = (command, act) => {
     .action(act(list));
   command
     .command('read')
-    .description('Mark notifications as read for you')
+    .description('Mark notifications as read, for your account only')
     .argument(
       '[ids...]',
       'Ids of notifications, or the beginning or end of an id if only one recent notification matches',

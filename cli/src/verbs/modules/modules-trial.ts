@@ -23,7 +23,7 @@ export function registerTrials(command: Command, act: Act): void {
   command
     .command('eval')
     .description('Evaluate an expression for an agent; changes nothing')
-    .argument('<expression>', 'An expression without ${{ }}, or a text with them')
+    .argument('<expression>', 'An expression without ${{ }}, or text that contains ${{ }} expressions')
     .addOption(agentOption())
     .addOption(factsOption())
     .option('--module <module>', 'Module with the parameters: file, folder, or name')

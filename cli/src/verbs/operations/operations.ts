@@ -164,7 +164,7 @@ async function cancel(context: Context, idParts: string[]): Promise<Exit> {
     out.print(
       status === 'cancelled'
         ? `Canceled ${sanitiseLine(operation_id)}.`
-        : `${sanitiseLine(operation_id)} is ${status} and ends after its current resource.`,
+        : `Canceling ${sanitiseLine(operation_id)}. It stops after its current resource.`,
     );
   });
   if (out.json) out.data(cancelled);

@@ -143,7 +143,7 @@ test('accepts links from earlier releases, which use the word away for offline a
   expect(screen.getByRole('button', { name: 'Offline 1', pressed: true })).toBeTruthy();
 });
 
-test('does not request first agents in a sort order that the orchestrator does not support', async () => {
+test('requests only the complete list if the orchestrator does not support the sort order', async () => {
   const { api, release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?sort=-state' });
   release();

@@ -59,7 +59,7 @@ function targetsOf(plans: readonly PlannedSubject[], results: readonly RunResult
   });
 }
 
-/** Plans the agents, and returns the plan with functions to apply it. */
+/** Plans the changes on the agents, and returns the plan with functions to apply it. */
 function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunProps) {
   const navigate = useNavigate();
   const [isExact, setExact] = useState(true);

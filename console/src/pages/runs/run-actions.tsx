@@ -53,7 +53,7 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
       )}
       {ended && kind === 'apply' && incomplete > 0 && (
         <Button look="primary" icon={<RotateCcw className="size-4" />} onClick={() => setDialog('retry')}>
-          {counts.failed > 0 ? 'Retry failed agents' : 'Run remaining agents'}
+          {counts.failed > 0 ? 'Retry failed agents' : 'Apply to remaining agents'}
         </Button>
       )}
       {planAgain.isError && (
@@ -102,7 +102,7 @@ function Retry({
   const [withRest, setWithRest] = useState(failed.size === 0);
   return (
     <ApplyRunDialog
-      title={failed.size > 0 ? 'Retry failed agents' : 'Run remaining agents'}
+      title={failed.size > 0 ? 'Retry failed agents' : 'Apply to remaining agents'}
       description="Starts a new run on these agents with their current desired state."
       loadSubjects={async () => [{ kind: 'agents', node_ids: [...failed, ...left], modules }]}
       choice={{

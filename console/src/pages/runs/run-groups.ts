@@ -97,7 +97,7 @@ export const outcomeOrder: readonly Outcome[] = [
   'waiting',
 ];
 
-/** Groups finished agents. Failed groups come first, then changed ones; within an outcome, larger groups come first. */
+/** Groups finished agents by outcome, in `outcomeOrder`. Within an outcome, larger groups come first. */
 export function groupResults(
   results: readonly RunResult[],
   likeness: ReadonlyMap<string, string>,

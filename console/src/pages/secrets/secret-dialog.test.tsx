@@ -46,7 +46,7 @@ test('keeps the stored value unless it is replaced', async () => {
   expect(body).not.toHaveProperty('value');
 });
 
-test('asks for the new value if it is replaced, and stays open on Escape', async () => {
+test('requires a new value to replace the stored one, and stays open on Escape after typing', async () => {
   const { user, onClose } = await open({ ...stored, restriction: null });
   await user.click(screen.getByLabelText('Replace the value'));
   expect(button('Save').disabled).toBe(true);

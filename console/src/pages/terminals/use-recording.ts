@@ -131,7 +131,7 @@ export function useRecording(session_id: string, start: number | null): Recordin
     const onProgress = (bytes: number) => {
       total = bytes;
       player.current ??= { recording, replay: new Replay(recording, screen) };
-      // The screen is empty before the first text, so playback starts there.
+      // Starts playback at the first text, because the screen is empty before it.
       if (at.current === 0 && pendingSeek.current === null && recording.text.times[0] !== undefined)
         seek(recording.text.times[0]);
       if (performance.now() - reportedAt < progressMs) return;

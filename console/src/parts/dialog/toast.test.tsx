@@ -8,7 +8,7 @@ test('shows a toast', async () => {
   expect(await screen.findByText('Saved the module.')).toBeTruthy();
 });
 
-test('shows an error as a sentence', async () => {
+test('capitalizes the first letter of an error', async () => {
   render(<Toaster theme="light" />);
   notifyError(new Error('the agent is offline'));
   expect(await screen.findByText('The agent is offline')).toBeTruthy();

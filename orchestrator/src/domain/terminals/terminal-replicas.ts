@@ -252,7 +252,10 @@ export class TerminalReplicas {
           for (const [sessionId, attached] of Object.entries(answer)) all.set(sessionId, attached);
         } catch (error) {
           if (!(error instanceof AskFailed)) throw error;
-          log.debug({ incarnation: home, reason: error.reason }, 'failed to list the terminals of another replica');
+          log.debug(
+            { incarnation: home, reason: error.reason },
+            'failed to list the operators connected to terminals of another replica',
+          );
         }
       }),
     );

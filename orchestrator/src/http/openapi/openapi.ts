@@ -188,7 +188,7 @@ function errorResponse(status: number, codes: ErrorCode[]) {
   };
 }
 
-/** Moves a parameter's example out of its schema, because zod-openapi does not support examples inside the schema. */
+/** Sets the example of each path and query parameter to that of its route, because zod-openapi does not support it. */
 function giveParametersExamples(document: ReturnType<typeof createDocument>): void {
   for (const route of routes) {
     const operation = document.paths?.[apiPrefix + route.path]?.[route.method.toLowerCase() as 'get'];

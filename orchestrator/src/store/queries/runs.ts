@@ -265,7 +265,7 @@ export const endWaiting = defineQuery(
       .where('status', '=', 'waiting'),
 );
 
-/** Closes the outcomes of operations that were not dispatched. Must precede the statement that ends the operations. */
+/** Records the final outcome of operations that were not dispatched. Must precede the statement that ends the operations. */
 export const endUnsentResults = defineQuery(
   'runs/end unsent results',
   (db, p: { run_id: string; status: OperationStatus; error: string }) =>

@@ -55,7 +55,7 @@ export class PostgresTranscripts implements Transcripts {
     // Without this limit, a disconnected machine's transactions would hold locks for hours.
     const server = { idle_in_transaction_session_timeout: '60s' };
     this.#pool = new Pool({ ...connectionSettings({ url, statementTimeout, server }), max: 3, types: rowTypes });
-    this.#pool.on('error', (error) => log.warn({ err: error }, 'lost a connection to the transcripts'));
+    this.#pool.on('error', (error) => log.warn({ err: error }, 'lost a connection to the transcript store'));
     this.#writer = new RowWriter({ url, incarnation, clock });
   }
 
