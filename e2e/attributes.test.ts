@@ -98,6 +98,15 @@ describe.skipIf(reason !== null)(`attributes${reason === null ? '' : ` (${reason
     await machine.sh('umount /srv/ram; rm -r /srv/home /srv/ram; mv /usr/bin/chattr /usr/bin/chattr.away');
     const declared: Declared = { 'file-unix': { path: '/srv/f', content: '', attributes } };
     expect(await run('plan', declared)).toMatchObject(failed(/needs the programs lsattr and chattr; install the/));
+    const none: Declared[] = [
+      { 'file-unix': { path: '/srv/f', content: '', attributes: [] } },
+      { 'directory-unix': { path: '/srv/d', attributes: [] } },
+    ];
+    for (const status of ['changed', 'unchanged'])
+      expect(await run('apply', ...none)).toMatchObject([{ status }, { status }]);
+    expect((await run('drift')).filter(({ status }) => status === 'failed')).toEqual([]);
+    await run('apply');
+    expect(await machine.sh('ls /srv')).toBe('');
     await machine.sh('mv /usr/bin/chattr.away /usr/bin/chattr');
     expect(await run('apply', declared)).toMatchObject([{ status: 'changed' }]);
     await run('apply');

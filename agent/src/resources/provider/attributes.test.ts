@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
+import type { Inspected } from '../../host/files/inspect.ts';
+import { PathWalk } from '../../host/files/path-walk.ts';
 import {
+  changeWithAttributes,
   checkAttributes,
   concernsAttributes,
   diffAttributes,
@@ -39,6 +42,19 @@ test('waits for the missing programs, which a drift check reports', () => {
     awaits: [{ kind: 'programs', message: expect.stringContaining('install the package e2fsprogs') }],
   });
   expect(() => changes(lacks, ['immutable'], true)).toThrow('install the package e2fsprogs');
+});
+
+test('needs no programs for an empty list', async () => {
+  for (const isDrift of [false, true])
+    expect(diffAttributes('/srv/f', lacks, [], isDrift)).toEqual({ changes: [], awaits: [] });
+  const path = '/srv/no-such-directory/f';
+  const found: Inspected = { type: 'absent' };
+  for (const type of ['file', 'directory'] as const) {
+    const object = { path, found, type, attributes: lacks };
+    // Setting attributes would fail, because there is no object.
+    expect(await changeWithAttributes(object, [], { walk: new PathWalk() }, async () => 'done')).toBe('done');
+  }
+  expect(rememberAttributes({}, lacks)).toEqual({});
 });
 
 test('reads the attributes of an object that is declared, or that it removes after they were declared', () => {

@@ -110,7 +110,8 @@ export function diffAttributes(
     throw new HostFailure(
       `cannot set the attributes of ${path}: its file system has none; declare \`attributes\` for a path on another one`,
     );
-  const lacks = seen.lacksPrograms === true;
+  // Without the programs, attributes are unknown, but an empty list has none to set.
+  const lacks = seen.lacksPrograms === true && declared.length > 0;
   if (lacks && isDrift) throw new HostFailure(lacking(path));
   const [from, to] = [shown(seen.found), shown(declared)];
   return {
@@ -137,11 +138,14 @@ export function diffAttributesRemoval(
   return from === to ? [] : [{ field: 'attributes', from, to }];
 }
 
-/** Adds the attributes to the record of an object, unless it already has them. */
+/** Adds the attributes to the record of an object, unless it already has them or they are unknown. */
 export const rememberAttributes = <T extends { attributes?: Attribute[] }>(
   before: T,
   seen: SeenAttributes | undefined,
-): T => (seen === undefined || before.attributes !== undefined ? before : { ...before, attributes: seen.found });
+): T =>
+  seen === undefined || seen.lacksPrograms === true || before.attributes !== undefined
+    ? before
+    : { ...before, attributes: seen.found };
 
 /**
  * Changes an object. Before, clears the attributes that prevent changes, and afterwards sets the wanted ones. If the
@@ -158,7 +162,8 @@ export async function changeWithAttributes<T>(
   change: (found: Inspected) => Promise<T>,
 ): Promise<T> {
   const { path, found, type, attributes } = object;
-  if (attributes === undefined) return change(found);
+  const isNoneToSet = attributes?.lacksPrograms === true && (wanted ?? []).length === 0;
+  if (attributes === undefined || isNoneToSet) return change(found);
   const set = (names: readonly string[]): Promise<void> =>
     onObject(path, type, machine, (at) => writeAttributes(at, path, names as Attribute[]));
   // Fails before the change, because the attributes could not be set after it.
