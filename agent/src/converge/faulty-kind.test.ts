@@ -1,10 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test, vi } from 'vitest';
-import type { Provider } from '../resources/provider/provider.ts';
+import { HostFailure } from '../host/failure.ts';
+import type { Machine, Provider } from '../resources/provider/provider.ts';
 import { block, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
-const fault = vi.hoisted(() => ({ member: null as string | null }));
+const fault = vi.hoisted(() => ({ member: null as string | null, waits: false, isWaiting: false }));
 
 // A real kind with a bug in the method that each test chooses.
 vi.mock('../resources/block-unix/block-unix.ts', async (original) => {
@@ -15,6 +16,7 @@ vi.mock('../resources/block-unix/block-unix.ts', async (original) => {
       ? member
       : (...args: unknown[]) => {
           if (fault.member === name) throw new TypeError('of no use');
+          if (name === 'observe' && fault.waits) return failWhenStopped(args[2] as Machine);
           return member.apply(blockUnix, args);
         },
   ]);
@@ -28,6 +30,13 @@ vi.mock('../resources/block-unix/block-unix.ts', async (original) => {
     },
   };
 });
+
+/** Fails when the agent stops, as an observation does that waits for a lock. */
+async function failWhenStopped({ stop }: Pick<Machine, 'stop'>): Promise<never> {
+  fault.isWaiting = true;
+  await new Promise((resolve) => stop.addEventListener('abort', resolve));
+  throw new HostFailure('the agent is stopping');
+}
 
 const h = useAgent();
 const members = [
@@ -102,4 +111,15 @@ describe('a bug in the code of one kind', () => {
     fault.member = null;
     expect(results.map(({ status }) => status)).toEqual(['failed', 'changed']);
   });
+});
+
+test('repeats a plan if the stop of the agent makes its last observation fail', async () => {
+  writeFileSync(`${h.root}/text`, 'theirs\n');
+  const declared = operation('plan', [block(`${h.root}/text`, 'm', { content: 'ours\n' })]);
+  fault.waits = true;
+  await h.agent.engine.accept(declared);
+  await expect.poll(() => fault.isWaiting).toBe(true);
+  fault.waits = false;
+  await h.restart();
+  expect((await h.agent.ended(declared.operation_id)).results).toMatchObject([{ status: 'would_change' }]);
 });

@@ -107,7 +107,10 @@ export class Progress {
     return this.operation.cancelled;
   }
 
-  /** Observes one resource. Returns the reason if the resource cannot be observed. */
+  /**
+   * Observes one resource. Returns the reason if the resource cannot be observed.
+   * @throws Stopped if the agent must stop
+   */
   async observe(step: Step, stepsState: StepsState): Promise<Observation> {
     const { resource, kind, record } = step;
     const provider = providerFor(step);
@@ -131,8 +134,10 @@ export class Progress {
       if (ran && this.interrupted()) return { failure: 'the operation was canceled while the resource was observed' };
       return { seen };
     } catch (error) {
-      if (error instanceof HostFailure) return { failure: error.message };
-      throw error;
+      if (!(error instanceof HostFailure)) throw error;
+      // The stop may have caused the failure, so the next start observes the resource again.
+      if (this.context.stopping()) throw new Stopped();
+      return { failure: error.message };
     }
   }
 
