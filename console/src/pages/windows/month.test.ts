@@ -85,6 +85,8 @@ test('includes only changed values in the update', () => {
   });
 });
 
+const hourAndMinute = { hour: 'numeric', minute: '2-digit' } as const;
+
 test('formats a time range without the current year', () => {
   const at = (text: string) => Math.floor(Date.parse(text) / 1000);
   const range = { starts_at: at('2026-11-29T10:00'), ends_at: at('2026-11-30T02:00') };
@@ -92,4 +94,12 @@ test('formats a time range without the current year', () => {
   expect(rangeText(range, at('2027-06-01T00:00') * 1000)).toContain('2026');
   const silvester = { starts_at: at('2026-12-31T22:00'), ends_at: at('2027-01-01T02:00') };
   expect(rangeText(silvester, at('2026-06-01T00:00') * 1000)).toContain('2027');
+});
+
+test('formats both times of a range with the day period, and the range with its time zone', () => {
+  const [starts, ends] = [new Date(2026, 11, 3, 0, 11), new Date(2026, 11, 3, 4, 11)];
+  const text = rangeText({ starts_at: starts.getTime() / 1000, ends_at: ends.getTime() / 1000 }, starts.getTime());
+  const [from = '', until = ''] = text.split(' – ');
+  expect(from).toBe(starts.toLocaleString(undefined, { month: 'short', day: 'numeric', ...hourAndMinute }));
+  expect(until).toBe(ends.toLocaleTimeString(undefined, { ...hourAndMinute, timeZoneName: 'short' }));
 });

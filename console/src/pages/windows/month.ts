@@ -119,20 +119,27 @@ export function changeOf(
   };
 }
 
-const time = { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' } as const;
-const short = new Intl.DateTimeFormat(undefined, time);
-const withYear = new Intl.DateTimeFormat(undefined, { ...time, year: 'numeric' });
+const clock = { hour: 'numeric', minute: '2-digit' } as const;
+const date = { month: 'short', day: 'numeric' } as const;
+const zoned = { timeZoneName: 'short' } as const;
 
 /**
- * Formats a window's time range without repeating the parts that its start and end share, and without the current year.
- * Times are Unix seconds.
+ * Formats a window's time range with its time zone, without the current year, and with the date of the end only if it
+ * differs. `Intl.DateTimeFormat#formatRange` is not suitable: it omits the first AM of `12:11 AM – 4:11 AM`. Times are
+ * Unix seconds.
  * @param now Unix milliseconds
  */
 export function rangeText(
   { starts_at, ends_at }: { readonly starts_at: number; readonly ends_at: number },
   now: number,
 ): string {
+  const [start, end] = [new Date(starts_at * 1000), new Date(ends_at * 1000)];
   const year = new Date(now).getFullYear();
-  const isThisYear = [starts_at, ends_at].every((at) => new Date(at * 1000).getFullYear() === year);
-  return (isThisYear ? short : withYear).formatRange(starts_at * 1000, ends_at * 1000);
+  const isThisYear = [start, end].every((at) => at.getFullYear() === year);
+  const day = isThisYear ? date : ({ ...date, year: 'numeric' } as const);
+  const isOneDay = start.toDateString() === end.toDateString();
+  // In a window in which clocks change, each time has its zone.
+  const isOneZone = start.getTimezoneOffset() === end.getTimezoneOffset();
+  const from = start.toLocaleString(undefined, { ...day, ...clock, ...(isOneZone ? {} : zoned) });
+  return `${from} – ${end.toLocaleString(undefined, { ...(isOneDay ? {} : day), ...clock, ...zoned })}`;
 }

@@ -61,12 +61,12 @@ export function windowColumns({
     {
       id: 'time',
       header: 'Time',
-      width: 'minmax(15.5rem,2fr)',
+      width: 'minmax(17rem,2fr)',
       phone: 'line',
       sort: ({ starts_at }) => starts_at,
       cell: (window) => (
         <span
-          className="tabular"
+          className="tabular truncate"
           title={`${absoluteTime(window.starts_at * 1000)} – ${absoluteTime(window.ends_at * 1000)}`}
         >
           {rangeText(window, now)}
