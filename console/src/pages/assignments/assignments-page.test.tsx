@@ -6,6 +6,7 @@ import {
   listReconcile,
   listRuns,
   matchSelector,
+  type OffAgent,
   type RunEntry,
 } from '@muster/protocol/http';
 import { screen, within } from '@testing-library/react';
@@ -44,4 +45,28 @@ test('distinguishes assignments whose agents were never applied, and plans from 
     ['never applied', 'never run'],
     ['in sync', expect.stringMatching(/^plansucceeded/)],
   ]);
+});
+
+test('counts the agents of all states that need an action, and labels the mode with one badge', async () => {
+  const api = fakeApi();
+  const [off] = listReconcile.example.answer as never as [OffAgent];
+  const { outdated, ...differs } = { ...off, reasons: ['drifted'] };
+  const members = ['a', 'b', 'c'].map((name) => ({ ...named(name), tags: { role: 'web' } }));
+  const [a, b, c] = members.map(({ node_id, name }) => ({ node_id, name }));
+  const newer = outdated ?? { modules: 1, examples: [] };
+  api.answer(listReconcile, [
+    { ...differs, ...a },
+    { ...differs, ...b, reasons: [], drift: [], outdated: newer },
+    { ...differs, ...c, reasons: [], drift: [], outdated: newer },
+  ] as never);
+  api.answer(listAgents, members as never);
+  api.answer(matchSelector, { matches: [] });
+  api.answer(listAssignments, [{ ...assignment, selector: 'role=web', mode: 'enforce', window_only: true }] as never);
+  api.answer(listRuns, [] as never);
+  await renderPage(AssignmentsPage);
+  const table = within(await screen.findByRole('grid', { name: 'Assignments' }));
+  const summary = await table.findByText('3 need action');
+  expect(summary.closest('[title]')?.getAttribute('title')).toBe('1 out of sync, 2 outdated');
+  expect(table.queryByText('enforce')).toBeNull();
+  expect(table.getByText('windows only')).toBeTruthy();
 });

@@ -32,6 +32,10 @@ interface Row {
   readonly lastRun: RunEntry | undefined;
 }
 
+/** Only assignments that enforce can be restricted to windows, so `windows only` implies the mode. */
+const modeText = ({ mode, window_only }: Assignment): string =>
+  mode === 'enforce' && window_only ? 'windows only' : mode;
+
 const columns: readonly Column<Row>[] = [
   {
     id: 'name',
@@ -47,22 +51,18 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'mode',
     header: 'Mode',
-    width: '10.5rem',
+    width: '7rem',
     from: 'lg',
     phone: 'line',
-    sort: ({ assignment }) => assignment.mode,
-    cell: ({ assignment: { mode, window_only } }) => (
-      <span className="inline-flex gap-1">
-        <Badge>{mode}</Badge>
-        {window_only && <Badge>windows only</Badge>}
-      </span>
-    ),
+    sort: ({ assignment }) => modeText(assignment),
+    cell: ({ assignment }) => <Badge>{modeText(assignment)}</Badge>,
   },
   {
     id: 'modules',
     header: 'Modules',
     width: 'minmax(8rem,2fr)',
     from: 'md',
+    phone: 'labeled',
     cell: ({ assignment }) => {
       const modules = modulesOf(assignment);
       return (
@@ -77,8 +77,9 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'selector',
     header: 'Selector',
-    width: 'minmax(8rem,2fr)',
+    width: 'minmax(8rem,3fr)',
     from: 'lg',
+    phone: 'block',
     cell: ({ assignment: { selector } }) => (
       <span className="flex min-w-0 font-mono text-muted text-xs">
         <Line text={selector} />
@@ -106,7 +107,7 @@ const columns: readonly Column<Row>[] = [
     header: 'Sync',
     width: '9.5rem',
     phone: 'line',
-    cell: ({ states }) => <WorstState states={states} />,
+    cell: ({ states }) => <SyncSummary states={states} />,
   },
   {
     id: 'run',
@@ -130,14 +131,27 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
-/** The most urgent sync state of an assignment's agents, with their number unless all agents are in this state. */
-function WorstState({ states }: Pick<Row, 'states'>) {
+const needsAction = ({ state }: Row['states'][number]): boolean => state !== 'in_sync' && state !== 'accepted';
+
+/**
+ * The sync state that an assignment's agents share, the state of those that need an action, or, if these have several
+ * states, only their number.
+ */
+function SyncSummary({ states }: Pick<Row, 'states'>) {
   const [worst, ...others] = states;
   if (worst === undefined) return null;
   const text = ({ state, count }: typeof worst) => `${countText(count)} ${syncWords[state]}`;
+  const urgent = states.filter(needsAction);
+  const urgentCount = urgent.reduce((sum, { count }) => sum + count, 0);
   return (
     <span className="flex min-w-0" title={states.map(text).join(', ')}>
-      <Dot tone={syncTones[worst.state]}>{others.length === 0 ? syncWords[worst.state] : text(worst)}</Dot>
+      <Dot tone={syncTones[worst.state]}>
+        {others.length === 0
+          ? syncWords[worst.state]
+          : urgent.length > 1
+            ? `${countText(urgentCount)} need action`
+            : text(worst)}
+      </Dot>
     </span>
   );
 }
