@@ -29,7 +29,7 @@ const recordColumns: Record<
   agent: {
     id: 'agent',
     header: 'Agent',
-    width: 'minmax(8rem,1.6fr)',
+    width: 'minmax(8rem,4fr)',
     sort: displayName,
     cell: (agent) => (
       <Link to="/agents/$agent" params={{ agent: agentParam(agent) }} tabIndex={-1} className={nameLinkClasses}>
