@@ -1,13 +1,6 @@
+import { compareNames } from '../../parts/table/compare-names.ts';
+
 /** Ranks search results: by how well they match, then by how often they were chosen, then in natural order. */
-
-let collator: Intl.Collator | undefined;
-
-/** Compares names in natural order, so that `web-2` precedes `web-10`. */
-function compareNames(one: string, other: string): number {
-  // Created on first use, because creating it makes the browser load the locale's data.
-  collator ??= new Intl.Collator(undefined, { numeric: true });
-  return collator.compare(one, other);
-}
 
 const isWordPart = (character: string | undefined): boolean =>
   character !== undefined && /[\p{L}\p{N}]/u.test(character);

@@ -7,6 +7,7 @@ import { classNames } from '../../parts/class-names.ts';
 import { countedText, countText } from '../../parts/count.ts';
 import { ProgressBar } from '../../parts/progress-bar.tsx';
 import type { ModuleNote } from '../../parts/resource/resource-results.tsx';
+import { compareNames } from '../../parts/table/compare-names.ts';
 import { Line, Text } from '../../parts/text.tsx';
 import { RunChanges } from '../runs/run-changes.tsx';
 import { countsOf, type Outcome, outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
@@ -87,7 +88,11 @@ function Planning({ results, ended }: { readonly results: readonly RunResult[]; 
   const total = results.length;
   const counts = countsOf(results);
   const failed = counts.failed + counts.cancelled + counts.untried;
-  const left = unplanned.flatMap((outcome) => results.filter((result) => outcomeOfResult(result) === outcome));
+  const left = unplanned.flatMap((outcome) =>
+    results
+      .filter((result) => outcomeOfResult(result) === outcome)
+      .sort((a, b) => compareNames(a.name ?? a.node_id, b.name ?? b.node_id)),
+  );
   return (
     <div className="space-y-3 text-sm">
       <div role="status" className="tabular space-y-1.5">

@@ -1,10 +1,9 @@
 import type { Agent } from '@muster/protocol/http';
 import { isEmpty, matchesSelector, parseSelector } from '@muster/protocol/selector';
-
-const collator = new Intl.Collator(undefined, { numeric: true });
+import { compareNames } from '../../parts/table/compare-names.ts';
 
 /** Compares names in natural order: `web-9` before `web-10`. */
-export const byName = (a: Agent, b: Agent): number => collator.compare(a.name ?? '', b.name ?? '');
+export const byName = (a: Agent, b: Agent): number => compareNames(a.name ?? '', b.name ?? '');
 
 /** Reports whether a selector matches one of the agents. An empty selector matches none. */
 export function matchesAny(selector: string, agents: readonly Agent[]): boolean {

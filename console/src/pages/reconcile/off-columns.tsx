@@ -13,7 +13,7 @@ import { FindingLabel, SyncLabel } from './sync-labels.tsx';
 
 /** A row of the list: an agent, or a group of agents with the same issues. */
 export interface OffEntry extends OffGroup {
-  /** Position in the orchestrator's order, the most urgent first. */
+  /** Position in the list, the most urgent first. */
   readonly rank: number;
 }
 

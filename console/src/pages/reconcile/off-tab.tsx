@@ -17,7 +17,7 @@ import { useOpenRows } from '../../parts/table/row-toggle.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import { AcceptDialog, WithdrawDialog } from '../drift/acceptance-dialogs.tsx';
 import { CheckDialog } from '../drift/check-dialog.tsx';
-import { acceptable, canRepair, groupOff } from './off.ts';
+import { acceptable, byFinding, canRepair, groupOff } from './off.ts';
 import { labelOf, type OffEntry, offColumns } from './off-columns.tsx';
 import type { OffDialog } from './off-dialog.ts';
 import { OffEntryDetails } from './off-entry-details.tsx';
@@ -51,7 +51,10 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
         : (query.data ?? noAgents).filter(({ drift }) => drift.some(({ accepted }) => accepted !== null)),
     [query.data, shows],
   );
-  const entries = useMemo(() => groupOff(agents).map((group, rank): OffEntry => ({ ...group, rank })), [agents]);
+  const entries = useMemo(
+    () => groupOff(byFinding(agents)).map((group, rank): OffEntry => ({ ...group, rank })),
+    [agents],
+  );
   /** Node IDs, so that the selection survives when the groups change. */
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [dialog, setDialog] = useState<OffDialog | null>(null);
@@ -108,18 +111,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
           )
         }
         noMatch="No matching agents"
-        empty={
-          shows === 'accepted' ? (
-            <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>
-          ) : (
-            <Empty
-              title={neverApplied === 0 ? 'Everything is in sync' : 'Nothing is out of sync'}
-              icon={<ShieldCheck className="size-7 text-good" strokeWidth={1.4} />}
-            >
-              No machine has drifted, and each has the newest revision of its modules. This list updates live.
-            </Empty>
-          )
-        }
+        empty={<NoAgents shows={shows} neverApplied={neverApplied} />}
       />
       {dialog !== null && (
         <OpenDialog
@@ -131,6 +123,26 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
         />
       )}
     </div>
+  );
+}
+
+function NoAgents({
+  shows,
+  neverApplied,
+}: {
+  readonly shows: 'action' | 'accepted';
+  /** Null while it is loading. */
+  readonly neverApplied: number | null;
+}) {
+  if (shows === 'accepted')
+    return <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>;
+  return (
+    <Empty
+      title={neverApplied === 0 ? 'Everything is in sync' : 'Nothing is out of sync'}
+      icon={<ShieldCheck className="size-7 text-good" strokeWidth={1.4} />}
+    >
+      No machine has drifted, and each has the newest revision of its modules. This list updates live.
+    </Empty>
   );
 }
 

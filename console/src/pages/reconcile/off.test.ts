@@ -1,6 +1,6 @@
 import type { OffAgent } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { acceptable, canRepair, groupOff } from './off.ts';
+import { acceptable, byFinding, canRepair, groupOff } from './off.ts';
 
 const summary = { total: 3, unchanged: 2, changed: 1, removed: 0, failed: 0, skipped: 0 };
 const drift = (over: Partial<OffAgent['drift'][number]> = {}): OffAgent['drift'][number] => ({
@@ -54,4 +54,13 @@ test('offers to update an outdated agent', () => {
 test('offers no repair for drift from an audit assignment', () => {
   const audited = agent('a', { drift: [drift({ assignment: 'hardening', drift_id: 'audit' })] });
   expect([acceptable(audited), canRepair(audited)]).toEqual([['audit'], false]);
+});
+
+test('sorts agents by their worst finding, then by name in natural order', () => {
+  const outdated = (name: string) => agent(name, { reasons: [], drift: [], outdated: { modules: 1, examples: [] } });
+  const failed = agent('web-11', { reasons: ['apply_failed', 'drifted'] });
+  const accepted = agent('a', { reasons: [] });
+  const drifted = [agent('web-3'), agent('edge-2')];
+  const sorted = byFinding([accepted, outdated('web-10'), ...drifted, outdated('web-2'), failed]);
+  expect(sorted.map(({ name }) => name)).toEqual(['web-11', 'edge-2', 'web-3', 'web-2', 'web-10', 'a']);
 });

@@ -1,5 +1,6 @@
-import type { OffAgent } from '@muster/protocol/http';
-import { findingsOf } from '../../../../client/src/reason-words.ts';
+import { type OffAgent, offReasons } from '@muster/protocol/http';
+import { findingsOf, type OffFinding } from '../../../../client/src/reason-words.ts';
+import { compareNames } from '../../parts/table/compare-names.ts';
 import { issuesOf } from './issues.ts';
 
 /** Labels and groups out-of-sync agents. */
@@ -29,6 +30,16 @@ function groupKey(agent: OffAgent, name: string): string {
   const { issues, more } = issuesOf(agent);
   return JSON.stringify([findingsOf(agent), issues.map(({ text }) => text.replaceAll(name, '')), more, agent.modules]);
 }
+
+/** Findings, the most urgent first. Accepted drift, which is none, comes last. */
+const findingOrder: readonly (OffFinding | undefined)[] = [...offReasons, 'outdated', undefined];
+
+/** Sorts agents by their worst finding, and those with the same one by name. */
+export const byFinding = (agents: readonly OffAgent[]): readonly OffAgent[] =>
+  agents
+    .map((agent) => ({ agent, order: findingOrder.indexOf(findingsOf(agent)[0]), name: agent.name ?? agent.node_id }))
+    .sort((a, b) => a.order - b.order || compareNames(a.name, b.name))
+    .map(({ agent }) => agent);
 
 export interface OffGroup {
   readonly key: string;

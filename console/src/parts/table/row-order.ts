@@ -1,3 +1,5 @@
+import { compareNames } from './compare-names.ts';
+
 /** Sorts a table's rows in steps, because comparing the values of ten thousand rows takes longer than a frame. */
 
 /**
@@ -28,14 +30,10 @@ interface Placed<Row> {
   readonly index: number;
 }
 
-let collator: Intl.Collator | undefined;
-
 /** Orders numbers by value and all other values as text. */
 function compareValues(a: string | number, b: string | number): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  // Created on first use, because this makes the browser load the locale's data.
-  collator ??= new Intl.Collator(undefined, { numeric: true });
-  return collator.compare(String(a), String(b));
+  return compareNames(String(a), String(b));
 }
 
 /**
