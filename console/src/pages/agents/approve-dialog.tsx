@@ -213,7 +213,14 @@ function AgentRow({
         {isRejected ? (
           <Badge tone="neutral">rejected</Badge>
         ) : (
-          <Button small look="quiet" aria-label={`Reject ${label}`} onClick={onReject}>
+          // On a phone, a border would cross the button that copies the ID.
+          <Button
+            small
+            look="danger"
+            className="max-sm:border-transparent max-sm:bg-transparent"
+            aria-label={`Reject ${label}`}
+            onClick={onReject}
+          >
             Reject
           </Button>
         )}

@@ -69,7 +69,7 @@ export function EachDialog<Item extends Each>({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly description?: ReactNode;
-  /** The confirmation button's label, such as `Approve 50`. The button is shown only if there are items. */
+  /** The confirmation button's label, such as `Approve 50`. The button is disabled if there are no items. */
   readonly action: string;
   /** Past participle of the action, such as `approved`. */
   readonly done: string;
@@ -110,17 +110,14 @@ export function EachDialog<Item extends Each>({
             <Button disabled={busy} onClick={close}>
               Cancel
             </Button>
-            {/* A button without items would not name its targets. */}
-            {items.length > 0 && (
-              <Button
-                look={danger ? 'remove' : 'primary'}
-                busy={busy}
-                disabled={!ready}
-                onClick={() => void start(items)}
-              >
-                {action}
-              </Button>
-            )}
+            <Button
+              look={danger ? 'remove' : 'primary'}
+              busy={busy}
+              disabled={!ready || items.length === 0}
+              onClick={() => void start(items)}
+            >
+              {action}
+            </Button>
           </>
         )
       }
