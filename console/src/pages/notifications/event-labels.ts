@@ -77,7 +77,7 @@ const labels: Readonly<Record<EventType, string>> = {
 
 /** Labels for several events of a type that causes notifications. */
 const plurals: Readonly<Record<NotifyingEvent, string>> = {
-  'agent.pending': 'agents pending approval',
+  'agent.pending': 'enrollment requests',
   'agent.lost': 'agents offline',
   'agent.returned': 'agents returned',
   'agent.cloned': 'keys used by two machines',
@@ -114,6 +114,6 @@ export const categoryLabel = (category: string): string =>
 /** Returns an event type's label. A newer orchestrator may send a type without one. */
 export const eventLabel = (type: string): string => (Object.hasOwn(labels, type) ? labels[type as EventType] : type);
 
-/** Returns a label for several events of a type, such as `5 agents pending approval`. */
+/** Returns a label for several events of a type, such as `5 enrollment requests`. */
 export const eventsLabel = (type: string, count: number): string =>
   `${count} ${Object.hasOwn(plurals, type) ? plurals[type as NotifyingEvent] : `× ${eventLabel(type)}`}`;

@@ -7,5 +7,6 @@ test('gives failures and lost agents the tone of a failure, and other events the
   expect(tone('agent.lost', 'warning')).toBe('bad');
   expect(tone('drift.detected', 'warning')).toBe('warn');
   expect(tone('agent.cloned', 'critical')).toBe('bad');
+  expect(tone('agent.pending', 'info')).toBe('warn');
   expect(tone('state.applied', 'info')).toBe('neutral');
 });

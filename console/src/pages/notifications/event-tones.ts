@@ -11,6 +11,6 @@ const failures: ReadonlySet<string> = new Set([
   ...['agent.lost', 'channel.dropped', 'channel.failing', 'run.halted', 'state.failed'],
 ]);
 
-/** Returns the tone of an event or a notification. */
+/** Returns the tone of an event or a notification. A pending agent has the tone that it has in the list of agents. */
 export const eventTone = ({ event_type, severity }: Pick<AuditEvent, 'event_type' | 'severity'>): Tone =>
-  failures.has(event_type) ? 'bad' : (tones[severity] ?? 'neutral');
+  failures.has(event_type) ? 'bad' : event_type === 'agent.pending' ? 'warn' : (tones[severity] ?? 'neutral');

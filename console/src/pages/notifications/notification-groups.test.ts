@@ -28,7 +28,7 @@ test('does not group notifications that are read, muted by a window, or more tha
 
 test('labels event types in words', () => {
   expect(eventLabel('agent.lost')).toBe('Agent offline');
-  expect(eventsLabel('agent.pending', 5)).toBe('5 agents pending approval');
+  expect(eventsLabel('agent.pending', 5)).toBe('5 enrollment requests');
   expect([eventLabel('agent.new_type'), eventsLabel('agent.new_type', 2)]).toEqual([
     'agent.new_type',
     '2 × agent.new_type',
