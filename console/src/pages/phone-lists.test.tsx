@@ -166,25 +166,24 @@ test('shows a channel on two lines, with its actions in a menu', async () => {
   expect(row.getByRole('button', { name: 'Actions on on-call' })).toBeTruthy();
 });
 
-test('shows a maintenance window on two lines, with its agents', async () => {
+test.each([
+  ['site=paris', 'site=paris'],
+  [null, 'all agents'],
+])('shows a maintenance window with the selector %s on two lines, with its agents', async (selector, agents) => {
   const [window] = listWindows.example.answer as never as [Window];
   const row = await render(async ({ DataTable }) => {
     const { windowColumns } = await import('./windows/window-columns.tsx');
     return (
       <DataTable
         label="Maintenance windows"
-        rows={[{ ...window, selector: 'site=paris' }]}
+        rows={[{ ...window, selector }]}
         columns={windowColumns({ ...none, now: window.starts_at * 1000 + 1, onAction: () => {} })}
         rowKey={({ id }) => id}
         empty={null}
       />
     );
   });
-  expect(cells(row)).toEqual([
-    window.reason,
-    expect.stringMatching(/^open/),
-    expect.stringContaining('–'),
-    'site=paris',
-    '',
-  ]);
+  expect(cells(row)).toEqual([window.reason, expect.stringMatching(/^open/), expect.stringContaining('–'), agents, '']);
+  // Tailwind hides elements with this class on a phone.
+  expect(row.getByText(agents).closest('[class~="max-sm:hidden"]')).toBeNull();
 });

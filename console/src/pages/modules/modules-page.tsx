@@ -36,6 +36,7 @@ const columns: readonly Column<Row>[] = [
     id: 'users',
     header: 'Used by',
     width: 'minmax(6.5rem,3fr)',
+    phone: 'labeled',
     sort: ({ users }) => users.length,
     cell: ({ users }) =>
       users.length === 0 ? (
@@ -60,6 +61,7 @@ const columns: readonly Column<Row>[] = [
     id: 'at',
     header: 'Saved',
     width: '5.5rem',
+    phone: 'labeled',
     align: 'right',
     sort: ({ uploaded_at }) => uploaded_at,
     cell: ({ uploaded_at }) => (

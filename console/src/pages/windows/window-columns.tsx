@@ -93,7 +93,7 @@ export function windowColumns({
 }
 
 function Agents({ selector }: Pick<Window, 'selector'>) {
-  if (selector === null) return <span className="max-sm:hidden">all agents</span>;
+  if (selector === null) return <span>all agents</span>;
   if (selector === '') return <span className="text-muted">no agent</span>;
   return (
     <code className="flex min-w-0 font-mono text-muted text-xs leading-6">
