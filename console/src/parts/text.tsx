@@ -97,13 +97,20 @@ export function PathText({ text, maxLength = 300 }: { readonly text: string; rea
   );
 }
 
-/** Shows an untrusted path in one line. Truncates it in the middle if it does not fit. */
+/** Shows an untrusted path in a monospaced font in one line. Truncates it in the middle if it does not fit. */
 export function PathLine({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }) {
   const line = lineText(text, maxLength);
   const [start, end] = divideLine(line);
   return (
     <bdi className="flex min-w-0" title={end === '' ? undefined : visibleText(cutText(text, 1000))}>
-      <span className="truncate whitespace-pre">{start}</span>
+      {/* The browser truncates after a whole character. A width of whole characters leaves no gap before the
+          end. The additional pixels keep a rounding error from truncating a text that fits. */}
+      <span
+        className="truncate whitespace-pre"
+        style={end === '' ? undefined : { maxWidth: `calc(round(down, 100% + 1px, 1ch) - ${end.length}ch + 1px)` }}
+      >
+        {start}
+      </span>
       {end !== '' && <span className="shrink-0 whitespace-pre">{end}</span>}
     </bdi>
   );

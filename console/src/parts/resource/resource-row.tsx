@@ -110,11 +110,13 @@ function Header({
           )}
         />
         <Icon aria-hidden="true" className={classNames('size-4 shrink-0', toneText[tone])} />
-        <span className="flex max-w-40 shrink-0 text-muted text-xs max-sm:hidden">
-          <Line text={result.type} maxLength={64} />
-        </span>
-        <span className="flex min-w-0 font-mono text-xs">
-          {open ? <PathText text={result.identity} maxLength={1_000} /> : <PathLine text={result.identity} />}
+        <span className="flex min-w-0 items-center gap-2 max-sm:flex-col max-sm:items-start max-sm:gap-0">
+          <span className="flex max-w-40 shrink-0 text-muted text-xs">
+            <Line text={result.type} maxLength={64} />
+          </span>
+          <span className="flex min-w-0 max-w-full font-mono text-xs">
+            {open ? <PathText text={result.identity} maxLength={1_000} /> : <PathLine text={result.identity} />}
+          </span>
         </span>
         <span className={classNames('ml-auto shrink-0 text-xs', toneText[tone])}>{word}</span>
       </button>
@@ -125,10 +127,12 @@ function Header({
           <span className="max-sm:sr-only">hidden</span>
         </span>
       )}
-      <span className="tabular w-14 shrink-0 text-right text-muted text-xs max-sm:hidden">
-        {/* In a plan, this is the duration of the comparison. */}
-        {resultKind === 'plan' ? '' : durationText(result.duration_ms)}
-      </span>
+      {/* In a plan, this would be the duration of the comparison. */}
+      {resultKind !== 'plan' && (
+        <span className="tabular w-14 shrink-0 text-right text-muted text-xs max-sm:hidden">
+          {durationText(result.duration_ms)}
+        </span>
+      )}
       <IconButton
         small
         label={`Link to ${lineText(result.type, 64)} ${lineText(result.identity, 80)}`}
