@@ -131,7 +131,9 @@ function Facts({ session }: { readonly session: Parameters<typeof secondsOf>[0] 
         opened by <Line text={operators.get(session.operator_id) ?? session.operator_id} maxLength={40} />,{' '}
         <Time at={session.opened_at} />
       </span>
-      <span className="tabular">{shortDuration(secondsOf(session, now))}</span>
+      <span className="tabular">
+        {session.status === 'active' ? 'open for' : 'lasted'} {shortDuration(secondsOf(session, now))}
+      </span>
       {session.end_reason !== null && <Line text={session.end_reason} maxLength={120} />}
     </span>
   );
