@@ -6,7 +6,7 @@ export function Meter({ share }: { readonly share: number | null }) {
   const percent = Math.round(Math.min(1, Math.max(0, share)) * 100);
   return (
     <span className="flex w-full items-center gap-2">
-      <span aria-hidden="true" className="h-1.5 min-w-6 flex-1 overflow-hidden rounded-full bg-raised">
+      <span aria-hidden="true" className="h-1.5 min-w-6 flex-1 overflow-hidden rounded-full bg-faint">
         <span
           className={classNames(
             'block h-full rounded-full',

@@ -18,7 +18,7 @@ export function ProgressBar({
       max={max}
       value={value}
       className={classNames(
-        'block h-1.5 w-full appearance-none overflow-hidden rounded-full bg-raised',
+        'block h-1.5 w-full appearance-none overflow-hidden rounded-full bg-faint',
         '[&::-webkit-progress-bar]:bg-transparent [&::-webkit-progress-value]:bg-accent [&::-moz-progress-bar]:bg-accent',
         className,
       )}
