@@ -5,7 +5,7 @@ import { serverClock } from '../api/client.ts';
 import { clearDrafts } from '../api/drafts/draft-store.ts';
 import { queryClient } from '../api/query-client.ts';
 import { useSession } from '../api/sign-in/use-session.ts';
-import { Toaster } from '../parts/dialog/toast.tsx';
+import { dismissConfirmations, Toaster } from '../parts/dialog/toast.tsx';
 import { setClock } from '../parts/time.tsx';
 import { preloadPages } from './lazy-page.tsx';
 import { router } from './routes.tsx';
@@ -14,6 +14,9 @@ import { SignInPage } from './sign-in-page.tsx';
 import { useShownTheme } from './theme.ts';
 
 setClock(serverClock.now);
+router.subscribe('onBeforeNavigate', ({ pathChanged }) => {
+  if (pathChanged) dismissConfirmations();
+});
 // Loads the page's code during the sign-in.
 void router.load();
 

@@ -20,7 +20,29 @@ async function show(send: (toast: Loaded['toast']) => void): Promise<void> {
   send(loaded.toast);
 }
 
-export const notify = (message: string): void => void show((toast) => void toast(lineText(message, 300)));
+/** Times in Unix milliseconds at which the current confirmations were shown, by toast. */
+const confirmations = new Map<string | number, number>();
+
+export const notify = (message: string): void =>
+  void show((toast) => {
+    const id: string | number = toast(lineText(message, 300), {
+      onDismiss: () => confirmations.delete(id),
+      onAutoClose: () => confirmations.delete(id),
+    });
+    confirmations.set(id, Date.now());
+  });
+
+/** An action may navigate and confirm. Its toast is at most this old, in milliseconds, when the navigation starts. */
+const maxActionMs = 1_000;
+
+/** Dismisses confirmations of actions on the page that the operator leaves. Errors stay. */
+export function dismissConfirmations(): void {
+  const old = [...confirmations].filter(([, at]) => Date.now() - at > maxActionMs).map(([id]) => id);
+  if (old.length === 0) return;
+  void show((toast) => {
+    for (const id of old) toast.dismiss(id);
+  });
+}
 
 /** Shows an error for 12 seconds. */
 export const notifyError = (error: unknown): void =>
