@@ -19,3 +19,12 @@ test('names the id that a button without a visible label copies', async () => {
   await renderPart(<Id id="0123456789abcdef" />);
   expect(screen.getByRole('button', { name: 'Copy 0123456789abcdef' }).textContent).toBe('');
 });
+
+test('does not break a command within the name of an option', async () => {
+  fakeApi();
+  const command = 'curl -fsS https://muster | sh -s -- --orchestrator-key 12-34';
+  await renderPart(<Code text={command} />);
+  const option = screen.getByText('--orchestrator-key');
+  expect(option.className).toContain('whitespace-nowrap');
+  expect(option.closest('code')?.textContent).toBe(command);
+});

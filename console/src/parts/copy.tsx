@@ -70,6 +70,9 @@ export function Id({ id, length = 8 }: { readonly id: string; readonly length?: 
   );
 }
 
+/** Matches option names, because a browser would break a line after their hyphens. */
+const optionNames = /(?<=\s)(--?[a-z-]{1,30})(?=\s|$)/;
+
 /** A command or a line of code with a copy button. */
 export function Code({
   text,
@@ -82,7 +85,18 @@ export function Code({
   return (
     <div className="flex items-start gap-2 rounded-md border bg-raised py-1.5 pr-1.5 pl-3 max-sm:flex-col max-sm:items-stretch max-sm:px-3 max-sm:py-2.5">
       <code className="min-w-0 flex-1 overflow-x-auto whitespace-pre-wrap font-mono [overflow-wrap:anywhere] text-xs sm:self-center">
-        {visibleText(text)}
+        {visibleText(text)
+          .split(optionNames)
+          .map((part, at) =>
+            at % 2 === 0 ? (
+              part
+            ) : (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text
+              <span key={at} className="whitespace-nowrap">
+                {part}
+              </span>
+            ),
+          )}
       </code>
       <CopyButton isLabeled {...{ text, look }} />
     </div>

@@ -109,7 +109,7 @@ const copyCommand = async ({ user }: { user: UserEvent }) => {
 test('creates no token if the dialog closes without use', async () => {
   const { api, user, onClose } = await open({ asks: false });
   expect(screen.getByText('The command contains a new token for 1 machine, valid for 1 hour.')).toBeTruthy();
-  await user.click(screen.getByRole('button', { name: 'Done' }));
+  await user.click(screen.getByRole('button', { name: 'Cancel' }));
   expect(onClose).toHaveBeenCalled();
   cleanup();
   expect(api.received(createEnrolmentToken)).toEqual([]);
@@ -144,7 +144,8 @@ test('says that the command was not copied, and shows it', async () => {
   vi.spyOn(navigator.clipboard, 'write').mockRejectedValue(new Error('denied'));
   await copyCommand(opened);
   expect(await screen.findByText(/did not copy the command/)).toBeTruthy();
-  expect(screen.getByText(token.command)).toBeTruthy();
+  const codes = screen.getByRole('dialog').querySelectorAll('code');
+  expect([...codes].map(({ textContent }) => textContent)).toContain(token.command);
 });
 
 test('shows the command before all other text about the token', async () => {

@@ -1,8 +1,8 @@
 import type { AnswerOf, createEnrolmentToken } from '@muster/protocol/http';
 import { Callout } from '../../parts/callout.tsx';
 import { Code } from '../../parts/copy.tsx';
-import { Text } from '../../parts/text.tsx';
 import { absoluteTime } from '../../parts/time.tsx';
+import { CodeText } from '../kinds/code-text.tsx';
 import { Disclosure } from './disclosure.tsx';
 
 /** Shows the command that enrolls a machine, and behind a disclosure what its token permits. */
@@ -15,7 +15,7 @@ export function TokenCommands({ token }: { readonly token: AnswerOf<typeof creat
       <Code look="primary" text={token.command} />
       {token.note !== null && (
         <Callout tone="info" title={installs ? 'Check the address' : 'The agent must already be installed'}>
-          <Text text={token.note} maxLength={500} />
+          <CodeText text={token.note} />
         </Callout>
       )}
       <Disclosure label={installs ? 'Details, and the command for an installed agent' : 'Details'}>

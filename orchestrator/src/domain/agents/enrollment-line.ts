@@ -93,7 +93,7 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
   if (!hasPackages)
     return {
       refused:
-        'This orchestrator has no agent packages to offer. Install the orchestrator from a package, or run npm run build in its clone.',
+        'This orchestrator has no agent packages to offer. Install the orchestrator from a package, or run `npm run build` in the directory of its source code.',
     };
   // The key of the proxy's certificate is unknown, so machines verify the certificate as usual.
   if (publicUrl !== null) return { from: publicUrl.replace(/\/+$/, ''), pin: null };
