@@ -6,7 +6,7 @@ export interface Setting {
   readonly key: string;
   /** Null if the setting has no value. */
   readonly value: string | null;
-  /** The value in a larger unit, such as `256 MiB` or `12 h`; null if there is none. */
+  /** The value with its unit, such as `256 MiB` or `12 h`; null if the key names the unit. */
   readonly amount: string | null;
   readonly source: Settings['sources'][string];
 }
