@@ -65,7 +65,7 @@ const columns: readonly Column<DriftRecord>[] = [
 ];
 
 const filters = [
-  { name: 'filter', label: 'Selector', placeholder: 'Filter: role=web' },
+  { name: 'filter', label: 'Selector', placeholder: 'role=web' },
   {
     ...{ name: 'status', label: 'Result', any: 'Any result' },
     options: statusOptions,

@@ -88,9 +88,7 @@ export function offColumns({
       sort: sinceOf,
       cell: (group) => {
         const since = sinceOf(group);
-        return (
-          <span className="flex min-h-6 items-center text-muted">{since === null ? '–' : <Time at={since} />}</span>
-        );
+        return <span className="flex min-h-6 items-center text-muted">{since !== null && <Time at={since} />}</span>;
       },
     },
     {
