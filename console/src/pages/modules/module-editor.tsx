@@ -123,7 +123,7 @@ export function ModuleEditor({
         </section>
       )}
       <footer className="flex min-h-9 shrink-0 flex-wrap items-center gap-x-4 gap-y-1 border-t bg-raised px-3 py-1 text-xs">
-        <p role="status" className="min-w-0 flex-1">
+        <p role="status" className="flex min-w-0 flex-1 items-center">
           <CheckStatus judgement={judgement} error={error} isEmpty={text.trim() === ''} />
         </p>
         {known?.agent != null && (

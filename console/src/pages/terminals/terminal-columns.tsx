@@ -110,7 +110,8 @@ function Actions({
   const to = { to: '/terminals/$session' as never, params: { session: session.session_id } as never };
   if (session.status !== 'active')
     return (
-      <Link {...to} className={buttonClasses('quiet', true)}>
+      // The negative margin aligns the text with the header.
+      <Link {...to} className={`${buttonClasses('quiet', true)} sm:-mr-2`}>
         Replay
       </Link>
     );

@@ -40,10 +40,11 @@ export function Menu({
 export const RowActions = ({ on, children }: { readonly on: string; readonly children: ReactNode }) => (
   <Menu
     trigger={
-      // The negative margins keep the button from making a row taller if its cells may have several lines.
+      // The negative margins keep the button from making a row taller if its cells may have several lines, and align its
+      // icon with the header.
       <IconButton
         small
-        className="sm:-my-0.5"
+        className="sm:-my-0.5 sm:-mr-1.5"
         label={`Actions on ${on}`}
         icon={<Ellipsis aria-hidden="true" className="size-4" />}
       />
