@@ -123,7 +123,7 @@ test('the CLI plans several agents together, applies the plans as one run, detac
   await canceller.sees('Canceling');
   // An agent that receives the cancellation after this line runs the sleeping script and skips the directory.
   writeFileSync(join(gates, 'two'), '');
-  await canceller.sees('2 cancelled');
+  await canceller.sees('2 canceled');
   await canceller.sees('code=1');
   await canceller.sees('done');
   expectRestored(canceller);

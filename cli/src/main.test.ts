@@ -1226,8 +1226,13 @@ describe('assignments and runs', () => {
     expect(partly.stdout).toContain('away');
     const json = await muster('runs', 'follow', '01KAGZ5R3E5F6G7H8J9K0M1N2P', '--json');
     expect(JSON.parse(json.stdout)).toMatchObject({ status: 'failed' });
-    runs[0] = runOf('cancelled', { status: 'cancelled', summary: null });
-    expect((await muster('runs', 'follow', '01KAGZ5R3E5F6G7H8J9K0M1N2P')).exit).toBe(1);
+    runs[0] = runOf('cancelled', {
+      ...{ operation_id: '01KAGZ5R3E5F6G7H8J9K0M1N2Q', status: 'cancelled', summary: null },
+    });
+    const canceled = await muster('runs', 'follow', '01KAGZ5R3E5F6G7H8J9K0M1N2P');
+    expect(canceled.exit).toBe(1);
+    expect(canceled.stdout).toMatch(/on 1 agent: canceled\n[\s\S]*web-1 +canceled/);
+    expect(canceled.stdout).not.toContain('cancelled');
   });
 
   test('assignments apply requires confirmation or --yes', async () => {

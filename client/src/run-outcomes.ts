@@ -1,4 +1,5 @@
 import type { Run, RunOutcomes } from '@muster/protocol/http';
+import { statusText } from './status-text.ts';
 
 /** Words for the outcomes of agents in a run, shared by the console and the CLI. */
 
@@ -36,5 +37,5 @@ export function runOutcomeOf({
 export const runOutcomesText = (outcomes: RunOutcomes): string =>
   runOutcomeOrder
     .filter((outcome) => outcomes[outcome] > 0)
-    .map((outcome) => `${outcomes[outcome]} ${outcome}`)
+    .map((outcome) => `${outcomes[outcome]} ${statusText(outcome)}`)
     .join(', ');

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from '@muster/protocol/client';
+import { statusText } from '../../../client/src/status-text.ts';
 import type { Context } from '../context/context.ts';
 import { readProfiles } from '../context/profile.ts';
 import { cacheDirectory, writePrivateFile } from '../directories.ts';
@@ -48,12 +49,12 @@ const asks: Readonly<Record<Source, (call: Client) => Promise<Candidate[]>>> = {
   operations: async (call) => {
     const { listOperations } = await import('@muster/protocol/http');
     const { operations } = await call(listOperations, recent);
-    return operations.map(({ operation_id, kind, status }) => named(operation_id, `${kind} ${status}`));
+    return operations.map(({ operation_id, kind, status }) => named(operation_id, `${kind} ${statusText(status)}`));
   },
   runs: async (call) => {
     const { listRuns } = await import('@muster/protocol/http');
     return (await call(listRuns, recent)).map(({ run_id, assignment, status }) =>
-      named(run_id, `${assignment ?? ''} ${status}`.trim()),
+      named(run_id, `${assignment ?? ''} ${statusText(status)}`.trim()),
     );
   },
   sessions: async (call) => {

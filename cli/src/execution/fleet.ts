@@ -169,11 +169,11 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
   const parts = [
     color.green(`${succeeded} succeeded`),
     ...(failed === 0 ? [] : [color.red(`${failed} failed`)]),
-    ...(cancelled === 0 ? [] : [color.red(`${cancelled} cancelled`)]),
+    ...(cancelled === 0 ? [] : [color.red(`${cancelled} canceled`)]),
     ...(untried === 0 ? [] : [`${untried} skipped`]),
   ];
   out.print(
-    `\n${color.bold(`${status === 'cancelled' ? 'Cancelled' : 'Applied'} on ${counted(results.length, 'agent')}${took}:`)} ${parts.join(', ')}`,
+    `\n${color.bold(`${status === 'cancelled' ? 'Canceled' : 'Applied'} on ${counted(results.length, 'agent')}${took}:`)} ${parts.join(', ')}`,
   );
   if (status === 'halted')
     out.print(

@@ -1,6 +1,7 @@
 import type { Run } from '@muster/protocol/http';
 import { operationErrorText } from '../../../client/src/operation-error.ts';
 import { runOutcomeOf, runOutcomeOrder } from '../../../client/src/run-outcomes.ts';
+import { statusText } from '../../../client/src/status-text.ts';
 import type { Output } from '../context/output.ts';
 import { summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
@@ -12,7 +13,7 @@ export const paintedBy = (status: string, color: Colors): ((text: string) => str
 
 /** Returns the status of an agent in a run, or `skipped` if the run ended before the agent started. */
 export const outcomeWord = (result: Run['results'][number]): string =>
-  runOutcomeOf(result) === 'skipped' ? 'skipped' : result.status;
+  runOutcomeOf(result) === 'skipped' ? 'skipped' : statusText(result.status);
 
 /** Counts the resources that a run removes. */
 export const removedIn = ({ results }: Pick<Run, 'results'>): number =>
@@ -48,7 +49,7 @@ export function printRun(run: Run, out: Output): void {
   const { assignment, kind, status, started_at, finished_at, results } = run;
   const of = assignment === null ? '' : ` of ${color.bold(sanitiseLine(assignment))}`;
   const took = finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
-  out.print(`${kind}${of} on ${counted(results.length, 'agent')}: ${paintedBy(status, color)(status)}`);
+  out.print(`${kind}${of} on ${counted(results.length, 'agent')}: ${paintedBy(status, color)(statusText(status))}`);
   out.print(color.dim(`run ${sanitiseLine(run.run_id)}, started ${ago(started_at, now)}${took}`));
   const halted = haltedLine(run);
   if (halted !== null) out.print(color.red(halted));

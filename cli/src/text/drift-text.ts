@@ -1,5 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
+import { statusText } from '../../../client/src/status-text.ts';
 import { changesToPrint, diffLines, fieldLines, headLine, messageLines } from './resource-text.ts';
 import { sanitiseLine, sanitiseParagraph } from './sanitize.ts';
 import { ago, type Colors, counted, type Style } from './style.ts';
@@ -37,7 +38,7 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
 }
 
 export const statusWord = ({ status, accepted }: Pick<DriftRecord, 'status' | 'accepted'>): string =>
-  accepted === null ? status.replace('_', ' ') : 'accepted';
+  accepted === null ? statusText(status).replace('_', ' ') : 'accepted';
 
 export const statusPaint = (status: DriftRecord['status'], color: Colors): ((text: string) => string) =>
   ({ in_sync: color.green, drifted: color.yellow, failed: color.red, cancelled: color.dim })[status];

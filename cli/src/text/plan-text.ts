@@ -1,6 +1,7 @@
 import { hasEnded, type ResourceAction, type ResourceResult } from '@muster/protocol';
 import type { Operation } from '@muster/protocol/http';
 import { operationErrorText } from '../../../client/src/operation-error.ts';
+import { statusText } from '../../../client/src/status-text.ts';
 import { changesToPrint, diffLines, fieldLines, headLine, messageLines, paintOf } from './resource-text.ts';
 import { sanitise, sanitiseLine, sanitiseParagraph } from './sanitize.ts';
 import { counted, type Style } from './style.ts';
@@ -120,7 +121,13 @@ export function countLine({ kind, resources, summary, status }: Operation, { col
   );
   const verbOfRepair = plan ? (repairs.length === 1 ? 'repairs' : 'repair') : 'repaired';
   const drift = repairs.length === 0 ? '' : `; ${repairs.length} ${verbOfRepair} drift`;
-  const head = plan ? 'Plan' : status === 'succeeded' ? 'Applied' : status === 'failed' ? 'Failed' : `Apply ${status}`;
+  const head = plan
+    ? 'Plan'
+    : status === 'succeeded'
+      ? 'Applied'
+      : status === 'failed'
+        ? 'Failed'
+        : `Apply ${statusText(status)}`;
   return `${color.bold(`${head}:`)} ${parts.join(', ')}${drift}`;
 }
 

@@ -2,6 +2,7 @@ import type { OffAgent, OffReason } from '@muster/protocol/http';
 import { syncStateOf } from '@muster/protocol/sync-state';
 import { operationErrorText } from '../../../client/src/operation-error.ts';
 import { outdatedText, reasonWords, revisionsText } from '../../../client/src/reason-words.ts';
+import { statusText } from '../../../client/src/status-text.ts';
 import { counted } from './style.ts';
 
 /** Returns a line with the reasons why an agent is not in its desired state, and whether it is outdated. */
@@ -21,7 +22,7 @@ export function offLine({
         `${counted(resources, 'resource')} drifted${assignment === null ? '' : ` from ${assignment}`}`,
     );
   const said: Readonly<Record<OffReason, string>> = {
-    apply_failed: `${failed_operation === null ? reasonWords.apply_failed : `apply ${failed_operation.status}`}${failed_operation?.error ? `: ${operationErrorText(failed_operation.error)}` : ''}`,
+    apply_failed: `${failed_operation === null ? reasonWords.apply_failed : `apply ${statusText(failed_operation.status)}`}${failed_operation?.error ? `: ${operationErrorText(failed_operation.error)}` : ''}`,
     drifted: drifted.join(', '),
     drift_failed: `${reasonWords.drift_failed}${failed_check?.error ? `: ${failed_check.error}` : ''}`,
     unapplied: `${unapplied} ${reasonWords.unapplied}`,

@@ -1,5 +1,6 @@
 import type { OperationStatus } from '@muster/protocol';
 import type { Run } from '@muster/protocol/http';
+import { statusText } from '../../../client/src/status-text.ts';
 import { Badge, Dot, StateBadge, type Tone } from './badge.tsx';
 
 export type WorkStatus = OperationStatus | Run['status'];
@@ -17,10 +18,14 @@ const tones: Record<WorkStatus, Tone> = {
   halted: 'bad',
 };
 
+/** Statuses as choices of a filter. */
+export const statusOptions = (statuses: readonly WorkStatus[]) =>
+  statuses.map((value) => ({ value, label: statusText(value) }));
+
 export function StatusBadge({ status }: { readonly status: WorkStatus }) {
   return (
     <StateBadge tone={tones[status]} live={status === 'running'}>
-      {status}
+      {statusText(status)}
     </StateBadge>
   );
 }
@@ -28,7 +33,7 @@ export function StatusBadge({ status }: { readonly status: WorkStatus }) {
 export function StatusDot({ status }: { readonly status: WorkStatus }) {
   return (
     <Dot tone={tones[status]} live={status === 'running'}>
-      {status}
+      {statusText(status)}
     </Dot>
   );
 }

@@ -9,6 +9,7 @@ import {
   type OperationEntry,
 } from '@muster/protocol/http';
 import { Option } from 'commander';
+import { statusText } from '../../../../client/src/status-text.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { chooseAgent } from '../../execution/choose-agents.ts';
@@ -102,7 +103,7 @@ async function list(
       { heading: 'KIND', extra: true, text: ({ kind }) => kind },
       {
         heading: 'STATUS',
-        text: ({ status }) => status,
+        text: ({ status }) => statusText(status),
         paint: (text, { status }, { color }) => paintedBy(status, color)(text),
       },
       { heading: 'WHEN', text: ({ created_at }) => when(created_at, out.style) },
@@ -141,7 +142,11 @@ async function show(context: Context, id: string, options: { output?: boolean })
   const names = await agentNames(call, new Set([node_id]));
   const { created_at, started_at, finished_at, status } = operation;
   const took = started_at === null || finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
-  out.print(color.dim(`${sanitiseLine(operation_id)}  ${status}, requested ${ago(created_at, out.style.now)}${took}`));
+  out.print(
+    color.dim(
+      `${sanitiseLine(operation_id)}  ${statusText(status)}, requested ${ago(created_at, out.style.now)}${took}`,
+    ),
+  );
   out.print(renderOperation(operation, names.get(node_id) ?? node_id, out.style));
   for (const [resourceKey, { stdout, stderr, exit_code, truncated }] of Object.entries(output ?? {})) {
     out.print(

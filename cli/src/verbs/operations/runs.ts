@@ -1,6 +1,7 @@
 import type { Client } from '@muster/protocol/client';
 import { cancelRun, getRun, listRuns, type Run, runStatuses } from '@muster/protocol/http';
 import { runOutcomesText } from '../../../../client/src/run-outcomes.ts';
+import { statusText } from '../../../../client/src/status-text.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachNamed } from '../../execution/each.ts';
@@ -76,7 +77,7 @@ async function list(
       { heading: 'KIND', extra: true, text: ({ kind }) => kind },
       {
         heading: 'STATUS',
-        text: ({ status }) => status,
+        text: ({ status }) => statusText(status),
         paint: (text, { status }, { color }) => paintedBy(status, color)(text),
       },
       {

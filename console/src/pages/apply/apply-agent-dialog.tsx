@@ -3,6 +3,7 @@ import type { Agent, Operation } from '@muster/protocol/http';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { statusText } from '../../../../client/src/status-text.ts';
 import { startApply } from '../../api/operations.ts';
 import { Button } from '../../parts/button.tsx';
 import { Callout } from '../../parts/callout.tsx';
@@ -116,7 +117,9 @@ function PlanDialog({
         ) : (
           <>
             {isPlanStale ? <StalePlan error={apply.error} /> : <Problem error={apply.error} />}
-            {!isUsable && <Problem error={new Error(planned.error ?? `The plan has ${planned.status}.`)} />}
+            {!isUsable && (
+              <Problem error={new Error(planned.error ?? `The status of the plan is ${statusText(planned.status)}.`)} />
+            )}
             <PlannedChanges plan={planned} />
             {isUsable && (
               <RemovalCheck

@@ -29,7 +29,7 @@ test.each([
   [{ status: 'drifted', accepted: { by: 'o', at: 1, reason: 'known' } }, 'web-1 has accepted drift: 1 resource'],
   [{ status: 'failed', error: 'the disk is full' }, 'The check of web-1 failed: the disk is full'],
   [{ status: 'failed', error: null }, 'The check of web-1 failed'],
-  [{ status: 'cancelled' }, 'The check of web-1 was cancelled'],
+  [{ status: 'cancelled' }, 'The check of web-1 was canceled'],
 ] as const)('describes a check with %j', (part, text) => {
   expect(foundText('web-1', { ...record, ...part } as DriftRecord)).toBe(text);
 });

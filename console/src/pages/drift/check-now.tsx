@@ -35,6 +35,6 @@ export function foundText(name: string, { status, accepted, resources, error }: 
     case 'failed':
       return `The check of ${name} failed${error === null ? '' : `: ${error}`}`;
     case 'cancelled':
-      return `The check of ${name} was cancelled`;
+      return `The check of ${name} was canceled`;
   }
 }

@@ -148,7 +148,7 @@ const reasonTitle: Record<Operation['status'], string> = {
   running: 'Running',
   succeeded: 'Succeeded',
   failed: 'Failed',
-  cancelled: 'Cancelled',
+  cancelled: 'Canceled',
   interrupted: 'Interrupted: the outcome is unknown',
   expired: 'Expired: the agent did not connect in time',
 };

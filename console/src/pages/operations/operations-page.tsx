@@ -16,7 +16,7 @@ import { useFilterValues } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
+import { KindBadge, StatusDot, statusOptions } from '../../parts/work-status.tsx';
 import { AgentName, OperatorName } from '../links.tsx';
 
 const statuses: readonly OperationStatus[] = [
@@ -117,7 +117,7 @@ const columns: readonly Column<OperationEntry>[] = [
 
 const filters = [
   { name: 'agent', label: 'Agent', placeholder: 'Filter by agent' },
-  { name: 'status', label: 'Status', any: 'Any status', options: statuses },
+  { name: 'status', label: 'Status', any: 'Any status', options: statusOptions(statuses) },
   { name: 'kind', label: 'Type', any: 'Any type', options: ['apply', 'plan'] },
 ] as const;
 

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { outdatedText } from '../../../../client/src/reason-words.ts';
+import { statusText } from '../../../../client/src/status-text.ts';
 import { driftRecordQuery } from '../../api/drift.ts';
 import { operationQuery } from '../../api/operations.ts';
 import { stateQuery } from '../../api/state.ts';
@@ -56,7 +57,8 @@ export function OffDetails({
       {failed_operation !== null && (
         <section className="space-y-2">
           <h3 className="flex flex-wrap items-center gap-x-1.5 text-sm">
-            Latest apply <OperationLink id={failed_operation.operation_id}>{failed_operation.status}</OperationLink>
+            Latest apply{' '}
+            <OperationLink id={failed_operation.operation_id}>{statusText(failed_operation.status)}</OperationLink>
             <span className="text-muted">
               <Time at={failed_operation.finished_at} />
             </span>

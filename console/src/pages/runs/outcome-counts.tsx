@@ -1,5 +1,6 @@
 import type { RunEntry, RunOutcomes } from '@muster/protocol/http';
 import { type RunOutcome, runOutcomeOrder } from '../../../../client/src/run-outcomes.ts';
+import { statusText } from '../../../../client/src/status-text.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
@@ -28,7 +29,7 @@ const OutcomeWords = ({ outcomes, wrap }: { readonly outcomes: RunOutcomes; read
     wrap={wrap}
     items={presentIn(outcomes).map((outcome) => ({
       key: outcome,
-      text: `${countText(outcomes[outcome])} ${outcome}`,
+      text: `${countText(outcomes[outcome])} ${statusText(outcome)}`,
       className: outcomeColors[outcome].text,
     }))}
   />
@@ -75,7 +76,7 @@ export const StatusAndOutcomes = ({ status, outcomes }: Pick<RunEntry, 'status' 
     <span className="tabular flex min-w-0 flex-wrap gap-1">
       {presentIn(outcomes).map((outcome) => (
         <Badge key={outcome} tone={outcomeColors[outcome].tone}>
-          {countText(outcomes[outcome])} {outcome}
+          {countText(outcomes[outcome])} {statusText(outcome)}
         </Badge>
       ))}
     </span>

@@ -109,7 +109,7 @@ function Retry({
         includes: ({ node_id }) => failed.has(node_id) || withRest,
         field: failed.size > 0 && left.size > 0 && (
           <Checkbox
-            label={`Include the ${left.size} that ${left.size === 1 ? 'was' : 'were'} skipped or cancelled`}
+            label={`Include the ${left.size} that ${left.size === 1 ? 'was' : 'were'} skipped or canceled`}
             checked={withRest}
             onChange={(event) => setWithRest(event.target.checked)}
           />

@@ -15,7 +15,7 @@ export const looks: readonly Look[] = [
   { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good', planned: 'bg-warn-mark' },
   { outcome: 'same', words: ['unchanged', 'unchanged'], fill: 'bg-good/45' },
   { outcome: 'failed', words: ['failed', 'planning failed'], fill: 'bg-bad' },
-  { outcome: 'cancelled', words: ['cancelled', 'cancelled'], fill: 'bg-warn-mark' },
+  { outcome: 'cancelled', words: ['canceled', 'canceled'], fill: 'bg-warn-mark' },
   { outcome: 'running', words: ['running', 'running'], fill: 'bg-info' },
   { outcome: 'untried', words: ['skipped', 'skipped'], fill: 'bg-line-strong' },
   { outcome: 'waiting', words: ['waiting', 'waiting'], fill: 'bg-line' },

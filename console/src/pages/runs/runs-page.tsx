@@ -13,7 +13,7 @@ import { useFilterValues } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
+import { KindBadge, StatusDot, statusOptions } from '../../parts/work-status.tsx';
 import { OperatorName } from '../links.tsx';
 import { OutcomeCounts, StatusAndOutcomes } from './outcome-counts.tsx';
 
@@ -103,7 +103,7 @@ const columns: readonly Column<RunEntry>[] = [
 
 const filters = [
   { name: 'assignment', label: 'Assignment', placeholder: 'Filter by assignment' },
-  { name: 'status', label: 'Status', any: 'Any status', options: runStatuses },
+  { name: 'status', label: 'Status', any: 'Any status', options: statusOptions(runStatuses) },
 ] as const;
 
 export function RunsPage() {
