@@ -30,20 +30,31 @@ export const fills: Record<StateTone, string> = {
   faint: 'bg-faint',
 };
 
-/** Colors and shapes of dots. The shapes distinguish the tones without color. */
-const marks: Record<StateTone, string> = {
-  good: 'rounded-full bg-good',
-  warn: 'rotate-45 scale-85 rounded-[1px] bg-warn-mark',
-  bad: 'rounded-[1px] bg-bad',
-  info: 'rounded-full bg-info',
-  neutral: 'rounded-full bg-line-strong',
-  mild: 'bg-mild [clip-path:polygon(50%_0,100%_100%,0_100%)]',
+/** Shapes of dots, which distinguish the tones without color. */
+const shapes: Record<StateTone, string> = {
+  good: 'rounded-full',
+  warn: 'rotate-45 scale-85 rounded-[1px]',
+  bad: 'rounded-[1px]',
+  info: 'rounded-full',
+  neutral: 'rounded-full',
+  mild: '[clip-path:polygon(50%_0,100%_100%,0_100%)]',
   faint: 'rounded-full border-2 border-line-strong',
 };
 
-/** The dot of a tone. It needs text next to it. */
-export const Mark = ({ tone, live = false }: { readonly tone: StateTone; readonly live?: boolean }) => (
-  <span aria-hidden="true" className={classNames('size-2 shrink-0', marks[tone], live && 'animate-pulse')} />
+/**
+ * The dot of a tone. It needs text next to it.
+ * @param fill background color, if it differs from the tone's color
+ */
+export const Mark = ({
+  tone,
+  fill = tone === 'faint' ? '' : fills[tone],
+  live = false,
+}: {
+  readonly tone: StateTone;
+  readonly fill?: string;
+  readonly live?: boolean;
+}) => (
+  <span aria-hidden="true" className={classNames('size-2 shrink-0', shapes[tone], fill, live && 'animate-pulse')} />
 );
 
 export function Badge({ tone = 'neutral', children }: { readonly tone?: StateTone; readonly children: ReactNode }) {

@@ -12,7 +12,7 @@ const tones: Record<WorkStatus, Tone> = {
   running: 'info',
   succeeded: 'good',
   failed: 'bad',
-  cancelled: 'neutral',
+  cancelled: 'warn',
   interrupted: 'bad',
   expired: 'warn',
   halted: 'bad',

@@ -9,7 +9,7 @@ const looks: Record<ShownStatus, { readonly tone: StateTone; readonly word: stri
   drifted: { tone: findingTones.drifted, word: 'drifted' },
   accepted: { tone: syncTones.accepted, word: 'accepted' },
   failed: { tone: findingTones.drift_failed, word: 'check failed' },
-  cancelled: { tone: 'neutral', word: 'canceled' },
+  cancelled: { tone: 'warn', word: 'canceled' },
 };
 
 /** Statuses of checks as choices of a filter. */

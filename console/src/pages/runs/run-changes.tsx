@@ -5,7 +5,7 @@ import { useCallback, useMemo, useRef, useState } from 'react';
 import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { likenessOf, ownName } from '../../../../client/src/plan-likeness.ts';
 import { useOperationGroups } from '../../api/group-operations.ts';
-import { Badge, type Tone } from '../../parts/badge.tsx';
+import { Badge } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { anchorText } from '../../parts/resource/anchor.ts';
@@ -14,27 +14,14 @@ import { Empty, Problem, Skeleton } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
-import { firstToCompare, groupResults, hasChanges, type Outcome, type RunGroup, type RunResult } from './run-groups.ts';
-import { wordOf } from './run-progress.tsx';
+import { firstToCompare, groupResults, hasChanges, type RunGroup, type RunResult } from './run-groups.ts';
+import { toneOf, wordOf } from './run-progress.tsx';
 
 /** Number of operations to compare initially, and number of additional ones to compare per click. */
 const initiallyCompared = 60;
 const moreCompared = 500;
 /** Number of groups to expand initially. */
 const initiallyOpen = 3;
-
-/** Tones for a plan that differ from those for an apply. */
-const plannedTones: Partial<Record<Outcome, Tone>> = { changed: 'warn', removes: 'bad' };
-const tones: Record<Outcome, Tone> = {
-  waiting: 'neutral',
-  running: 'info',
-  same: 'neutral',
-  changed: 'good',
-  removes: 'good',
-  failed: 'bad',
-  untried: 'neutral',
-  cancelled: 'warn',
-};
 
 /**
  * Shows the changes in a run, grouped by agents with the same changes.
@@ -164,9 +151,7 @@ function Group({
             className={classNames('size-4 text-muted transition-transform duration-100', open && 'rotate-90')}
           />
           <span className="font-semibold text-sm">{countText(results)}</span>
-          <Badge tone={(kind === 'plan' ? plannedTones[outcome] : undefined) ?? tones[outcome]}>
-            {wordOf(outcome, kind)}
-          </Badge>
+          <Badge tone={toneOf(outcome, kind)}>{wordOf(outcome, kind)}</Badge>
           {uncompared.length > 0 && !comparing && (
             <span className="text-muted text-xs">{uncompared.length} grouped by counts only</span>
           )}

@@ -1,33 +1,41 @@
+import { fills, Mark, type Tone } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { countsOf, type Outcome, outcomeOfResult, type RunResult } from './run-groups.ts';
 
 interface Look {
   readonly outcome: Outcome;
   readonly words: readonly [apply: string, plan: string];
-  readonly fill: string;
-  /** The color in a plan, if it differs. */
-  readonly planned?: string;
+  readonly tone: Tone;
+  /** The tone in a plan, if it differs. */
+  readonly planned?: Tone;
+  /** The color of the bar, if it differs from the tone's color. */
+  readonly fill?: string;
 }
 
 /** Colors and labels for the outcomes, in the order of the bar. */
 export const looks: readonly Look[] = [
-  { outcome: 'removes', words: ['changed, with removals', 'with removals'], fill: 'bg-good', planned: 'bg-bad' },
-  { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good', planned: 'bg-warn-mark' },
-  { outcome: 'same', words: ['unchanged', 'unchanged'], fill: 'bg-good/45' },
-  { outcome: 'failed', words: ['failed', 'planning failed'], fill: 'bg-bad' },
-  { outcome: 'cancelled', words: ['canceled', 'canceled'], fill: 'bg-warn-mark' },
-  { outcome: 'running', words: ['running', 'running'], fill: 'bg-info' },
-  { outcome: 'untried', words: ['skipped', 'skipped'], fill: 'bg-line-strong' },
-  { outcome: 'waiting', words: ['waiting', 'waiting'], fill: 'bg-line' },
+  { outcome: 'removes', words: ['changed, with removals', 'with removals'], tone: 'good', planned: 'bad' },
+  { outcome: 'changed', words: ['changed', 'to change'], tone: 'good', planned: 'warn' },
+  { outcome: 'same', words: ['unchanged', 'unchanged'], tone: 'neutral', fill: 'bg-good/45' },
+  { outcome: 'failed', words: ['failed', 'planning failed'], tone: 'bad' },
+  { outcome: 'cancelled', words: ['canceled', 'canceled'], tone: 'warn' },
+  { outcome: 'running', words: ['running', 'running'], tone: 'info' },
+  { outcome: 'untried', words: ['skipped', 'skipped'], tone: 'neutral' },
+  { outcome: 'waiting', words: ['waiting', 'waiting'], tone: 'neutral', fill: 'bg-line' },
 ];
 
-export const wordOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
-  looks.find((look) => look.outcome === outcome)?.words[kind === 'plan' ? 1 : 0] ?? outcome;
+const lookOf = (outcome: Outcome) => looks.find((look) => look.outcome === outcome);
 
-function fillOf(outcome: Outcome, kind: 'apply' | 'plan'): string {
-  const look = looks.find((each) => each.outcome === outcome);
-  return (kind === 'plan' ? look?.planned : undefined) ?? look?.fill ?? '';
+export const wordOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
+  lookOf(outcome)?.words[kind === 'plan' ? 1 : 0] ?? outcome;
+
+export function toneOf(outcome: Outcome, kind: 'apply' | 'plan'): Tone {
+  const look = lookOf(outcome);
+  return (kind === 'plan' ? look?.planned : undefined) ?? look?.tone ?? 'neutral';
 }
+
+const fillOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
+  lookOf(outcome)?.fill ?? fills[toneOf(outcome, kind)];
 
 /** Shows a run's agents as a bar by outcome. */
 export function OutcomeBar({
@@ -97,7 +105,7 @@ export function RunProgress({
                   chosen === outcome ? 'border-accent bg-accent-soft' : 'hover:bg-hover',
                 )}
               >
-                <span aria-hidden="true" className={classNames('size-2 rounded-full', fillOf(outcome, kind))} />
+                <Mark tone={toneOf(outcome, kind)} fill={fillOf(outcome, kind)} />
                 <span className="tabular font-medium">{counts[outcome]}</span>
                 <span className="text-muted">{wordOf(outcome, kind)}</span>
               </button>

@@ -116,6 +116,16 @@ test('gives removals in a plan the same tone as failures, like the rows of the p
   ]);
 });
 
+test.each(['update', 'create', 'restart', 'remove'] as const)(
+  'gives %s in an apply the tone of its count',
+  (action) => {
+    const isRemoval = action === 'remove';
+    const counts = { changed: isRemoval ? 0 : 1, removed: isRemoval ? 1 : 0 };
+    const [count] = summaryParts({ total: 1, unchanged: 0, failed: 0, skipped: 0, ...counts }, 'apply');
+    expect(outcomeOf(result({ action, status: 'changed' }), 'apply').tone).toBe(count?.tone);
+  },
+);
+
 test('omits zero counts from a summary', () => {
   const summary = { total: 5, unchanged: 3, changed: 1, removed: 0, failed: 1, skipped: 0 };
   expect(summaryParts(summary, 'plan').map(({ text }) => text)).toEqual(['1 failed', '1 to change', '3 unchanged']);

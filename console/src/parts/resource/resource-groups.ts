@@ -92,8 +92,8 @@ export function outcomeOf({ action, status }: ResourceResult, resultKind: Result
     case 'unchanged':
       return { word: 'unchanged', tone: 'neutral' };
   }
+  if (status === 'changed') return { word: did[action], tone: action === 'remove' ? 'warn' : 'good' };
   const tone = action === 'create' ? 'good' : action === 'remove' ? 'bad' : action === 'update' ? 'warn' : 'info';
-  if (status === 'changed') return { word: did[action], tone };
   if (resultKind === 'drift') return { word: drifted[action], tone: 'warn' };
   return { word: action === 'none' ? 'would change' : `would ${action}`, tone };
 }
