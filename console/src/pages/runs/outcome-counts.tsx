@@ -1,21 +1,18 @@
 import type { RunEntry, RunOutcomes } from '@muster/protocol/http';
 import { type RunOutcome, runOutcomeOrder } from '../../../../client/src/run-outcomes.ts';
 import { statusText } from '../../../../client/src/status-text.ts';
-import { Badge, type Tone } from '../../parts/badge.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { countText } from '../../parts/count.ts';
 import { Counts } from '../../parts/counts.tsx';
 import { StatusDot } from '../../parts/work-status.tsx';
 
-const outcomeColors: Readonly<
-  Record<RunOutcome, { readonly fill: string; readonly text: string; readonly tone: Tone }>
-> = {
-  failed: { fill: 'bg-bad', text: 'text-bad', tone: 'bad' },
-  cancelled: { fill: 'bg-warn-mark', text: 'text-warn', tone: 'warn' },
-  skipped: { fill: 'bg-line-strong', text: 'text-muted', tone: 'neutral' },
-  running: { fill: 'bg-info', text: 'text-info', tone: 'info' },
-  waiting: { fill: 'bg-line', text: 'text-muted', tone: 'neutral' },
-  succeeded: { fill: 'bg-good', text: 'text-muted', tone: 'good' },
+const outcomeColors: Readonly<Record<RunOutcome, { readonly fill: string; readonly text: string }>> = {
+  failed: { fill: 'bg-bad', text: 'text-bad' },
+  cancelled: { fill: 'bg-warn-mark', text: 'text-warn' },
+  skipped: { fill: 'bg-line-strong', text: 'text-muted' },
+  running: { fill: 'bg-info', text: 'text-info' },
+  waiting: { fill: 'bg-line', text: 'text-muted' },
+  succeeded: { fill: 'bg-good', text: 'text-muted' },
 };
 
 /** The order of the bar: it fills from the left while agents finish. */
@@ -73,12 +70,6 @@ export const StatusAndOutcomes = ({ status, outcomes }: Pick<RunEntry, 'status' 
     <span className="flex h-5 w-22 shrink-0 items-center">
       <StatusDot status={status} />
     </span>
-    <span className="tabular flex min-w-0 flex-wrap gap-1">
-      {presentIn(outcomes).map((outcome) => (
-        <Badge key={outcome} tone={outcomeColors[outcome].tone}>
-          {countText(outcomes[outcome])} {statusText(outcome)}
-        </Badge>
-      ))}
-    </span>
+    <OutcomeWords wrap outcomes={outcomes} />
   </span>
 );
