@@ -1,6 +1,7 @@
 import type { Run } from '@muster/protocol/http';
 import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
+import { classNames } from '../../parts/class-names.ts';
 import { SummaryLine } from '../../parts/summary.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { Line } from '../../parts/text.tsx';
@@ -46,13 +47,10 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     width: 'minmax(6rem,4fr)',
     from: 'sm',
     phone: 'line',
-    // The banner of a halted run explains why agents were skipped.
     cell: ({ summary, error, operation_id }) =>
-      error !== null && operation_id === null && reasonOfHalt(error) !== null ? (
-        <span className="text-muted">–</span>
-      ) : error !== null ? (
-        <span className="flex min-w-0">
-          <Line text={operationErrorText(error)} />
+      error !== null ? (
+        <span className={classNames('flex min-w-0', operation_id === null && 'text-muted')}>
+          <Line text={reasonOfHalt(error) ?? operationErrorText(error)} />
         </span>
       ) : (
         <SummaryLine summary={summary} resultKind={kind} />

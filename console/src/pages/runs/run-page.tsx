@@ -177,13 +177,16 @@ function Waves({
         <ol className="grid gap-2 sm:grid-cols-2" aria-label="Waves">
           {waves.map(({ name, of, total, note }) => {
             const ended = Math.min(total, done(of));
+            const skipped = countsOf(of).untried;
+            const counts = [
+              ...(skipped < total ? [`${ended} of ${total} ended`] : []),
+              ...(skipped > 0 ? [`${skipped} skipped`] : []),
+            ];
             return (
               <li key={name} className="rounded-md bg-raised px-3 py-2 text-sm">
                 <div className="flex flex-wrap items-baseline gap-x-2">
                   <span className="font-medium">{name}</span>
-                  <span className="tabular text-muted text-xs">
-                    {ended} of {total} ended
-                  </span>
+                  <span className="tabular text-muted text-xs">{counts.join(', ')}</span>
                   {note !== null && <span className="ml-auto text-muted text-xs">{note}</span>}
                 </div>
                 <OutcomeBar results={of} kind={kind} className="mt-1.5 h-1" />
