@@ -203,3 +203,24 @@ test('approves only the pending agents that the operator ticks, and rejects one 
     ]),
   );
 });
+
+test('lists applies and failed plans that ended recently, and no other plans', async () => {
+  const api = fakeApi();
+  api.answerExamples(listOperators, listAssignments, listModules, getOverview);
+  api.answer(listAudit, { events: [], next_cursor: null, has_more: false } as never);
+  const finished_at = Math.floor(Date.now() / 1_000) - 60;
+  const ended = (assignment: string, kind: RunEntry['kind'], status: RunEntry['status']) =>
+    ({ ...listRuns.example.answer[0], run_id: assignment, assignment, kind, status, finished_at }) as RunEntry;
+  api.answer(listRuns, [
+    ended('web', 'plan', 'succeeded'),
+    ended('base', 'plan', 'cancelled'),
+    ended('mail', 'plan', 'failed'),
+    ended('dns', 'apply', 'halted'),
+  ]);
+  await renderPage(OverviewPage);
+  const list = await screen.findByRole('list', { name: 'Recently ended runs' });
+  const names = within(list)
+    .getAllByRole('link')
+    .map(({ textContent }) => textContent);
+  expect(names).toEqual([expect.stringContaining('mail'), expect.stringContaining('dns')]);
+});
