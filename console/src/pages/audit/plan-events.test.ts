@@ -5,7 +5,7 @@ import { foldPlanEvents } from './plan-events.ts';
 const event = (event_type: string, summary: string) => ({ event_type, summary }) as AuditEvent;
 const planned = event('state.planned', 'plan on web-1 succeeded');
 const requested = event('state.requested', 'plan on web-1 requested');
-const cancelled = event('state.cancelled', 'plan on web-1 cancelled');
+const cancelled = event('state.cancelled', 'plan on web-1 canceled');
 
 test('folds consecutive plan events, and no other events', () => {
   const applied = event('state.applied', 'apply on web-1 succeeded');
@@ -16,4 +16,18 @@ test('folds consecutive plan events, and no other events', () => {
     { event: applying },
     { event: planned },
   ]);
+});
+
+test('folds the events of a run that plans, except a halt', () => {
+  const plans = [
+    event('run.ended', 'plan of web has ended'),
+    event('run.cancelled', 'plan of web canceled'),
+    event('run.started', 'plan of web started on 20 agents'),
+    event('run.started', 'plan started on 2 agents'),
+  ];
+  const others = [
+    event('run.ended', 'apply of web has ended'),
+    event('run.halted', 'plan of web was halted: 1 agent failed, and the maximum is 0'),
+  ];
+  expect(foldPlanEvents([...plans, ...others])).toEqual([{ plans }, ...others.map((other) => ({ event: other }))]);
 });
