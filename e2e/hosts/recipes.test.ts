@@ -231,13 +231,13 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(applied).toMatchObject({ status: 'failed', summary: { failed: 4, changed: 0 } });
     const said = (id: string) => applied.resources.find((resource) => resource.id === id)?.message ?? '';
     expect(said('sudoers')).toMatch(
-      /was refused because `validate` ended with 1: .*expected a fully-qualified path name/s,
+      /was refused because `validate` exited with 1: .*expected a fully-qualified path name/s,
     );
-    expect(said('site')).toMatch(/was refused because `validate` ended with 1: .*invalid port in "99999/s);
+    expect(said('site')).toMatch(/was refused because `validate` exited with 1: .*invalid port in "99999/s);
     expect(said('settings')).toMatch(
-      /was refused because `validate` ended with 1: .*invalid value for parameter "shared_buffers"/s,
+      /was refused because `validate` exited with 1: .*invalid value for parameter "shared_buffers"/s,
     );
-    expect(said('rules')).toMatch(/was refused because `validate` ended with 1: .*(Error|99999)/s);
+    expect(said('rules')).toMatch(/was refused because `validate` exited with 1: .*(Error|99999)/s);
     // The previous configuration is still in effect.
     expect(await page(8080)).toContain('<h1>Moved</h1>');
     expect(await reaches(machine.address, 5432)).toBe(true);

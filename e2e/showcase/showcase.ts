@@ -224,7 +224,7 @@ async function createRuns(
   // Makes the last agent in the run fail. It is not a canary, so its failure does not halt the run at the start.
   const kiosks = [...agents.values()].filter(({ description }) => description.hostname.startsWith('kiosk-'));
   const last = kiosks.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1)).at(-1);
-  last?.machine.fault('chrony', 'apt-get ended with 100: Unable to locate package chrony');
+  last?.machine.fault('chrony', 'apt-get exited with 100: Unable to locate package chrony');
   const applied = await apply('base', { canary: 2, batch: '25%', max_failures: 3 });
   await apply('web', { canary: 1, batch: 5 });
   await apply('databases');

@@ -13,8 +13,12 @@ export function failureText(
   messageOf: (stderr: string) => string,
 ): string {
   if (timedOut) return `${program} took longer than ${timeLimit / 1000} s`;
-  return messageOf(stderr) || `${program} ended with ${exitCode}`;
+  return messageOf(stderr) || `${program} exited with ${exitCode}`;
 }
+
+/** Returns how a program ended, such as `exited with 1` or `was ended by SIGKILL`. */
+export const endText = ({ exitCode, signal }: Pick<CommandResult, 'exitCode' | 'signal'>): string =>
+  exitCode === null ? `was ended by ${signal}` : `exited with ${exitCode}`;
 
 /** Returns the last line of a program's output, up to 500 characters. */
 export const lastLine = (text: string): string => text.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';

@@ -164,7 +164,7 @@ describe.runIf(canTry)('a certificate (pebble)', () => {
     expect(await run('apply', acmeCertificate(path(), failing))).toMatchObject([
       {
         status: 'failed',
-        message: '`dns_script` ended with 3 when adding the record _acme-challenge.b.example.net: no such zone',
+        message: '`dns_script` exited with 3 when adding the record _acme-challenge.b.example.net: no such zone',
       },
     ]);
   });

@@ -5,7 +5,7 @@ import { writeFileAtomically } from '../../host/files/atomic-write.ts';
 import { inspect } from '../../host/files/inspect.ts';
 import { PathWalk } from '../../host/files/path-walk.ts';
 import { removeDirectory, removeFile } from '../../host/files/remove.ts';
-import { lastLine } from '../../host/processes/failure-text.ts';
+import { endText, lastLine } from '../../host/processes/failure-text.ts';
 import type { Machine } from '../provider/provider.ts';
 import { runShell } from '../script/script.ts';
 import { keyAuthorization, recordValue } from './jws.ts';
@@ -112,7 +112,7 @@ async function runDnsScript(
   // The operation continues at the next start of the agent, which removes the record.
   machine.stop.throwIfAborted();
   if (result.exitCode === 0) return;
-  const how = result.timedOut ? 'took too long and was stopped' : `ended with ${result.exitCode ?? result.signal}`;
+  const how = result.timedOut ? 'took too long and was stopped' : endText(result);
   const words = sensitive.length > 0 ? '' : lastLine(result.stderr) || lastLine(result.stdout);
   const doing = action === 'add' ? 'adding the record' : 'removing the record';
   throw new HostFailure(

@@ -87,5 +87,5 @@ export function gitFailure(doing: string, { stderr, timedOut, exitCode }: Comman
     .slice(0, 4)
     .join(' ')
     .slice(0, 600);
-  return new HostFailure(`cannot ${doing}: ${words === '' ? `git ended with ${exitCode}` : words}${hint}`);
+  return new HostFailure(`cannot ${doing}: ${words === '' ? `git exited with ${exitCode}` : words}${hint}`);
 }

@@ -188,7 +188,7 @@ test('reports the messages of npm without the paths of its logs', () => {
   expect(npmMessage({ stderr, exitCode: 1 })).toBe('code E404 404 Not Found - GET https://x/tool');
   expect(npmMessage({ stderr: 'npm error code E404\n', exitCode: 1 })).toBe('code E404');
   expect(npmMessage({ stderr: 'sh: 1: npm: not found\n', exitCode: 127 })).toBe('sh: 1: npm: not found');
-  expect(npmMessage({ stderr: '', exitCode: 9 })).toBe('it ended with 9');
+  expect(npmMessage({ stderr: '', exitCode: 9 })).toBe('it exited with 9');
 });
 
 test.each<[string, Partial<Body>, string]>([

@@ -125,5 +125,5 @@ export function npmMessage({ stderr, exitCode }: Pick<CommandResult, 'stderr' | 
     return message.trim() === '' || /complete log of this run|\.log$/.test(message) ? [] : [message.trim()];
   });
   const shown = messages.length > 0 ? messages.slice(0, 6).join(' ') : (lines.findLast((line) => line !== '') ?? '');
-  return shown === '' ? `it ended with ${exitCode}` : shown.slice(0, 600);
+  return shown === '' ? `it exited with ${exitCode}` : shown.slice(0, 600);
 }

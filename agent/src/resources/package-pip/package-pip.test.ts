@@ -509,7 +509,7 @@ test('reports the errors of pip without the URL of the index', () => {
     'No match for a==1 b',
   );
   expect(message('', undefined, 'ensurepip is not available\n')).toBe('ensurepip is not available');
-  expect(message('')).toBe('it ended with 1');
+  expect(message('')).toBe('it exited with 1');
   const index = 'https://us%40er:pa55@x.example/t0ken/simple/';
   const text = `ERROR: us@er us%40er pa55 /t0ken/simple/a/ HTTPS://us%40er:****@x.example/t0ken/simple/`;
   expect(message(text, index)).not.toMatch(/us@er|us%40er|pa55|t0ken/);
@@ -523,7 +523,7 @@ test('reports the errors of pip without the URL of the index', () => {
       'No match, url: … for a==1',
     );
   expect(message('ERROR: /opt/venv is not empty')).toBe('/opt/venv is not empty');
-  expect(message(text, index, '', true)).toBe('it ended with 1, and its output is too long to show');
+  expect(message(text, index, '', true)).toBe('it exited with 1, and its output is too long to show');
   expect(message(`ERROR: ${'x'.repeat(5000)}`).length).toBeLessThan(1000);
 });
 

@@ -199,7 +199,7 @@ export function pipMessage(
   index: string | null | undefined,
 ): string {
   // In truncated output, a partial URL might not be recognized.
-  if (truncated && index != null) return `it ended with ${exitCode}, and its output is too long to show`;
+  if (truncated && index != null) return `it exited with ${exitCode}, and its output is too long to show`;
   const linesOf = (output: string) =>
     withoutIndex(output.replaceAll(/ ?\(from -r \/proc\/self\/fd\/3 \(line \d+\)\)/g, ''), index)
       .split('\n')
@@ -209,7 +209,7 @@ export function pipMessage(
   const errors = lines.filter((line) => line.startsWith('ERROR: ')).map((line) => line.slice('ERROR: '.length));
   const last = lines.length > 0 ? lines : linesOf(stdout);
   const shown = errors.length > 0 ? errors.slice(0, 6) : last.slice(-6);
-  return shown.length === 0 ? `it ended with ${exitCode}` : shown.join(' ').slice(0, 800);
+  return shown.length === 0 ? `it exited with ${exitCode}` : shown.join(' ').slice(0, 800);
 }
 
 /**

@@ -638,7 +638,7 @@ describe('hostile surroundings', () => {
     expect(snapshotTree(root)).toMatchObject({ '/f': expect.stringContaining('good') });
     expect(Object.keys(snapshotTree(root))).toEqual(['/', '/f']);
     const [silent] = (await apply([file(`${root}/f`, { content: 'bad\n', validate: 'false %' })])).results;
-    expect(silent?.message).toBe(`the new content of ${root}/f was refused because \`validate\` ended with 1`);
+    expect(silent?.message).toBe(`the new content of ${root}/f was refused because \`validate\` exited with 1`);
     const valid = await apply([file(`${root}/f`, { content: 'as good\n', validate: 'grep good %' })]);
     expect(valid.finished.status).toBe('succeeded');
     await apply([]);

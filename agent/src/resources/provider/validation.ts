@@ -1,5 +1,6 @@
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
+import { endText } from '../../host/processes/failure-text.ts';
 import { runCommand } from '../../host/processes/run-command.ts';
 import type { Machine } from './provider.ts';
 
@@ -28,7 +29,7 @@ export async function runValidation(
     machine.clock,
   );
   if (result.exitCode === 0) return;
-  const how = result.timedOut ? 'took too long' : `ended with ${result.exitCode ?? result.signal}`;
+  const how = result.timedOut ? 'took too long' : endText(result);
   const { path } = resource.body as { path: string };
   // The command can print any line of the file.
   const words = machine.mayContainSecret(path) ? '' : (result.stderr || result.stdout).trim();

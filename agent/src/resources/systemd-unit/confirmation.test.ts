@@ -48,9 +48,9 @@ async function failureOf(
 
 test('reports the output of `confirm_command`, unless the service or a file that triggers it has a secret', async () => {
   const body = { confirm_command: 'echo "password hunter2" >&2; exit 3' };
-  expect(await failureOf(body, false)).toContain('`confirm_command` ended with 3 (password hunter2)');
+  expect(await failureOf(body, false)).toContain('`confirm_command` exited with 3 (password hunter2)');
   for (const shown of [await failureOf(body, true), await failureOf(body, false, { sensitive: ['confirm_command'] })]) {
-    expect(shown).toContain('`confirm_command` ended with 3 within');
+    expect(shown).toContain('`confirm_command` exited with 3 within');
     expect(shown).not.toContain('hunter2');
   }
 });
@@ -60,5 +60,5 @@ test('reports how `confirm_command` ended if only its last attempt reaches the t
   const confirm_command = `mkdir ${folder}/first || exec sleep 60; exit 3`;
   const fault = await failureOf({ confirm_command }, false, { attempts: 2 });
   await rm(folder, { recursive: true });
-  expect(fault).toContain('`confirm_command` ended with 3 within');
+  expect(fault).toContain('`confirm_command` exited with 3 within');
 });

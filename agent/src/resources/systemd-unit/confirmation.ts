@@ -1,5 +1,6 @@
 import { HostFailure } from '../../host/failure.ts';
 import { greetingOf } from '../../host/network/greeting.ts';
+import { endText } from '../../host/processes/failure-text.ts';
 import { runCommand } from '../../host/processes/run-command.ts';
 import type { Machine } from '../provider/provider.ts';
 import { serviceOf } from './declared.ts';
@@ -116,6 +117,6 @@ async function faultNow(
   if (exitCode === 0) return null;
   // The command can print any line of a file that the service follows.
   const words = isSecret || machine.followsSecret(item.resource) ? '' : (stderr || stdout).trim().slice(0, 500);
-  const how = timedOut ? 'did not end' : `ended with ${exitCode ?? signal}`;
+  const how = timedOut ? 'did not end' : endText({ exitCode, signal });
   return { text: `\`confirm_command\` ${how}${words === '' ? '' : ` (${words})`}`, isTimeLimit: timedOut };
 }

@@ -419,7 +419,7 @@ describe('validate', () => {
     expect(await apply(validated('bad'))).toMatchObject([
       {
         status: 'failed',
-        message: expect.stringMatching(/new content of .*\/f was refused because `validate` ended with 1/),
+        message: expect.stringMatching(/new content of .*\/f was refused because `validate` exited with 1/),
       },
     ]);
     expect(read()).toBe('ok\n');

@@ -132,6 +132,8 @@ test('lists the secrets from all pages, and suggests the nearest name for a typo
   const ran = await muster(['get', 's1004x']);
   expect(ran.exit).toBe(1);
   expect(ran.stderr).toContain('Did you mean s1004?');
+  answers.listSecrets = () => ({ body: [{ ...example, restriction: { node_ids: [], tags: null } }] });
+  expect((await muster(['list'])).stdout).toContain('  no agent  ');
   answers = {};
   expect((await muster(['get', 'db_password'])).stdout).toContain('agents     role=web');
 });

@@ -119,8 +119,8 @@ const holders = ({ restriction }: Secret): string => {
   if (restriction === null) return 'any agent';
   const { node_ids, tags } = restriction;
   const parts = [
-    ...(node_ids === null ? [] : [node_ids.length === 0 ? 'nobody' : counted(node_ids.length, 'named agent')]),
-    ...(tags === null ? [] : [tags.trim() === '' ? 'nobody' : tags]),
+    ...(node_ids === null ? [] : [node_ids.length === 0 ? 'no agent' : counted(node_ids.length, 'named agent')]),
+    ...(tags === null ? [] : [tags.trim() === '' ? 'no agent' : tags]),
   ];
   return parts.join(' and ');
 };

@@ -10,7 +10,7 @@ export const register: Register = (command, act) => {
     .option('--accept-new', 'Trust an unknown certificate without asking, and pin it')
     .addHelpText(
       'after',
-      '\nEvery command signs in when necessary. This one checks that you can sign in, and trusts the certificate of --fingerprint.\n\n--accept-new is for test rigs: it trusts whichever server answers first. It accepts neither a certificate that differs from\na trusted one, nor one that is faulty, such as expired or for another name.\n\nExample:\n  $ muster login --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
+      '\nEvery command signs in when necessary. This one checks that you can sign in, and trusts the certificate of --fingerprint.\n\n--accept-new is for test environments: it trusts whichever server answers first. It accepts neither a certificate that differs from\na trusted one, nor one that is faulty, such as expired or for another name.\n\nExample:\n  $ muster login --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
     )
     .action(act(login));
 };
