@@ -54,8 +54,10 @@ function seeingOthers(db: Database, writes: { count: number }): Database {
   const wait = async () => {
     if (db.kind === 'postgres') return;
     while (seen !== writes.count) {
-      seen = writes.count;
+      const { count } = writes;
       await sleep(snapshotMs);
+      // Only now, because concurrent reads must also wait.
+      seen = Math.max(seen, count);
     }
   };
   const count = async <Result>(write: Promise<Result>): Promise<Result> => {
