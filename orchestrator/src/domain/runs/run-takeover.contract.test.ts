@@ -71,7 +71,7 @@ describeDatabases('runs conducted by two processes', (fixture) => {
       return agents.map(({ id }) => rows.find(({ node_id }) => node_id === id)?.status);
     };
     const until = (id: string, ...wanted: string[]) =>
-      vi.waitFor(async () => expect(await statuses(id)).toEqual(wanted), { timeout: 10_000, interval: 20 });
+      vi.waitFor(async () => expect(await statuses(id)).toEqual(wanted));
     const advance = (ms: number) => {
       one.clock.advance(ms);
       two.clock.advance(ms);
@@ -318,10 +318,16 @@ describeDatabases('runs conducted by two processes', (fixture) => {
     const context = { ...one.context, db: withOverrides(db, { all }) };
     const leases = new Leases(context, one.placement);
     const conductor = createRunConductor(context, { maxConcurrent: 1000, leases, transferMs: 50 });
-    await conductor.handOver();
-    await conductor.stop();
+    let isStopped = false;
+    const stopped = conductor
+      .handOver()
+      .then(() => conductor.stop())
+      .then(() => {
+        isStopped = true;
+      });
+    await vi.waitFor(() => expect(isStopped).toBe(true)).finally(() => answers.resolve());
+    await stopped;
     expect(leases.counts.held).toBe(0);
-    answers.resolve();
     await leases.release([]);
   });
 });
