@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { happen } from '../../test/audit.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { type Domain, newAdmin, openDomain } from '../../test/domain.ts';
@@ -32,11 +32,10 @@ function start(domain: Domain, { retentionDays = 0, consumers = [] }: Started = 
 
 const head = async (domain: Domain) => (await readChainEnds(domain.context)).head.place;
 /** Waits for the timer's work without advancing the test's clock. */
-const untilPlaced = async (domain: Domain, place: number) => {
-  for (let tries = 0; tries < 6_000 && (await head(domain)) < place; tries++) await sleep(10);
-  expect(await head(domain)).toBe(place);
-};
-/** Waits until a round has ended, even on a busy machine. */
+const untilPlaced = (domain: Domain, place: number) => expect.poll(() => head(domain)).toBe(place);
+/** Waits until the next round is due in `ms` milliseconds. A round schedules the next one when it ends. */
+const untilScheduled = (domain: Domain, ms: number) => expect.poll(() => domain.clock.next).toBe(ms);
+/** Waits, so that an unexpected round could have an effect. */
 const idle = () => sleep(150);
 
 describeDatabases('keeping the audit log', (fixture) => {
@@ -57,15 +56,16 @@ describeDatabases('keeping the audit log', (fixture) => {
     start(domain);
     domain.clock.advance(0);
     await untilPlaced(domain, 1);
+    await untilScheduled(domain, 2_000);
     await happen(domain, 3);
     domain.context.bus.publish({ type: 'audited' });
-    await idle();
+    await untilScheduled(domain, 25);
     domain.clock.advance(24);
     await idle();
     expect(await head(domain)).toBe(1);
     domain.clock.advance(1);
     await untilPlaced(domain, 4);
-    await idle();
+    await untilScheduled(domain, 2_000);
     await happen(domain, 2);
     domain.clock.advance(1_999);
     await idle();
@@ -84,7 +84,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     );
     start(domain);
     domain.clock.advance(0);
-    await idle();
+    await untilScheduled(domain, 1_000);
     domain.db.write = write;
     domain.clock.advance(999);
     await idle();
@@ -96,27 +96,26 @@ describeDatabases('keeping the audit log', (fixture) => {
   test('finishes the current round on stop, and starts no further round', async () => {
     const domain = await openAt(await fixture.newAddress());
     await happen(domain, 2);
-    let go = () => {};
-    const gate = new Promise<void>((resolve) => {
-      go = resolve;
-    });
+    const begun = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
     const keeping = start(domain, {
       consumers: [
         async () => {
-          await gate;
+          begun.resolve();
+          await gate.promise;
           return [];
         },
       ],
     });
     domain.clock.advance(0);
-    await idle();
+    await begun.promise;
     let stopped = false;
     const stopping = keeping.stop().then(() => {
       stopped = true;
     });
     await idle();
     expect(stopped).toBe(false);
-    go();
+    gate.resolve();
     await stopping;
     expect(await head(domain)).toBe(2);
     await happen(domain, 1);
@@ -132,33 +131,38 @@ describeDatabases('keeping the audit log', (fixture) => {
     const one = await openAt(at);
     const two = await openAt(at);
     await happen(one, 5);
+    // The round also searches for expired events, in the background.
+    const searched = Promise.withResolvers<void>();
+    const all = one.db.all.bind(one.db);
+    one.db.all = (query, params) => {
+      if (query.name === 'audit/placed') searched.resolve();
+      return all(query, params);
+    };
     start(one, { retentionDays: 10 });
     one.clock.advance(0);
     await untilPlaced(one, 5);
-    // The round also searches for expired events. Waits for the end of this search before advancing the clock.
-    await idle();
-    await idle();
+    await untilScheduled(one, 2_000);
+    await searched.promise;
     one.clock.jump(12 * dayMs);
     two.clock.jump(12 * dayMs);
     const other = start(two, { retentionDays: 10 });
     one.clock.advance(2_000);
-    await idle();
+    await untilScheduled(one, 2_000);
     await other.round();
     await idle();
     const pruned = async () => (await listAudit(one.context, { event_type: 'audit.pruned' })).events.length;
     expect(await pruned()).toBe(0);
     one.clock.advance(297_999);
+    await untilScheduled(one, 2_000);
     await idle();
     expect(await pruned()).toBe(0);
     for (let passed = 0; passed < 4_000; passed += 2_000) {
       one.clock.advance(2_000);
-      await idle();
+      await untilScheduled(one, 2_000);
     }
     // A prune records its event before it deletes expired events.
-    const begin = async () => (await readChainEnds(one.context)).anchor.place;
-    for (let tries = 0; tries < 3_000 && (await begin()) === 0; tries++) await sleep(20);
+    await expect.poll(async () => (await readChainEnds(one.context)).anchor.place).toBe(5);
     expect(await pruned()).toBe(1);
-    expect(await begin()).toBe(5);
   });
 
   test('stops even if the database does not respond', async () => {
@@ -251,7 +255,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       await happen(domain, 2);
       await keeping.round();
       expect(await head(domain)).toBe(8);
-      for (let tries = 0; tries < 3_000 && seen.places.length < 8; tries++) await sleep(20);
+      await vi.waitFor(() => expect(seen.places.length).toBeGreaterThanOrEqual(8));
       await idle();
       live.close();
       expect(seen.places).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
