@@ -38,7 +38,7 @@ describe.skipIf(reason !== null)(`ACLs${reason === null ? '' : ` (${reason})`}`,
     hosts = await open();
     machine = await hosts.start('acls');
     agent = await DrivenAgent.start(machine);
-  }, 600_000);
+  });
   afterAll(() => hosts?.end());
 
   const run = async (kind: 'plan' | 'apply' | 'drift', ...declared: Declared[]) =>

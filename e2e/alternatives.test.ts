@@ -17,7 +17,7 @@ describe.skipIf(reason !== null)(`alternatives${reason === null ? '' : ` (${reas
     machine = await hosts.start('alternatives');
     agent = await DrivenAgent.start(machine);
     await machine.sh('mkdir -p /opt/tool; for each in one one.1 theirs; do echo $each > /opt/tool/$each; done');
-  }, 600_000);
+  });
   afterAll(() => hosts?.end());
 
   const run = async (kind: 'plan' | 'apply' | 'drift', ...declared: Declared[]) =>

@@ -10,7 +10,7 @@ describe.skipIf(!isBuilder)('a release', () => {
   let made: Built;
   beforeAll(async () => {
     made = await built();
-  }, 240_000);
+  });
   const run = (program: string, ...args: string[]) =>
     execFileSync(program, args, { cwd: made.folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 

@@ -36,7 +36,7 @@ describe.skipIf(reason !== null)(`attributes${reason === null ? '' : ` (${reason
     hosts = await TestHosts.open();
     machine = await hosts.start('attributes');
     agent = await DrivenAgent.start(machine);
-  }, 600_000);
+  });
   afterAll(() => hosts?.end());
 
   const run = async (kind: 'plan' | 'apply' | 'drift', ...declared: Declared[]) =>

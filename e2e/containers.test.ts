@@ -52,7 +52,7 @@ describe.skipIf(reason !== null)(`containers of Podman${reason === null ? '' : `
     machine = await hosts.start('containers');
     await machine.sh(containersUp);
     agent = await DrivenAgent.start(machine);
-  }, 600_000);
+  });
   afterAll(() => hosts?.end());
 
   const declare = (fields: Partial<ResourceBodies['container']>): Declared => ({

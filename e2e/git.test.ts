@@ -48,7 +48,7 @@ describe.skipIf(reason !== null)(`git over ssh${reason === null ? '' : ` (${reas
     machine = await hosts.start('git');
     await machine.sh(prepare);
     agent = await DrivenAgent.start(machine);
-  }, 600_000);
+  });
   afterAll(() => hosts?.end());
 
   const apply = async (...declared: Declared[]) => {

@@ -58,7 +58,7 @@ describePackages('npm', () => {
     machine = await hosts.start('npm');
     await machine.sh(`${npmRegistryUp}echo registry=${npmRegistry} > /root/.npmrc`);
     agent = await DrivenAgent.start(machine);
-  }, 600_000);
+  });
   afterAll(() => hosts?.end());
 
   const apply = async (...declared: Declared[]) =>
@@ -120,7 +120,7 @@ describePackages('pip', () => {
     machine = await hosts.start('pip');
     await machine.sh(pipIndexUp);
     agent = await DrivenAgent.start(machine);
-  }, 600_000);
+  });
   afterAll(() => hosts?.end());
 
   /** These tests are independent, so `npm test` runs only some of them. */

@@ -34,7 +34,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     hosts = await TestHosts.open();
     machine = await hosts.start('apt');
     agent = await DrivenAgent.start(machine);
-  }, 600_000);
+  });
   afterAll(() => hosts?.end());
 
   const of = (name: string, fields: object = {}) => ({ ...resolved({ 'package-apt': { name, ...fields } }), id: name });

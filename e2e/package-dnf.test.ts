@@ -27,7 +27,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     hosts = await open();
     machine = await hosts.start('dnf');
     agent = await DrivenAgent.start(machine);
-  }, 600_000);
+  });
   afterAll(() => hosts?.end());
 
   const of = (names: readonly (string | [name: string, fields: object])[]) =>

@@ -38,8 +38,8 @@ Object.assign(window, {
   }),
 });
 
-// Timeout in milliseconds. Equals the limits in vitest.config.ts, whose only purpose is to stop tests that hang.
-configure({ asyncUtilTimeout: 60_000 });
+// Milliseconds. Equals the limit of waits in vitest.config.ts, whose only purpose is to stop tests that hang.
+configure({ asyncUtilTimeout: 300_000 });
 
 afterEach(() => {
   cleanup();

@@ -105,7 +105,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     for (const name of ['postgresql_password', 'stack_token'])
       await orchestrator.call(createSecret, { body: { name, value: password } });
     await assign(parameters);
-  }, 600_000);
+  });
 
   afterAll(async () => {
     await repository?.end();

@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null
     await repository.use(machine);
     await machine.sh('echo 127.0.0.1 localhost roles > /etc/hosts');
     agent = await HostAgent.install(machine, orchestrator, hosts.bridge.address, { tags: { role: 'all' } });
-  }, 600_000);
+  });
 
   afterAll(async () => {
     await repository?.end();
@@ -63,7 +63,6 @@ describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null
 
   test.each(sampled(roles, 1, process.env.MUSTER_EVERY_ROLE !== undefined))(
     'a machine applies $name as planned, and its removal leaves nothing behind',
-    { timeout: 300_000 },
     async ({ name, parameters, shows, expected, stays = [] }) => {
       onTestFailed(async () => console.error(stage.report(), await agent.log()));
       const params = { node_id: agent.nodeId };

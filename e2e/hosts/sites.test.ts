@@ -69,7 +69,7 @@ describeSite('web-application', () => {
     };
     await host.assign(values);
     writeFileSync(join(host.machine.rootPath, 'run/ada'), key.privateKey, { mode: 0o600 });
-  }, 900_000);
+  });
 
   afterAll(async () => {
     await host?.end();
@@ -198,7 +198,7 @@ describeSite('single-binary', () => {
     const clients = [`${url.split(/[/:]+/)[1]}/32`];
     values = { beacon: { downloads: url, version: '1.0.0', releases, clients, greeting: 'say "hi"' } };
     await host.assign(values);
-  }, 900_000);
+  });
 
   afterAll(async () => {
     await host?.end();

@@ -192,9 +192,7 @@ describe('random modules', () => {
     removeDirectory(home);
   });
 
-  test('applies exactly the plan, changes nothing on the second apply, and removes everything', {
-    timeout: 240_000,
-  }, async ({ skip }) => {
+  test('applies exactly the plan, changes nothing on the second apply, and removes everything', async ({ skip }) => {
     if (process.getuid?.() !== 0) skip('needs root: everyone else is shut out by some of the random modes');
     await fc.assert(
       fc.asyncProperty(initial, fc.array(desiredSet, { minLength: 1, maxLength: 3 }), async (entries, sets) => {

@@ -374,9 +374,7 @@ async function withTimeout(machine: Machine, playing: Promise<void>): Promise<vo
   await Promise.race([playing, late]).finally(cancelTimeout);
 }
 
-test('leaves the original state plus the declared resources after any sequence of events', {
-  timeout: 600_000,
-}, async ({ skip }) => {
+test('leaves the original state plus the declared resources after any sequence of events', async ({ skip }) => {
   if (process.getuid?.() !== 0) skip('needs root, because the model expects files owned by root');
   const examples: [Round[]][] = [
     ...[9, 10, 11].map((at): [Round[]] => [removedBeforeTheKill(at)]),

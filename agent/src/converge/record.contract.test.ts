@@ -154,7 +154,7 @@ class Machine {
 const keyOf = ({ type, identity }: ResourceResult): string =>
   type === 'script' ? `script:${identity}` : `path:${identity}`;
 
-test('records exactly the resources that applies put in place', { timeout: 300_000 }, async () => {
+test('records exactly the resources that applies put in place', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 7 }), async (steps) => {
       const machine = new Machine();

@@ -25,7 +25,7 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
     beforeAll(async () => {
       hosts = await open();
       machines = new SubjectMachines(hosts, selected.length);
-    }, 600_000);
+    });
     afterAll(async () => {
       await machines.end();
       await hosts.end();

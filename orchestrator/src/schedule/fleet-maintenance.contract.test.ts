@@ -169,15 +169,12 @@ describeDatabases('maintenance of the fleet by two processes', (fixture) => {
     one.placement.isPreferred = () => false;
     // The outbox does its housekeeping once a minute, and the drift sweep once an hour.
     one.clock.jump(hour);
-    await vi.waitFor(
-      async () => {
-        one.clock.advance(hour);
-        await turnOfOne();
-        await turnOfTwo();
-        expect(await heldBy(two)).toEqual(names);
-      },
-      { timeout: 20_000 },
-    );
+    await vi.waitFor(async () => {
+      one.clock.advance(hour);
+      await turnOfOne();
+      await turnOfTwo();
+      expect(await heldBy(two)).toEqual(names);
+    });
   });
 
   test('chains each event once, even if the previous lease holder resumes just before its commit', async () => {

@@ -359,5 +359,5 @@ describe('the removal of a directory with everything below', () => {
     fill('c', 3);
     expect((await apply(grouped)).finished.status).toBe('succeeded');
     expect(await counted()).toContain('2 changes below are not restored');
-  }, 60_000);
+  });
 });

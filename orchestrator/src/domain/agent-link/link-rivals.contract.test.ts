@@ -19,14 +19,11 @@ describePostgres('a link of an agent at a second replica', (fixture) => {
     const link = async () => (await one.context.db.get(linkOf, { node_id: agent.id }))!;
     /** Waits until the second replica requests a probe of the first replica's link. */
     const question = () =>
-      vi.waitFor(
-        async () => {
-          const { link_probe } = await link();
-          if (!isUnanswered(link_probe)) throw new Error('not asked yet');
-          return link_probe;
-        },
-        { timeout: 10_000, interval: 20 },
-      );
+      vi.waitFor(async () => {
+        const { link_probe } = await link();
+        if (!isUnanswered(link_probe)) throw new Error('not asked yet');
+        return link_probe;
+      });
     const rival = () => connect(two, agent, { instance_id: '02'.repeat(16) });
     return { one, two, agent, link, question, rival };
   };

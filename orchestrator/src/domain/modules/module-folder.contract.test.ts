@@ -144,7 +144,7 @@ describeAnyDatabase('folders of modules', (fixture) => {
     );
     void stuck.catch(() => {});
     // As many pieces as one transaction stores, so that no second transaction follows.
-    await expect.poll(async () => (await count())[1], { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+    await expect.poll(async () => (await count())[1]).toBeGreaterThanOrEqual(4);
     await pruneContents(context);
     expect((await count())[1]).toBeGreaterThan(0);
     clock.advance(25 * 3_600_000);

@@ -129,9 +129,7 @@ describeAnyDatabase('applied state', (fixture) => {
     for (const { reason } of (await getState(context, agent.id)).unapplied) expect(reason).toHaveLength(1000);
   });
 
-  test('keeps applied state equal to the agent’s record after any sequence of applies', {
-    timeout: 300_000,
-  }, async () => {
+  test('keeps applied state equal to the agent’s record after any sequence of applies', async () => {
     const { domain, context, actor, report, submit } = await open(fixture);
     let agents = 0;
     await fc.assert(
