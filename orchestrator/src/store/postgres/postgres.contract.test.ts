@@ -103,13 +103,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await client.end();
     }
   }
-  async function until(what: string, so: () => boolean | Promise<boolean>) {
-    const end = performance.now() + 120_000;
-    while (!(await so())) {
-      if (performance.now() > end) throw new Error(`not in time: ${what}`);
-      await sleep(20);
-    }
-  }
+  const until = (what: string, so: () => boolean | Promise<boolean>) => expect.poll(so, { message: what }).toBe(true);
   const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted and ${inThisDatabase}`;
   /** Terminates the holder's connection and takes the lock. Retries if the holder reacquires the lock first. */
   async function takeTheLock(query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>): Promise<void> {
