@@ -106,9 +106,7 @@ describe('an agent that is killed at a durable step', () => {
     fresh();
   });
 
-  test('finishes an apply that is bound to a plan and killed at any step', {
-    timeout: 240_000,
-  }, async () => {
+  test('finishes an apply that is bound to a plan and killed at any step', async () => {
     const planned = async () => {
       removeDirectory(home);
       fresh();
@@ -173,7 +171,9 @@ describe('an agent that is killed at a durable step', () => {
       script('slow', {
         check: `test -e ${root}/count`,
         // Kills this agent but not the script to detect whether the next agent runs the script again.
-        apply: `test -e ${root}/once || { touch ${root}/once; kill -9 $PPID; }; sleep 0.7; echo x >> ${root}/count`,
+        apply: `test -e ${root}/once || { touch ${root}/once; kill -9 $PPID; }
+          while test -d ${root} && ! test -e ${root}/go; do sleep 0.02; done
+          echo x >> ${root}/count`,
       }),
       file(`${root}/after`, {}, { depends_on: ['script:slow'] }),
     ];
@@ -181,6 +181,7 @@ describe('an agent that is killed at a durable step', () => {
     expect((await killedOff(dataDir, [apply], 0)).killed).toBe(true);
     expect(existsSync(`${root}/count`)).toBe(false);
     const agent = await startAgent(dataDir);
+    writeFileSync(`${root}/go`, '');
     const reported = await agent.ended(apply.operation_id);
     await agent.stop();
     expect(reported.results).toMatchObject([

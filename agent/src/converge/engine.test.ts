@@ -36,11 +36,13 @@ describe('reports', () => {
   });
 
   test('reports a long operation as accepted before it finishes', async () => {
-    const slow = operation('apply', [file(`${h.root}/f`), script('slow', { apply: 'sleep 0.6' })]);
+    const waits = `until test -e ${h.root}/go; do sleep 0.02; done`;
+    const slow = operation('apply', [file(`${h.root}/f`), script('slow', { apply: waits })]);
     const ended = h.agent.run(slow);
     await expect.poll(() => entries()[0]?.reports[0]?.type).toBe('accepted');
     expect(h.agent.engine.busy()).toBe(true);
     expect(h.agent.engine.openOperations()).toEqual([{ operation_id: slow.operation_id, state: 'running' }]);
+    writeFileSync(`${h.root}/go`, '');
     await ended;
   });
 

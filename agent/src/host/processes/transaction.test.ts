@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../../lib/src/clock.ts';
 import { isRunning, type ProcessIdentity } from '../../../../lib/src/process-identity.ts';
+import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
 import { LeftRunning, runTransaction, type Transaction } from './transaction.ts';
 
@@ -45,17 +46,17 @@ describe('a transaction', () => {
   test('lets a transaction continue when the agent stops, and never blocks its output', async () => {
     const stop = new AbortController();
     let process: ProcessIdentity | null = null;
-    const text = `echo begun > ${home}/begun; sleep 0.4; seq 1 100000; echo done > ${home}/done`;
+    const text = `touch ${home}/begun; until test -e ${home}/go; do sleep 0.02; done; seq 1 100000; touch ${home}/done`;
     const running = runTransaction(
       transaction(text, { stop: stop.signal, started: (identity) => (process = identity) }),
       systemClock,
     );
-    while (!existsSync(`${home}/begun`)) await sleep(10);
+    await expect.poll(() => existsSync(`${home}/begun`)).toBe(true);
     stop.abort();
     await expect(running).rejects.toThrow(LeftRunning);
     expect(isRunning(process as unknown as ProcessIdentity)).toBe(true);
-    for (let i = 0; i < 6_000 && !existsSync(`${home}/done`); i++) await sleep(20);
-    expect(readFileSync(`${home}/done`, 'utf8')).toBe('done\n');
+    writeFileSync(`${home}/go`, '');
+    await expect.poll(() => existsSync(`${home}/done`)).toBe(true);
   });
 
   test('lets a transaction begin its work only after it is recorded', async () => {
@@ -70,8 +71,11 @@ describe('a transaction', () => {
 
   test('sends SIGTERM to a transaction at the time limit, so that it can clean up', async () => {
     const text = `trap 'touch ${home}/cleared; exit 9' TERM; touch ${home}/begun; sleep 30 & wait`;
-    const result = await runTransaction(transaction(text, { timeLimit: 500 }), systemClock);
-    expect(result).toMatchObject({ timedOut: true, exitCode: 9 });
+    const clock = new ManualClock();
+    const running = runTransaction(transaction(text, { timeLimit: 500 }), clock);
+    await expect.poll(() => existsSync(`${home}/begun`)).toBe(true);
+    clock.advance(500);
+    expect(await running).toMatchObject({ timedOut: true, exitCode: 9 });
     expect(existsSync(`${home}/cleared`)).toBe(true);
   });
 
