@@ -227,7 +227,7 @@ describe('a path that changes all the time', () => {
       const maxObservations = observations;
       expect(maxObservations).toBeGreaterThan(10);
       expect(maxObservations).toBeLessThan(18);
-      expect(hints.length).toBe(maxObservations);
+      await expect.poll(() => hints.length).toBe(maxObservations);
       clock.advance(600_000);
       await new Promise((resolve) => setTimeout(resolve, 5));
       const before = observations;
