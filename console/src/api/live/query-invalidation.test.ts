@@ -2,7 +2,10 @@ import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/rea
 import { expect, test } from 'vitest';
 import { createStaleMarker, hasAnswers, newestFirst, provisional, refetchDelay } from './query-invalidation.ts';
 
-const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+/** Waits for timers that start each other. A single timer of several milliseconds may fire before them if it is late. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve));
+}
 
 /** Returns a query whose pending fetches the test completes. */
 function underTest() {
