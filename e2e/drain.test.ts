@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -15,8 +15,9 @@ test('an orchestrator that is stopped under load completes pending responses and
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');
   const params = { node_id: agent.nodeId };
-  const [started, done] = [join(stage.dir, 'begun'), join(stage.dir, 'done')];
-  const script = { program: 'sh', manages: 'a-line', apply: `touch '${started}'; sleep 5; touch '${done}'` };
+  const [started, go, done] = ['begun', 'go', 'done'].map((name) => join(stage.dir, name)) as [string, string, string];
+  const apply = `touch '${started}'; until test -e '${go}'; do sleep 0.05; done; touch '${done}'`;
+  const script = { program: 'sh', manages: 'a-line', apply };
   await call(uploadModule, {
     body: {
       name: 'slow',
@@ -71,6 +72,7 @@ test('an orchestrator that is stopped under load completes pending responses and
   // A drain that exceeds its time limit results in a different exit code.
   expect((await stopped).code).toBe(0);
   await eventually('the stream has ended', async () => (events.ended === 'end' ? true : null));
+  writeFileSync(go, '');
 
   await orchestrator.start();
   const { tags } = await call(getAgent, { params });

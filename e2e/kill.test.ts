@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -158,7 +158,8 @@ describe('kill -9 during an apply', () => {
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
     const log = join(stage.dir, 'log');
-    const script = { program: 'sh', manages: 'a-line', apply: `echo ran >> '${log}'; sleep 5` };
+    const apply = `echo ran >> '${log}'; until test -e '${log}.go'; do sleep 0.05; done`;
+    const script = { program: 'sh', manages: 'a-line', apply };
     const resources = [
       { id: 'once', resource: { script } },
       { id: 'after', depends_on: ['once'], resource: { 'file-unix': { path: `${log}.after`, content: 'x' } } },
@@ -170,6 +171,7 @@ describe('kill -9 during an apply', () => {
     const { operation_id } = await call(applyAgent, { params, body: { modules: ['line'] }, respondAsync: true });
     await eventually('the script is running', async () => (existsSync(log) ? true : null));
     await agent.kill9();
+    writeFileSync(`${log}.go`, '');
     await agent.start();
     const operation = await ended(call, operation_id);
     expect(operation.status).toBe('failed');

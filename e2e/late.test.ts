@@ -146,12 +146,13 @@ describe('an agent that is offline, disconnected, or copied', () => {
       await agent.start();
       const params = { node_id: agent.nodeId };
       const root = join(stage.dir, 'site');
-      await call(uploadModule, { body: { name: 'site', content: siteModule({ name: 'site', root, script: 'slow' }) } });
+      await call(uploadModule, { body: { name: 'site', content: siteModule({ name: 'site', root, script: 'held' }) } });
       const { operation_id } = await call(applyAgent, { params, body: { modules: ['site'] }, respondAsync: true });
       await eventually('the script is running', async () => (existsSync(`${root}/started`) ? true : null));
       cable.cut();
       await agent.kill9();
       agent.launch();
+      writeFileSync(`${root}/go`, '');
       await eventually('the agent has written the last page without a link', async () =>
         existsSync(join(root, 'pages', 'page-19.html')) ? true : null,
       );

@@ -188,14 +188,18 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   expect(readFileSync(join(root, 'conf'), 'utf8')).toBe(`user=a\npassword=${two}\n`);
   expect(await call(rotateSecretsKey, {})).toMatchObject({ reencrypted: 4, unreadable: [] });
   // Cancels a script that has printed a secret, after the secret's value has changed.
-  await upload([script('slow', `cat ${root}/key; echo '\${{ secrets.three }}' >&2; sleep 4`)]);
+  const [printed, go] = [join(stage.dir, 'printed'), join(stage.dir, 'go')];
+  const holds = `touch ${printed}; until test -e ${go}; do sleep 0.05; done`;
+  // The agent receives the cancellation during the sleep at the latest, and skips the resources that follow.
+  await upload([script('slow', `cat ${root}/key; echo '\${{ secrets.three }}' >&2; ${holds}; sleep 4`)]);
   const slow = call(applyAgent, nothing);
-  const running = await eventually('the operation is running', async () => {
+  const running = await eventually('the script has printed, and the operation is running', async () => {
     const { operations } = await call(listOperations, { query: { status: 'running' } });
-    return operations[0] ?? null;
+    return existsSync(printed) ? (operations[0] ?? null) : null;
   });
   await call(updateSecret, { params: { name: 'three' }, body: { value: one } });
   await call(cancelOperation, { params: { operation_id: running.operation_id } });
+  writeFileSync(go, '');
   expect(await slow).toMatchObject({ status: 'cancelled' });
   await call(getOperationOutput, { params: { ...params, operation_id: running.operation_id } });
   await upload([

@@ -10,7 +10,8 @@ interface SiteOptions {
   /** Number of directories. Default: 5. */
   directories?: number;
   greeting?: string;
-  script?: 'built' | 'slow' | 'none';
+  /** `held` runs until the file `go` exists in the site's directory. */
+  script?: 'built' | 'slow' | 'held' | 'none';
 }
 
 const directories = ['', '/assets', '/assets/css', '/assets/img', '/pages'];
@@ -53,15 +54,20 @@ const scripts = {
     apply: `echo ran >> '${root}/log'; cat '${root}/page-0.html' > '${root}/index'; echo built the index`,
     undo: `rm '${root}/index'; echo undone >> '${root}/log'`,
   }),
-  // Writes the log last, so that `check` succeeds only after a complete run.
-  slow: (root: string) => ({
+  slow: (root: string) => afterStart(root, 'sleep 0.3'),
+  held: (root: string) => afterStart(root, `until test -e '${root}/go'; do sleep 0.05; done`),
+};
+
+/** Returns a script that writes the log last, so that `check` succeeds only after a complete run. */
+function afterStart(root: string, wait: string) {
+  return {
     program: 'sh',
     manages: `${root}/log`,
     check: `test -s '${root}/log'`,
-    apply: `touch '${root}/started'; sleep 0.3; echo ran >> '${root}/log'`,
+    apply: `touch '${root}/started'; ${wait}; echo ran >> '${root}/log'`,
     undo: `rm -f '${root}/log' '${root}/started'`,
-  }),
-};
+  };
+}
 
 /** Returns the mode and content of a directory and everything in it, by path. Empty if the directory does not exist. */
 export function treeOf(root: string): Record<string, string> {
