@@ -57,9 +57,13 @@ test('the orchestrator stores at most the budgeted data from hostile agents, and
       100_000,
     );
   const refusals = async () => (await call(listAudit, { query: { event_type: 'agent.refused', limit: '500' } })).events;
-  const refused = await eventually('the agent "versions" has exceeded the rate of connections', async () => {
+  const refused = await eventually('the audit log contains the refusals', async () => {
     const events = await refusals();
-    return events.some(({ metadata, target }) => metadata.code === 'rate_exceeded' && target.name === 'versions')
+    const isRefused = (name: Strategy, code: string) =>
+      events.some(({ metadata, target }) => metadata.code === code && target.name === name);
+    return isRefused('versions', 'rate_exceeded') &&
+      isRefused('long-names', 'protocol_violation') &&
+      isRefused('other-positions', 'protocol_violation')
       ? events
       : null;
   });
