@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareOutput, filledIn, type Samples, type Session, sessionsOf } from '../../tools/docs/console.ts';
 import { root as repository } from '../../tools/suite/cli.ts';
+import { FairTime } from '../../tools/suite/fair-time.ts';
 import type { Machine } from './machine.ts';
 import { Seat } from './seat.ts';
 
-/** Milliseconds for which a command is repeated until its output matches the page. */
+/** Milliseconds of fair time for which a command is repeated until its output matches the page. */
 const patienceMs = 90_000;
 
 /** Types the commands on a documentation page on the machines that its prompts name, and compares the output. */
@@ -61,8 +62,8 @@ export class Walk {
         return { lines, compared: compareOutput(step.expected, lines, this.#samples) };
       };
       let { lines, compared } = await type();
-      const end = performance.now() + patienceMs;
-      while (repeated && compared.fault !== null && performance.now() < end) {
+      const time = new FairTime();
+      while (repeated && compared.fault !== null && time.elapsedMs() < patienceMs) {
         await sleep(1000);
         ({ lines, compared } = await type());
       }
