@@ -152,7 +152,8 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
   });
 
   test('an apply neither removes nor renumbers an account in use, and reports the processes or users that use it', async () => {
-    await sh('useradd -M busy; setpriv --reuid busy sleep 1000 > /dev/null 2>&1 & sleep 0.2');
+    await sh(`useradd -M busy; setpriv --reuid busy sleep 1000 > /dev/null 2>&1 &
+      until pgrep -U busy -x sleep; do sleep 0.05; done`);
     expect(
       said(
         await apply(

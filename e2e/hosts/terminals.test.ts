@@ -58,7 +58,7 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       const line = [
         'echo "id=$(id -un):$(id -Gn)=" "at=$PWD=" "0=$0=" "login=$(shopt -q login_shell && echo yes)="',
         'cat /proc/self/cgroup /proc/self/oom_score_adj; grep Cap[IPEA] /proc/self/status',
-        'sleep 1001 & setsid sleep 1002 & (trap "" HUP; exec sleep 1004) & sleep 0.2',
+        'sleep 1001 & setsid sleep 1002 & (trap "" HUP; exec sleep 1004) & until test "$(pgrep -u alice -xfc "sleep 100[124]")" = 3; do sleep 0.05; done',
         'echo "own=$$=" "end=$((1+1))="',
       ].join('; ');
       link.ws.send(encodeTerminalFrame(channel, Buffer.from(`${line}\r`)));
@@ -108,7 +108,9 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       });
       // The next agent process kills processes that ignored the hang-up. Processes in their own session survive, as with ssh.
       for (const left of ['sleep 1002', 'sleep 1004']) expect(await running()).toContain(left);
-      await machine.sh('systemctl reset-failed muster-agent');
+      await machine.sh(
+        'until systemctl is-failed -q muster-agent; do sleep 0.05; done; systemctl reset-failed muster-agent',
+      );
       await startAgent();
       ({ link } = await orchestrator.welcomed(0, 3));
       await eventually('the process that ignored the hang-up has ended', async () =>
