@@ -24,7 +24,7 @@ describe.skipIf(reason !== null)(`removal of packages${reason === null ? '' : ` 
     [repository, machine] = await Promise.all([AptRepository.open(hosts), hosts.start('packages')]);
     await repository.use(machine);
     agent = await DrivenAgent.start(machine);
-  }, 600_000);
+  });
   afterAll(async () => {
     await repository?.end();
     await hosts?.end();
@@ -40,6 +40,11 @@ rm -rf /etc/sample-slow /run/sample-data
 dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null 2>&1 || true; rm -rf /etc/sample-data /var/lib/sample-data`);
     await agent.forget();
   };
+
+  const replaceAptGet = (text: string) =>
+    machine.run(['sh', '-euc', 'cat > /usr/local/sbin/apt-get; chmod 755 /usr/local/sbin/apt-get'], {
+      input: `#!/bin/sh\n${text}\n`,
+    });
 
   /** These tests are independent, so `npm test` runs only some of them. */
   const testSome = someTests(test, 2, 'removal of packages');
@@ -127,9 +132,15 @@ echo mine > /etc/sample-config.conf`);
     await clear();
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
     // Like unattended-upgrades, takes the lock first and installs the package after a while.
-    await machine.sh('cd /tmp; apt-get download -qq sample-data > /dev/null 2>&1; rm -f /run/held');
+    await machine.sh('cd /tmp; apt-get download -qq sample-data > /dev/null 2>&1; rm -f /run/held /run/met');
+    // Reports to the other program that the agent has met the lock.
+    await replaceAptGet(`/usr/bin/apt-get "$@"
+code=$?
+case " $* " in *" --simulate "*) ;; *" remove "*) touch /run/met ;; esac
+exit $code`);
     const lockScript = `use Fcntl; open(my $f, ">>", "/var/lib/dpkg/lock-frontend") or die;
-my $lock = pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0); fcntl($f, F_SETLK, $lock) or die; open(my $held, ">", "/run/held"); sleep 3;
+my $lock = pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0); fcntl($f, F_SETLK, $lock) or die; open(my $held, ">", "/run/held");
+select(undef, undef, undef, 0.05) until -e "/run/met";
 $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/null 2>&1")`;
     await machine.run(['sh', '-euc', 'cat > /run/hold.pl; systemd-run -q --unit=theirs perl /run/hold.pl'], {
       input: lockScript,
@@ -138,6 +149,7 @@ $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/nu
       (await machine.run(['test', '-e', '/run/held'])).code === 0 ? true : null,
     );
     const { results } = await apply();
+    await machine.sh('rm /usr/local/sbin/apt-get');
     expect(await machine.sh("dpkg-query -W -f '${db:Status-Status}' sample-data sample-plain")).toBe(
       'installedinstalled',
     );
@@ -153,12 +165,8 @@ $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/nu
 
   /** Runs shell text after the agent's last check, immediately before the next `apt-get` with this subcommand. */
   const justBefore = (verb: string, shell: string) =>
-    machine.run(['sh', '-euc', 'cat > /usr/local/sbin/apt-get; chmod 755 /usr/local/sbin/apt-get'], {
-      input: `#!/bin/sh
-case " $* " in *" --simulate "*) ;; *" ${verb} "*) rm /usr/local/sbin/apt-get; ${shell} > /dev/null 2>&1 ;; esac
-exec /usr/bin/apt-get "$@"
-`,
-    });
+    replaceAptGet(`case " $* " in *" --simulate "*) ;; *" ${verb} "*) rm /usr/local/sbin/apt-get; ${shell} > /dev/null 2>&1 ;; esac
+exec /usr/bin/apt-get "$@"`);
 
   testSome('a removal keeps a dependent package that was installed immediately before apt gets the lock', async () => {
     await clear();
