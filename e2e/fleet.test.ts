@@ -60,11 +60,17 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
   const statuses = (operations: Operation[]) =>
     [...new Set(operations.flatMap(({ resources }) => resources.map(({ status }) => status)))].sort();
 
-  const page = async (name: string, port = 80) => (await fetch(`http://${machine(name).address}:${port}/`)).text();
+  // A reload of nginx returns before new workers have replaced the old ones.
+  const expectPage = (name: string, port = 80) =>
+    expect.poll(async () => (await fetch(`http://${machine(name).address}:${port}/`)).text());
   /** Returns the PIDs of nginx: the master, which survives a reload, and its workers, which a reload replaces. */
   const processes = async (name: string) => {
     const master = (await machine(name).exec('systemctl', 'show', '--property=MainPID', '--value', 'nginx')).trim();
-    return { master, workers: await machine(name).exec('pgrep', '--parent', master) };
+    const count = Number(await machine(name).exec('getconf', '_NPROCESSORS_ONLN'));
+    return eventually('nginx has one worker for each processor', async () => {
+      const workers = await machine(name).exec('pgrep', '--parent', master);
+      return workers.trim().split('\n').length === count ? { master, workers } : null;
+    });
   };
 
   test('an apply gives each machine its variant of a module, and a second apply changes nothing', async () => {
@@ -84,9 +90,9 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
       expect(actions(operation)).toEqual(expected.map(([id, action]) => [id, id === 'service' ? 'reload' : action]));
     }
 
-    expect(await page('web-1')).toBe('<h1>web-1</h1>\n');
-    expect(await page('web-2')).toBe('<h1>web-2</h1>\n');
-    expect(await page('web-3')).toBe('<h1>A kestrel</h1>\n');
+    await expectPage('web-1').toBe('<h1>web-1</h1>\n');
+    await expectPage('web-2').toBe('<h1>web-2</h1>\n');
+    await expectPage('web-3').toBe('<h1>A kestrel</h1>\n');
     const installed = (name: string, of: string) =>
       machine(name).run(['dpkg-query', '--show', '--showformat=${db:Status-Abbrev}', of]);
     expect(await installed('web-1', 'nginx-light')).toMatchObject({ stdout: 'ii ' });
@@ -127,10 +133,9 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
       ]);
     }
     for (const [i, name] of names.entries()) {
-      const { master, workers } = await processes(name);
-      expect(master).toBe(serving[i]?.master);
-      expect(workers).not.toBe(serving[i]?.workers);
-      expect(await page(name, 8080)).toContain('<h1>');
+      await expectPage(name, 8080).toContain('<h1>');
+      await expect.poll(async () => (await processes(name)).workers).not.toBe(serving[i]?.workers);
+      expect((await processes(name)).master).toBe(serving[i]?.master);
     }
     expect(statuses(await apply())).toEqual(['unchanged']);
   });
