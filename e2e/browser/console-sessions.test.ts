@@ -133,7 +133,7 @@ describe.skipIf(reason !== null)(`the session of a browser${reason === null ? ''
     expect(await page.getByText('name: half').count()).toBe(1);
     await dialog.getByRole('button', { name: 'Continue as bob' }).click();
     await page.getByRole('button', { name: 'Signed in as bob' }).waitFor();
-    expect(await page.getByText('name: half').count()).toBe(0);
+    await expect.poll(() => page.getByText('name: half').count()).toBe(0);
     await second.close();
   });
 

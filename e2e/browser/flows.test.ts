@@ -205,6 +205,8 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await other.close();
 
     await page.keyboard.type('marker=still-there\n');
+    // A page that is left may lose input that it has not sent.
+    await screen(page).getByText('marker=still-there').first().waitFor();
     await page.goto('about:blank');
     await page.goto(`${orchestrator.url}${session}`);
     await page
@@ -237,7 +239,8 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await eventually('the replay is at its start', async () => ((await slider.inputValue()) === '0' ? true : null));
     await tab.press('Tab', slider);
     await page.keyboard.press('End');
-    expect(Number(await slider.inputValue())).toBeCloseTo(Number(await slider.getAttribute('max')), 5);
+    const max = Number(await slider.getAttribute('max'));
+    await expect.poll(async () => Number(await slider.inputValue())).toBeCloseTo(max, 5);
     expect(await web.machine.sh('pgrep -xc bash || true')).toBe('0\n');
   });
 

@@ -58,7 +58,7 @@ describe.skipIf(reason !== null)(`a page whose code is not loaded${reason === nu
     expect(await page.evaluate('document.documentElement.dataset.theme')).toMatch(/^(light|dark)$/);
     release();
     await page.getByRole('heading', { level: 1, name: 'Modules' }).waitFor();
-    expect(await outlines.count()).toBe(0);
+    await expect.poll(() => outlines.count()).toBe(0);
   });
 
   test('loads pages before their first visit, while the browser is idle', async ({ tab }) => {
