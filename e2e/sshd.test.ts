@@ -79,7 +79,10 @@ describe.skipIf(reason !== null)(`sshd on a test host${reason === null ? '' : ` 
     await machine.sh(`rm -f ${dropIn}; systemctl reload ssh`);
     const check = { confirm_port: null, confirm_banner: null, confirm_command: 'sshd -T | grep -qx "maxauthtries 6"' };
     const { results } = await apply(config('MaxAuthTries 2\n'), check);
-    expect(results[0]).toMatchObject({ status: 'failed', message: expect.stringContaining('`confirm_command` ended') });
+    expect(results[0]).toMatchObject({
+      status: 'failed',
+      message: expect.stringContaining('`confirm_command` exited'),
+    });
     await machine.sh(`! test -e ${dropIn}`);
     expect(await banner()).toBe('SSH-2.0-');
   });
