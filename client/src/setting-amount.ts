@@ -8,9 +8,8 @@ const spans = [
 ] as const;
 
 /**
- * Returns the value of a setting with its unit, such as `256 MiB` or `12 h`; null if the key names the unit and no larger
- * one is shorter. The key
- * determines the unit.
+ * Returns the value of a setting with its unit, such as `256 MiB` or `12 h`. The key determines the unit. Returns null if
+ * the value has no unit, or if the key names the unit and the value is not a whole number of a larger one.
  * @param key the setting's path, with dots between the parts
  */
 export function settingAmount(key: string, value: unknown): string | null {

@@ -134,8 +134,8 @@ const columns: readonly Column<Row>[] = [
 const needsAction = ({ state }: Row['states'][number]): boolean => state !== 'in_sync' && state !== 'accepted';
 
 /**
- * The sync state that an assignment's agents share, the state of those that need an action, or, if these have several
- * states, only their number.
+ * Summarizes the sync states of an assignment's agents: the state that all of them have, or the most urgent state with
+ * its number of agents. If agents in several states need an action, shows how many do.
  */
 function SyncSummary({ states }: Pick<Row, 'states'>) {
   const [worst, ...others] = states;
