@@ -1,17 +1,16 @@
 import { ChevronRight } from 'lucide-react';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { operationErrorText } from '../../../../client/src/operation-error.ts';
-import { Dot, type Tone } from '../../parts/badge.tsx';
+import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { countedText, countText } from '../../parts/count.ts';
 import { ProgressBar } from '../../parts/progress-bar.tsx';
 import type { ModuleNote } from '../../parts/resource/resource-results.tsx';
-import { compareNames } from '../../parts/table/compare-names.ts';
 import { Line, Text } from '../../parts/text.tsx';
 import { RunChanges } from '../runs/run-changes.tsx';
-import { countsOf, type Outcome, outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
-import { wordOf } from '../runs/run-progress.tsx';
+import { byAgentName, countsOf, type Outcome, outcomeOfResult, type RunResult } from '../runs/run-groups.ts';
+import { toneOf, wordOf } from '../runs/run-progress.tsx';
 import { planText } from './plan-words.ts';
 import type { PlannedTotals } from './planned-totals.ts';
 
@@ -78,8 +77,6 @@ export function PlannedAgents({
 /** Agents that have no plan, those whose planning failed first. */
 const unplanned: readonly Outcome[] = ['failed', 'cancelled', 'untried', 'running', 'waiting'];
 
-const tones: Partial<Record<Outcome, Tone>> = { failed: 'bad', cancelled: 'warn', running: 'info' };
-
 /** Maximum number of agents to list. */
 const maxListed = 6;
 
@@ -88,11 +85,10 @@ function Planning({ results, ended }: { readonly results: readonly RunResult[]; 
   const total = results.length;
   const counts = countsOf(results);
   const failed = counts.failed + counts.cancelled + counts.untried;
-  const left = unplanned.flatMap((outcome) =>
-    results
-      .filter((result) => outcomeOfResult(result) === outcome)
-      .sort((a, b) => compareNames(a.name ?? a.node_id, b.name ?? b.node_id)),
-  );
+  const left = useMemo(() => {
+    const byOutcome = Map.groupBy(results, outcomeOfResult);
+    return unplanned.flatMap((outcome) => byOutcome.get(outcome)?.toSorted(byAgentName) ?? []);
+  }, [results]);
   return (
     <div className="space-y-3 text-sm">
       <div role="status" className="tabular space-y-1.5">
@@ -129,7 +125,7 @@ function UnplannedAgent({ result }: { readonly result: RunResult }) {
         <Line text={name ?? node_id} maxLength={64} />
       </span>
       <span className="text-xs">
-        <Dot tone={tones[outcome] ?? 'neutral'} live={outcome === 'running'}>
+        <Dot tone={toneOf(outcome, 'plan')} live={outcome === 'running'}>
           {outcome === 'running' ? 'planning' : wordOf(outcome, 'plan')}
         </Dot>
       </span>

@@ -5,15 +5,11 @@ import { Empty } from '../../parts/states.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { ListTable } from '../../parts/table/list-table.tsx';
 import { runAgentColumns } from './run-agent-columns.tsx';
-import { outcomeOfResult, type RunResult } from './run-groups.ts';
+import { byAgentName, outcomeOfResult, type RunResult } from './run-groups.ts';
 import { looks, wordOf } from './run-progress.tsx';
 
 const matches = (result: RunResult, { outcome, agent }: FilterTexts) =>
   (outcome === '' || outcomeOfResult(result) === outcome) && containsText(agent, result.name, result.node_id);
-
-const collator = new Intl.Collator(undefined, { numeric: true });
-const byName = (one: RunResult, other: RunResult): number =>
-  collator.compare(one.name ?? one.node_id, other.name ?? other.node_id);
 
 /** The page has already loaded the run, so the list has no loading or error state. */
 const loaded = { isPending: false, isError: false, error: null, refetch: () => {} };
@@ -21,7 +17,7 @@ const loaded = { isPending: false, isError: false, error: null, refetch: () => {
 export function RunAgents({ run, canaries }: { readonly run: Run; readonly canaries: ReadonlySet<string> }) {
   const { results, kind } = run;
   const navigate = useNavigate();
-  const rows = useMemo(() => results.toSorted(byName), [results]);
+  const rows = useMemo(() => results.toSorted(byAgentName), [results]);
   const columns = useMemo(() => runAgentColumns(kind, canaries), [kind, canaries]);
   const filters = useMemo(
     () => [

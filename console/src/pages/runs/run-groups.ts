@@ -1,4 +1,5 @@
 import type { Operation, Run } from '@muster/protocol/http';
+import { compareNames } from '../../parts/table/compare-names.ts';
 
 /** Groups a run's results by agents with the same changes. */
 
@@ -96,6 +97,10 @@ export const outcomeOrder: readonly Outcome[] = [
   'running',
   'waiting',
 ];
+
+/** Compares results by the names of their agents, in natural order. */
+export const byAgentName = (a: RunResult, b: RunResult): number =>
+  compareNames(a.name ?? a.node_id, b.name ?? b.node_id);
 
 /** Groups finished agents by outcome, in `outcomeOrder`. Within an outcome, larger groups come first. */
 export function groupResults(

@@ -1,8 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import type { PickerOption } from '../../parts/form/picker.tsx';
+import { compareNames } from '../../parts/table/compare-names.ts';
 import { agentParam, displayName, hasTerminalsDisabled } from '../agents/agent-state.ts';
-
-const collator = new Intl.Collator(undefined, { numeric: true });
 
 /** Returns why no terminal can be opened on the agent; null if one can, or if the agent does not report it. */
 function obstacleOf(agent: Agent): string | null {
@@ -34,6 +33,6 @@ export function terminalOptions(agents: readonly Agent[]): PickerOption[] {
       };
       return { rank, option };
     })
-    .sort((a, b) => a.rank - b.rank || collator.compare(a.option.label, b.option.label))
+    .sort((a, b) => a.rank - b.rank || compareNames(a.option.label, b.option.label))
     .map(({ option }) => option);
 }
