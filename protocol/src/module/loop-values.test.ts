@@ -68,7 +68,7 @@ describe('values in place', () => {
       '/resources/0/for_each/1 there is no parameter "user": did you mean "users"?',
     ]);
     expect(uploadFaults(`  - { for_each: { a: { b: "\${{ secrets.x }}" } }, ${file('/${{ each.key }}')} }`)).toEqual([
-      '/resources/0/for_each/a/b a secret is not allowed here: the value is shown, or checked before secrets are known',
+      '/resources/0/for_each/a/b a secret is not allowed here, because the value is shown, or checked before secrets are known: use a parameter',
     ]);
   });
 

@@ -220,12 +220,12 @@ describe('parseModule reports the path, line, and column of', () => {
         '{ id: b, depends_on: [a], resource: { sysctl: { key: b, value: "1" } } }',
         '{ id: c, resource: { service-systemd: { name: c, restart_on: [b] } } }',
       ),
-      ['4:5 /resources/0 dependency cycle: a -> c -> b -> a'],
+      ['4:5 /resources/0 dependency cycle: a -> c -> b -> a; remove one of these dependencies'],
     ],
     [
       'a resource that waits for itself',
       withResources('{ id: a, depends_on: [a], resource: { hostname: { name: a } } }'),
-      ['4:5 /resources/0 dependency cycle: a -> a'],
+      ['4:5 /resources/0 dependency cycle: a -> a; remove one of these dependencies'],
     ],
     [
       'a mode that is not a string',
@@ -372,7 +372,7 @@ describe('parseModule reports the path, line, and column of', () => {
         '5:52 /resources/1/resource/file-unix/content "each" exists only in a resource with for_each',
         '5:64 /resources/1/resource/file-unix/content "agent.id" is not of the form agent.name or agent.node_id',
         '5:80 /resources/1/resource/file-unix/content "secrets." is not of the form secrets.<name>',
-        '6:42 /resources/2/resource/file-unix/path a secret is not allowed here: the value is shown, or checked before secrets are known',
+        '6:42 /resources/2/resource/file-unix/path a secret is not allowed here, because the value is shown, or checked before secrets are known: use a parameter',
         '6:71 /resources/2/resource/file-unix/content unknown function "upper": write x.upperAscii()',
         '6:93 /resources/2/resource/file-unix/content the expression is not closed with "}}"; write $${{ for a plain ${{',
       ],
@@ -405,7 +405,7 @@ describe('parseModule reports the path, line, and column of', () => {
         '5:68 /resources/1/resource/service-systemd/environment/b-c must be the name of an environment variable: letters, digits and "_", not starting with a digit',
         '5:86 /resources/1/resource/service-systemd/type must be one of simple, exec, forking, oneshot, notify, dbus, idle',
         '6:19 /resources/2/depends_on must be a list of ids',
-        '6:53 /resources/2/resource/user-unix/name must be text, not a list',
+        '6:53 /resources/2/resource/user-unix/name must be text, not a list: write one value, without brackets or a dash',
         '6:63 /resources/2/resource/user-unix/uid must be a whole number from 0 to 4294967294',
       ],
     ],
@@ -536,7 +536,7 @@ resources:
       '{ id: b, variants: [{ when: { distro: fedora }, resource: { service-systemd: { name: b, restart_on: [a] } } }, { resource: { timezone: { name: UTC } } }] }',
     );
     expect(faultsOf(source)).toEqual([]);
-    expect(warningsOf(source)).toEqual(['4:5 dependency cycle: a -> b -> a, if all of them apply to one agent']);
+    expect(warningsOf(source)).toEqual(['4:5 dependency cycle: a -> b -> a, if all of them apply to one agent; remove one of these dependencies']);
   });
 
   test('warns about a file without content, which would be created empty', () => {
@@ -589,7 +589,7 @@ resources:
     const at = (place: string) => `/resources/0/only_if${place}`;
     const cases: [string, string][] = [
       ['{ command: "" }', `${at('/command')} must not be empty`],
-      ['{ command: [nginx] }', `${at('/command')} must be text, not a list`],
+      ['{ command: [nginx] }', `${at('/command')} must be text, not a list: write one value, without brackets or a dash`],
       [`{ command: "${'x'.repeat(4097)}" }`, `${at('/command')} is longer than 4096 characters`],
       ['{ command: "true ${{ secrets.a }}" }', `${at('/command')} a secret is not allowed here`],
       ['{ exists: /a, command: "true" }', `${at('')} has exists and command: write a list with a mapping for each`],

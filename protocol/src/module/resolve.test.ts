@@ -446,7 +446,7 @@ describe('several modules', () => {
     );
     expect(faultsOf(resolution)).toEqual([
       'module_unresolved',
-      '/modules/one/resources/0/resource/sysctl module "one": dependency cycle: one/a -> one/b -> one/a',
+      '/modules/one/resources/0/resource/sysctl module "one": dependency cycle: one/a -> one/b -> one/a; remove one of these dependencies',
     ]);
   });
 

@@ -117,7 +117,7 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
     const why = service === undefined ? '' : `; ${nameOf(service.resource)} follows one of them immediately`;
     const names = members.map(nameOf);
     const { resource, declarations } = merged[sorted.cycle[0] as number] as Merged;
-    const message = `dependency cycle: ${names.join(' -> ')}${why}`;
+    const message = `dependency cycle: ${names.join(' -> ')}${why}; remove one of these dependencies`;
     const path = declarations[0]?.path ?? [];
     return refused('module_unresolved', [moduleFault(resource.module, path, message)], distinct);
   }

@@ -94,7 +94,10 @@ export function declaredOrder(modules: readonly ModuleDocument[]): DeclaredOrder
     );
     const names = members.map(({ module, resource }) => `${module}/${resource.id ?? 'a resource without an id'}`);
     const path = pointer(['modules', members[0]?.module ?? '']);
-    return { ok: false, faults: [{ path, message: `dependency cycle: ${names.join(' -> ')}` }] };
+    return {
+      ok: false,
+      faults: [{ path, message: `dependency cycle: ${names.join(' -> ')}; remove one of these dependencies` }],
+    };
   }
   const positionOf = new Map(sorted.order.map((index, position) => [index, position]));
   const positions = (indices: readonly number[]) =>

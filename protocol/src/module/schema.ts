@@ -296,7 +296,7 @@ export const moduleSchema = closed(
       .meta({ description: 'Sorted lists of values of other agents, available as lookup.NAME' })
       .optional(),
     packages: packageDefault.declared.optional(),
-    resources: z.array(resource, { error: 'must be a list of resources' }).optional(),
+    resources: z.array(resource, { error: 'must be a list of resources: begin each resource with "- "' }).optional(),
     verify: z
       .array(verification, { error: 'must be a list of checks' })
       .meta({ description: 'Checks that must succeed after an apply' })

@@ -6,6 +6,7 @@ import { checkExpressions } from '../expression/expression-check.ts';
 import { includesIn } from '../expression/template-names.ts';
 import { createsEmptyFile } from '../file-parts.ts';
 import { declaredCombinationFaults } from '../kinds/field-combinations.ts';
+import { foreignBraces } from '../kinds/foreign-braces.ts';
 import { kinds, resourceTypes } from '../kinds.ts';
 import { quoted, suggestion } from '../nearest.ts';
 import {
@@ -148,7 +149,8 @@ function checkTemplates(
     }
   }
   for (const { id, content, path } of templates) {
-    if (foreignBraces.test(content)) warning([...path, 'content'], foreignBracesWarning(content));
+    const braces = foreignBraces(content);
+    if (braces !== undefined) warning([...path, 'content'], braces);
     if (id !== undefined && !used.has(id)) warning(path, `no resource uses the template ${quoted(id)}`);
   }
 }
@@ -189,8 +191,8 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
       path,
       'declares no content, so a missing file is created empty: to skip a missing file, add `only_if: { exists }` next to `resource`',
     );
-  if (typeof body.content === 'string' && foreignBraces.test(body.content))
-    warning([...path, 'content'], foreignBracesWarning(body.content));
+  const braces = typeof body.content === 'string' ? foreignBraces(body.content) : undefined;
+  if (braces !== undefined) warning([...path, 'content'], braces);
   if (type === 'script' && body.manages === undefined && id === undefined) {
     fault(path, 'a script needs an identity: add `manages`, or an id to its resource', 'key');
   }
@@ -202,18 +204,6 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
     );
   }
 }
-
-/** Opening braces of Jinja and similar languages. Scripts may contain them as input for other programs. */
-const foreignBraces = /(?<![$])\{\{|\{%/;
-
-const foreignBracesWarning = (text: string): string => {
-  const found = foreignBraces.exec(text)?.[0] ?? '';
-  const form =
-    found === '{%'
-      ? 'for a loop or a condition, write ${{ for x in … }} or ${{ if … }}'
-      : 'to insert a value, write ${{ … }}';
-  return `"${found}" has no meaning here: ${form}`;
-};
 
 /** Checks conditions for unknown parameters, and warns about conditions that no agent satisfies. */
 function checkConditions(

@@ -89,6 +89,7 @@ function checkCycles(
   );
   const shown = named.length > 12 ? [...named.slice(0, 10), '…', ...named.slice(-1)] : named;
   const message = `dependency cycle: ${shown.join(' -> ')}`;
+  const remedy = '; remove one of these dependencies';
   const first = resources[sorted.cycle[0] as number] as OutlineResource;
   // Variants may refer to each other if no agent gets both of them.
   const members = sorted.cycle.map((index) => resources[index] as OutlineResource);
@@ -98,6 +99,6 @@ function checkCycles(
     const next = members[(position + 1) % members.length]?.id;
     return dependsOn.some(({ id }) => id === next);
   });
-  if (meet && (always || byDependsOn)) fault(first.path, message);
-  else warning(first.path, `${message}, if all of them apply to one agent`);
+  if (meet && (always || byDependsOn)) fault(first.path, `${message}${remedy}`);
+  else warning(first.path, `${message}, if all of them apply to one agent${remedy}`);
 }

@@ -328,7 +328,7 @@ describe('references to other modules', () => {
     const own = (id: string) => uploadFaults(`${user(id)}  - { id: b, resource: { file-unix: { path: /b } } }\n`);
     expect(own('m:b')).toEqual([]);
     expect(own('m:x')).toEqual(['/resources/0/depends_on/0 there is no resource with the id "m:x": use one of a, b']);
-    expect(own('m:a')).toEqual(['/resources/0 dependency cycle: a -> a']);
+    expect(own('m:a')).toEqual(['/resources/0 dependency cycle: a -> a; remove one of these dependencies']);
   });
 
   test('ignores a dependency on a resource that another module declares only for other machines', () => {
@@ -347,7 +347,7 @@ describe('references to other modules', () => {
     expect(faultsOf(resolve(...modules))[1]).toContain('dependency cycle: one/a -> two/b -> one/a');
     expect(declaredOrder(modules)).toMatchObject({
       ok: false,
-      faults: [{ path: '/modules/one', message: 'dependency cycle: one/a -> two/b -> one/a' }],
+      faults: [{ path: '/modules/one', message: 'dependency cycle: one/a -> two/b -> one/a; remove one of these dependencies' }],
     });
   });
 });
@@ -395,7 +395,7 @@ describe('notify', () => {
       uploadFaults(`  - { id: a, depends_on: [b], notify: [{ reload: b }], resource: { file-unix: { path: /a } } }
   - { id: b, resource: { service-systemd: { name: s } } }
 `),
-    ).toEqual(['/resources/0 dependency cycle: a -> b -> a']);
+    ).toEqual(['/resources/0 dependency cycle: a -> b -> a; remove one of these dependencies']);
   });
 
   test('requires exactly one of reload, restart, and rerun', () => {
@@ -498,7 +498,7 @@ describe('immediate triggers', () => {
 `;
     const resolved = resolve(moduleOf('web', text));
     expect(resolved.ok ? [] : resolved.faults.map(({ message }) => message)).toEqual([
-      'module "web": dependency cycle: web/a -> web/x -> web/a; web/s follows one of them immediately',
+      'module "web": dependency cycle: web/a -> web/x -> web/a; web/s follows one of them immediately; remove one of these dependencies',
     ]);
   });
 

@@ -148,7 +148,8 @@ function checkLoop(
     check.plain(where, { path: [...path, 'where'], each: true, names, secrets: false, shape: 'condition' });
 }
 
-const noSecret = 'a secret is not allowed here: the value is shown, or checked before secrets are known';
+const noSecret =
+  'a secret is not allowed here, because the value is shown, or checked before secrets are known: use a parameter';
 
 /** CEL types that a field never accepts, by the field's shape. Text is converted where a field allows it. */
 const refusedTypes: Readonly<Record<FieldContext['shape'], RegExp>> = {

@@ -114,7 +114,7 @@ describe('an upload reports the place of a wrong expression, and what to write',
   test('refuses a secret in a place where it would be shown', () => {
     const found = faults('  - { resource: { file-unix: { path: "/${{ secrets[param.motd] }}" } } }');
     expect(found).toEqual([
-      '9:40 a secret is not allowed here: the value is shown, or checked before secrets are known',
+      '9:40 a secret is not allowed here, because the value is shown, or checked before secrets are known: use a parameter',
     ]);
   });
 

@@ -62,12 +62,22 @@ const instead: ReadonlyMap<string, string> = new Map([
   ['unless', 'only_if'],
 ]);
 
+/** Keys of other tools without a counterpart of one name. */
+const advice: ReadonlyMap<string, string> = new Map([
+  ['register', 'to act after a change, write notify; to check the machine first, write only_if'],
+  ['handlers', 'give the resource an id, and name it under notify of other resources'],
+  ['become', 'the agent runs as root: remove it'],
+  ['ignore_errors', 'remove it: only resources that depend on a failed one are skipped'],
+]);
+
 /** Fields of `download` in other tools, which only `archive` can replace. */
 const unpacks: ReadonlySet<string> = new Set(['unpack', 'extract', 'archive', 'unzip', 'untar']);
 
 export function unknownKey(noun: string, key: string, known: readonly string[]): string {
   const other = instead.get(key);
   if (other !== undefined && known.includes(other)) return `unknown ${noun} ${quoted(key)}: write ${other}`;
+  const advised = noun === 'field' && !known.includes('content') ? advice.get(key) : undefined;
+  if (advised !== undefined) return `unknown ${noun} ${quoted(key)}: ${advised}`;
   const isKind = noun === 'field' && known.includes('resource') && /^[a-z]+-[a-z-]+$/.test(key);
   if (isKind) return `unknown ${noun} ${quoted(key)}: write a kind under resource, as in resource: { ${key}: { … } }`;
   if (unpacks.has(key) && known.includes('sha256_url'))

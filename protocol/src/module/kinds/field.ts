@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { foreignBraces } from './foreign-braces.ts';
 import { type Check, oneLine } from './format.ts';
 
 /**
@@ -31,8 +32,9 @@ function notText(input: unknown): string {
   if (typeof input === 'number' || typeof input === 'boolean') {
     return `must be text: write it in quotes, "${String(input)}"`;
   }
-  if (Array.isArray(input)) return 'must be text, not a list';
-  if (input !== null && typeof input === 'object') return 'must be text, not a mapping';
+  if (Array.isArray(input)) return 'must be text, not a list: write one value, without brackets or a dash';
+  if (input !== null && typeof input === 'object')
+    return 'must be text, not a mapping: write text with ": " or braces in quotes';
   return 'must be text';
 }
 
@@ -49,7 +51,9 @@ function declaredText(check: Check | undefined, meta: Record<string, unknown>): 
     .superRefine((text, context) => {
       if (check === undefined || hasExpression(text)) return;
       const fault = check(text);
-      if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+      if (fault === undefined) return;
+      // Braces of another language cause most faults of a format that does not allow braces.
+      context.addIssue({ code: 'custom', message: foreignBraces(text) ?? fault });
     })
     .meta(meta);
 }
@@ -135,14 +139,19 @@ export const boolean = (description: string): Field<boolean> => {
   };
 };
 
+/** @param instead what to write for a value of other tools, by that value */
 export const choice = <const V extends readonly [string, ...string[]]>(
   about: string,
   values: V,
   whenAbsent?: V[number],
+  instead: Readonly<Record<string, string>> = {},
 ): Field<V[number]> => {
   const { description, rest } = withDefault(about, whenAbsent);
   const fault = `must be one of ${values.join(', ')}`;
-  const check: Check = (value) => (values.includes(value) ? undefined : fault);
+  const check: Check = (value) => {
+    if (values.includes(value)) return undefined;
+    return Object.hasOwn(instead, value) ? `${fault}: ${instead[value]}` : fault;
+  };
   return {
     shape: 'choice',
     declared: declaredText(check, { description, anyOf: [{ enum: [...values] }, { pattern: '\\$\\{\\{' }] }),

@@ -131,7 +131,13 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
 }
 
 /** Whether the resource should be present. Every kind except script has this field. */
-export const ensure = choice('Desired presence of the resource', ['present', 'absent'], 'present');
+export const ensure = choice('Desired presence of the resource', ['present', 'absent'], 'present', {
+  running: 'for a service that runs, write running: true',
+  started: 'for a service that runs, write running: true',
+  stopped: 'for a service that does not run, write running: false',
+  installed: 'write present',
+  removed: 'write absent',
+});
 
 /**
  * Joins two parts of an identity. Escapes separators in the first part, so that different parts have different

@@ -123,6 +123,11 @@ class TreeBuilder {
       const items = node.items.map((item, index) => this.#node(item as Node, start, depth + 1, `${path}/${index}`));
       return { kind: 'list', items, start, end, ...measure(items, 0) };
     }
+    if (isMap(node) && node.flow && node.items.some(({ key }) => isMap(key) && key.flow)) {
+      this.#replace('"{{" begins a mapping in YAML: to insert a value, write "${{ … }}" in quotes', start, end, path);
+      // Text, because checks report null as absent.
+      return scalar('…', start, end);
+    }
     if (isMap(node)) return this.#map(node.items, start, end, depth, path);
     return scalar(null, start, end);
   }

@@ -1,4 +1,4 @@
-import { Composer, type CST, type Document, Lexer, Parser } from 'yaml';
+import { Composer, CST, type Document, Lexer, Parser } from 'yaml';
 import { moduleLimits } from './source.ts';
 
 /** Receives an error at an offset in the text. The path is a JSON pointer. */
@@ -74,7 +74,8 @@ export function composeDocument(text: string, report: Report): Document.Parsed {
     prettyErrors: false,
     logLevel: 'silent',
   });
-  const documents = [...composer.compose(tokenise(text, report), true, text.length)];
+  const tokens = tokenise(text, report);
+  const documents = [...composer.compose(tokens, true, text.length)];
   const document = documents[0];
   if (document === undefined || (document.contents === null && document.errors.length === 0)) {
     return abandon(report, 'the module is empty: it needs at least a name', 0);
@@ -83,11 +84,36 @@ export function composeDocument(text: string, report: Report): Document.Parsed {
   if (yaml?.explicit && yaml.version !== '1.2')
     abandon(report, 'only YAML 1.2 is supported: remove the %YAML directive', 0);
   if (document.errors.length > 0) {
-    for (const error of document.errors.slice(0, maximumSyntaxFaults))
-      report(explain(error.code, error.message), error.pos[0]);
+    for (const { code, message, pos } of document.errors.slice(0, maximumSyntaxFaults)) {
+      const opening = code === 'MISSING_CHAR' ? openingQuote(tokens, pos[0]) : undefined;
+      report(
+        opening === undefined ? explain(code, message) : 'not YAML: this quote is never closed: add the closing quote',
+        opening ?? pos[0],
+      );
+      // The rest of the document is part of this text, so later errors follow from it.
+      if (opening !== undefined) break;
+    }
     throw new Abandoned();
   }
   return document as Document.Parsed;
+}
+
+/**
+ * Finds the quote of a text that is not closed.
+ * @param end offset at which the text ends
+ * @returns its offset; undefined if no quoted text ends there
+ */
+function openingQuote(tokens: readonly CST.Token[], end: number): number | undefined {
+  let found: number | undefined;
+  for (const token of tokens)
+    if (token.type === 'document')
+      CST.visit(token, ({ key, value }) => {
+        for (const part of [key, value])
+          if (part?.type === 'double-quoted-scalar' || part?.type === 'single-quoted-scalar')
+            if (part.offset + part.source.length === end) found = part.offset;
+        return found === undefined ? undefined : CST.visit.BREAK;
+      });
+  return found;
 }
 
 /** Adds instructions, because the parser's message contains none. */
