@@ -78,6 +78,30 @@ resources:
     ['search', 'office.example', ['office'], ['default']],
   ]);
   expect(await muster('agents', 'values', 'web-1')).toContain('search: "office.example"  required by module office');
+
+  // A trial has the values of the agent's assignments, also for a changed file, and for a module required by another.
+  const changed = write(
+    'changed.yml',
+    resolver
+      .replace('json }} ', 'json }} search ')
+      .replace('search: { type', 'other: { type: string, default: x }\n  search: { type'),
+  );
+  const shown = await muster('modules', 'resolve', changed, '--agent', 'web-1');
+  expect(shown).toContain('10.0.0.9 10.0.0.1 10.1.0.1 {"timeout":1,"rotate":true} search office.example\n');
+  expect(shown).toContain('from param.options (assignment trial), param.search (required by module office)');
+  const tried = JSON.parse(await muster('modules', 'resolve', changed, '--agent', 'web-1', '--json'));
+  expect(tried.parameters.resolver).toMatchObject({
+    servers: { from: 'assignment', name: 'paris' },
+    options: { from: 'assignment', name: 'trial' },
+    search: { from: 'requires', name: 'office' },
+    other: { from: 'default', name: null },
+  });
+  const evaluate = (...args: string[]) =>
+    muster('modules', 'eval', '--agent', 'web-1', '--module', 'resolver', ...args);
+  expect((await evaluate('param.search')).trim()).toBe('office.example');
+  const given = write('given.yml', 'search: home.example\n');
+  expect((await evaluate('param.search', '--parameters', given)).trim()).toBe('home.example');
+
   await muster('apply', 'web-1', '--yes');
   expect(readFileSync(conf, 'utf8')).toBe('10.0.0.9 10.0.0.1 10.1.0.1 {"timeout":1,"rotate":true} office.example\n');
 

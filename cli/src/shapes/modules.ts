@@ -54,7 +54,13 @@ const explained = z.strictObject({
       z.string(),
       z.record(
         z.string(),
-        z.strictObject({ value: z.unknown(), origin: z.enum(['given', 'variant', 'default']), place }),
+        z.strictObject({
+          value: z.unknown(),
+          origin: z.enum(['given', 'variant', 'default']),
+          from: z.enum(['assignment', 'requires', 'given', 'variant', 'default']),
+          name: z.string().nullable().describe('assignment, or module that requires this one; null for other origins'),
+          place,
+        }),
       ),
     )
     .describe('by module and parameter, with the place of the declaration'),

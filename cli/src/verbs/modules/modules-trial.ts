@@ -13,7 +13,7 @@ import { CliError, type Exit, exits, usageError } from '../../exit.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 import { type Colors, counted } from '../../text/style.ts';
 import { fromOrchestrator, isLocal, readModules, withRequiredModules } from './trial-modules.ts';
-import { type AgentChoice, readAgent, readGiven, type TriedModule, unresolved } from './trial-sources.ts';
+import { type AgentChoice, readAgent, readGiven, type TriedModule, unresolved, withGiven } from './trial-sources.ts';
 
 const agentOption = (): Option => new Option('--agent <agent>', 'An agent of the orchestrator');
 const factsOption = (): Option => new Option('--facts <file>', 'File with attributes and tags; needs no orchestrator');
@@ -43,7 +43,7 @@ export function registerTrials(command: Command, act: Act): void {
     .option('--parameters <file>', 'File with values by parameter, or by module')
     .addHelpText(
       'after',
-      '\nChanges nothing. Shows the position from which each value comes. Without --parameters, parameters have their\ndefaults. Secrets are shown as expressions. A file or folder is a word that ends with\n.yml or .yaml, contains a slash, or is - or the current directory (.). Required modules that are not named come from\nthe orchestrator; if you specify only --facts and files, specify their files as well.\n\nExamples:\n  $ muster modules resolve nginx.yml --agent web-1\n  $ muster modules resolve nginx.yml --facts web.yml --parameters values.yml',
+      '\nChanges nothing. Shows the position from which each value comes. With --agent, parameters have the values\nthat assignments set for it; --parameters overrides them. Otherwise they have their defaults. Secrets are shown as expressions. A file or folder is a word that ends with\n.yml or .yaml, contains a slash, or is - or the current directory (.). Required modules that are not named come from\nthe orchestrator; if you specify only --facts and files, specify their files as well.\n\nExamples:\n  $ muster modules resolve nginx.yml --agent web-1\n  $ muster modules resolve nginx.yml --facts web.yml --parameters values.yml',
     )
     .action(act(resolve));
 }
@@ -59,13 +59,13 @@ async function evaluate(context: Context, expression: string, options: EvaluateO
   const each = options.each === undefined ? undefined : parseEach(options.each);
   const modules = options.module === undefined ? [] : await readModules(context, [options.module]);
   const module = modules[0]?.module;
-  const { agent, lookups } = await readAgent(context, options, module === undefined ? [] : [module]);
+  const { agent, lookups, assigned } = await readAgent(context, options, module === undefined ? [] : [module]);
   const given = await readGiven(context, options.parameters, module === undefined ? [] : [module]);
-  const parameters = module === undefined ? (given as Record<string, Json>) : (given[module.name] ?? {});
   const { result, from } = tryExpression(expression, {
     agent,
     module,
-    parameters,
+    parameters: given as Record<string, Json>,
+    layers: module === undefined ? undefined : (withGiven(assigned, given)[module.name] ?? {}),
     lookups: lookups[module?.name ?? ''] ?? {},
     each,
   });
@@ -103,9 +103,9 @@ async function resolve(
   const isConnected = options.agent !== undefined || !words.every(isLocal);
   const modules = isConnected ? await withRequiredModules(named, fromOrchestrator(context)) : named;
   const documents = modules.map(({ module }) => module);
-  const { agent, lookups } = await readAgent(context, options, documents);
-  const parameters = await readGiven(context, options.parameters, documents);
-  const resolved = explainDesiredSet({ modules: documents, agent, parameters, lookups });
+  const { agent, lookups, assigned } = await readAgent(context, options, documents);
+  const layers = withGiven(assigned, await readGiven(context, options.parameters, documents));
+  const resolved = explainDesiredSet({ modules: documents, agent, layers, lookups });
   if (!resolved.ok) throw unresolved(context, resolved.code, resolved.faults, modules);
   const { ok: _, ...explained } = resolved;
   if (out.json) out.data(explained);
@@ -140,7 +140,7 @@ function resourceLines(
   const head = `${color.bold(`${type} ${sanitiseLine(identity)}`)}  ${label}  ${color.dim(places.map(at).join(', '))}`;
   const originOf = (name: string): string => {
     const parameter = name.startsWith('param.') ? parameters[module]?.[name.slice('param.'.length)] : undefined;
-    return sanitiseLine(parameter === undefined ? name : `${name} (${parameter.origin})`);
+    return sanitiseLine(parameter === undefined ? name : `${name} (${originText(parameter)})`);
   };
   const lines = Object.entries(fields).flatMap(([name, { value, hidden, place, from }]) => {
     const sources = from.length === 0 ? '' : ` from ${from.map(originOf).join(', ')}`;
@@ -152,6 +152,12 @@ function resourceLines(
   );
   const onlyIf = resource.only_if === null ? [] : [`  only_if: ${sanitiseLine(JSON.stringify(resource.only_if))}`];
   return [head, ...lines, ...lists, ...onlyIf];
+}
+
+/** Returns where a parameter's value comes from, such as `assignment web` or `default`. */
+function originText({ from, name }: Explained['parameters'][string][string]): string {
+  if (from === 'requires') return `required by module ${name}`;
+  return name === null ? from : `${from} ${name}`;
 }
 
 const bodyLines = (body: Readonly<Record<string, Json>>): string[] =>

@@ -1,15 +1,17 @@
 import type { Fault } from '@muster/protocol';
 import type { Client } from '@muster/protocol/client';
-import { listAgents } from '@muster/protocol/http';
+import { type AgentValue, listAgents, listValues } from '@muster/protocol/http';
 import {
   type AgentFacts,
   type Json,
+  type Layer,
+  type Layers,
   type LookupValues,
   lookupList,
   type ModuleDocument,
   pointerKeys,
 } from '@muster/protocol/module';
-import { readAgentFacts, readParameters } from '@muster/protocol/module-trial';
+import { givenLayers, readAgentFacts, readParameters } from '@muster/protocol/module-trial';
 import type { Context } from '../../context/context.ts';
 import { chooseAgent } from '../../execution/choose-agents.ts';
 import { CliError, exits, usageError } from '../../exit.ts';
@@ -37,9 +39,11 @@ export interface TrialInput {
   readonly agent: AgentFacts;
   /** Lookup values, by module and name. */
   readonly lookups: Record<string, LookupValues>;
+  /** Values that assignments set for the agent, by module and parameter. Empty for an agent from a file. */
+  readonly assigned: Layers;
 }
 
-/** Reads the agent specified with `--agent` or `--facts`, and the modules' lookup values. */
+/** Reads the agent specified with `--agent` or `--facts`, and what the orchestrator adds to the modules for it. */
 export async function readAgent(
   context: Context,
   { agent, facts }: AgentChoice,
@@ -51,7 +55,8 @@ export async function readAgent(
     const { call } = await context.connect();
     const { name, node_id, attributes, tags } = await chooseAgent(call, agent);
     const lookups = await lookUp(call, modules);
-    return { agent: { name, node_id, attributes, tags }, lookups };
+    const assigned = await assignedLayers(call, node_id, modules);
+    return { agent: { name, node_id, attributes, tags }, lookups, assigned };
   }
   if (facts === undefined)
     throw usageError(
@@ -62,8 +67,44 @@ export async function readAgent(
   const read = readAgentFacts(bytes);
   if (!read.ok) throw faulty(context, file, new TextDecoder().decode(bytes), read.faults);
   const { lookups } = read.value;
-  return { agent: read.value.agent, lookups: Object.fromEntries(modules.map(({ name }) => [name, lookups])) };
+  return {
+    agent: read.value.agent,
+    lookups: Object.fromEntries(modules.map(({ name }) => [name, lookups])),
+    assigned: {},
+  };
 }
+
+/**
+ * Returns the values that assignments, and modules that require the given ones, set for an agent now. Leaves out
+ * parameters that a module no longer declares.
+ */
+async function assignedLayers(call: Client, node_id: string, modules: readonly ModuleDocument[]): Promise<Layers> {
+  const values = await call(listValues, { params: { node_id }, query: {}, all: true });
+  const names = new Set(modules.map(({ name }) => name));
+  return Object.fromEntries(
+    modules.map(({ name, parameters }) => {
+      const own = values.filter(({ module, parameter }) => module === name && Object.hasOwn(parameters, parameter));
+      return [name, Object.fromEntries(own.map((value) => [value.parameter, outerLayers(value, names)] as const))];
+    }),
+  );
+}
+
+/**
+ * Returns the layers that neither the module itself nor one of the named modules declares, from low to high, because
+ * layers of the same precedence keep their order.
+ */
+const outerLayers = ({ layers, overrode }: AgentValue, names: ReadonlySet<string>): readonly Layer[] =>
+  [...layers, ...overrode]
+    .toReversed()
+    .filter(({ from, name }) => from === 'assignment' || (from === 'requires' && !names.has(name ?? '')));
+
+/** Replaces the assigned values of parameters for which a file gives a value. */
+export const withGiven = (assigned: Layers, given: Record<string, Record<string, Json>>): Layers => ({
+  ...assigned,
+  ...Object.fromEntries(
+    Object.entries(given).map(([module, values]) => [module, { ...assigned[module], ...givenLayers(values) }]),
+  ),
+});
 
 /** Returns the modules' lookup values, from the orchestrator's approved agents. */
 async function lookUp(call: Client, modules: readonly ModuleDocument[]): Promise<Record<string, LookupValues>> {

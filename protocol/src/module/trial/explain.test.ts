@@ -42,6 +42,8 @@ test('states the origin of each value of a resource', () => {
   expect(explained.parameters.users?.names).toEqual({
     value: ['eve'],
     origin: 'given',
+    from: 'given',
+    name: null,
     place: { module: 'users', line: 4, column: 10 },
   });
 });

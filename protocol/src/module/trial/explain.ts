@@ -58,6 +58,9 @@ export interface ExplainedParameter {
   readonly value: Json;
   /** `given` if an assignment or a file sets the value; otherwise, the part of the declaration. */
   readonly origin: 'given' | 'variant' | 'default';
+  /** Source of the layer with the highest precedence, and the name of its assignment or module. */
+  readonly from: Layer['from'];
+  readonly name: string | null;
   /** Position of the declaration. */
   readonly place: Place;
 }
@@ -240,9 +243,9 @@ function parametersOf(
       const at = place(module, ['parameters', name]);
       const given = Object.hasOwn(layers, name) ? (layers[name] ?? []) : [];
       const { combined } = parameterValue(name, parameter, given, agent);
-      const highest = combined?.layers[0]?.from ?? 'default';
-      const origin = highest === 'default' || highest === 'variant' ? highest : 'given';
-      return [name, { value: combined?.value ?? null, origin, place: at }];
+      const { from, name: by } = combined?.layers[0] ?? { from: 'default' as const, name: null };
+      const origin = from === 'default' || from === 'variant' ? from : 'given';
+      return [name, { value: combined?.value ?? null, origin, from, name: by, place: at }];
     }),
   );
 }

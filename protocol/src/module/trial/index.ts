@@ -1,3 +1,4 @@
+export { givenLayers } from '../parameters.ts';
 export { readAgentFacts, readParameters } from './agent-facts.ts';
 export { type Explained, type ExplainedResource, explainDesiredSet, type Place } from './explain.ts';
 export { readModuleTests } from './module-test.ts';

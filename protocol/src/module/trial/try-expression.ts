@@ -6,6 +6,7 @@ import { parseExpressions, soleExpression } from '../expression/expression.ts';
 import { Meter } from '../expression/meter.ts';
 import type { Evaluated } from '../expression/text-writer.ts';
 import type { Scope } from '../expression/variables.ts';
+import type { Layer } from '../parameters/layers.ts';
 import { givenLayers, layeredParameters } from '../parameters.ts';
 import { namesIn } from './explain.ts';
 
@@ -21,6 +22,8 @@ export interface ExpressionTrial {
   /** The module that declares the parameters. If absent, all given values are parameters. */
   readonly module?: ModuleDocument | undefined;
   readonly parameters: Readonly<Record<string, Json>>;
+  /** Layers of the module's parameters, in place of `parameters`. */
+  readonly layers?: Readonly<Record<string, readonly Layer[]>> | undefined;
   /** Lookup values, by name. */
   readonly lookups: LookupValues;
   /** Element of `for_each`. */
@@ -34,12 +37,12 @@ export interface ExpressionTrial {
  */
 export function tryExpression(
   source: string,
-  { agent, module, parameters, lookups, each }: ExpressionTrial,
+  { agent, module, parameters, layers, lookups, each }: ExpressionTrial,
 ): { result: TriedExpression; from: string[] } {
   const { values, faults } =
     module === undefined
       ? { values: new Map(Object.entries(parameters)), faults: [] }
-      : layeredParameters(module.parameters, givenLayers(parameters), agent);
+      : layeredParameters(module.parameters, layers ?? givenLayers(parameters), agent);
   const [fault] = faults;
   if (fault !== undefined) return { result: { kind: 'fault', message: fault.message }, from: [] };
   const text = source.includes('${{') ? source : `\${{ ${source} }}`;
