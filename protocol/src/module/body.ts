@@ -19,6 +19,8 @@ export interface DeferredText {
 export interface EvaluatedBody {
   body: Record<string, Json>;
   deferred: DeferredText[];
+  /** Fields to validate. Absent if all have to be. The parser validated those without an expression. */
+  unchecked?: readonly string[] | undefined;
 }
 
 export interface BodyFault {
@@ -34,11 +36,39 @@ type BodyPath = readonly (string | number)[];
  */
 type Take = (from: BodyPath, evaluated: Evaluated, to?: BodyPath) => Json | undefined;
 
-/** Evaluates the expressions of all fields. Does not validate the result. */
+interface DeclaredField {
+  readonly name: string;
+  readonly value: Json;
+  readonly field: Field;
+  readonly isRequired: boolean;
+  readonly hasExpression: boolean;
+}
+
+const declaredFields = new WeakMap<DeclaredBody, readonly DeclaredField[]>();
+
+/** Returns the fields of a body that its kind has. Caches them, because a body is evaluated for each agent. */
+function fieldsOf(declared: DeclaredBody, kind: Kind): readonly DeclaredField[] {
+  const known = declaredFields.get(declared);
+  if (known !== undefined) return known;
+  const fields = Object.entries(declared).flatMap(([name, value]): DeclaredField[] => {
+    const field = kind.required[name] ?? kind.optional[name];
+    if (field === undefined) return [];
+    const isRequired = kind.required[name] !== undefined;
+    return [{ name, value, field, isRequired, hasExpression: JSON.stringify(value).includes('${{') }];
+  });
+  declaredFields.set(declared, fields);
+  return fields;
+}
+
+/**
+ * Evaluates the expressions of all fields. Does not validate the result.
+ * @param template content in place of the field `content`
+ */
 export function evaluateBody(
   declared: DeclaredBody,
   kind: Kind,
   scope: Scope,
+  template?: string,
 ): EvaluatedBody & { faults: BodyFault[] } {
   const body: Record<string, Json> = {};
   const deferred: DeferredText[] = [];
@@ -51,15 +81,26 @@ export function evaluateBody(
     else deferred.push({ path: to, parts: evaluated.parts });
     return '';
   };
-  for (const [name, value] of Object.entries(declared)) {
-    const field = kind.required[name] ?? kind.optional[name];
-    if (field === undefined) continue;
+  const unchecked: string[] = [];
+  for (const { name, value, field, isRequired, hasExpression } of fieldsOf(declared, kind)) {
+    if (name === 'content' && template !== undefined) continue;
+    if (!hasExpression && typeof value !== 'object') {
+      body[name] = value;
+      continue;
+    }
+    if (hasExpression) unchecked.push(name);
     const evaluated = evaluateField(value, field, scope, [name], take);
     if (evaluated !== undefined) body[name] = evaluated;
-    else if (kind.required[name] !== undefined)
+    else if (isRequired)
       faults.push({ path: [name], message: 'is required, so its value cannot be omitted: use | default(…)' });
   }
-  return { body, deferred, faults };
+  const content = kind.optional.content ?? kind.required.content;
+  if (template !== undefined && content !== undefined) {
+    unchecked.push('content');
+    const evaluated = evaluateField(template, content, scope, ['content'], take);
+    if (evaluated !== undefined) body.content = evaluated;
+  }
+  return { body, deferred, faults, unchecked };
 }
 
 /**
@@ -125,7 +166,8 @@ function resolvedSchema(kind: Kind): z.ZodType {
  * Validates an evaluated body, because an expression can yield any value. Skips values with secrets, which are validated
  * after the secrets are inserted.
  */
-export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyFault[] {
+export function bodyFaults({ body, deferred, unchecked }: EvaluatedBody, kind: Kind): BodyFault[] {
+  if (unchecked?.every((name) => isValid(kind, name, body[name]))) return [];
   const parsed = resolvedSchema(kind).safeParse(body);
   if (parsed.success) return [];
   const waiting = new Set(deferred.map(({ path }) => JSON.stringify(path)));
@@ -135,6 +177,12 @@ export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyF
       message: issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message,
     }))
     .filter(({ path }) => !waiting.has(JSON.stringify(path)));
+}
+
+function isValid(kind: Kind, name: string, value: Json | undefined): boolean {
+  if (value === undefined) return true;
+  const field = kind.required[name] ?? kind.optional[name];
+  return field?.resolved.safeParse(value).success === true;
 }
 
 /**

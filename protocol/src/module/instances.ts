@@ -2,7 +2,7 @@ import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
 import { type LookupValues, lookupValues } from './composition/lookups.ts';
 import { mapOnlyIf, onlyIfFault } from './conditions/only-if.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
-import type { DeclaredBody, DeclaredResource, Json, ModuleDocument, OnlyIf, ResourceDeclaration } from './document.ts';
+import type { DeclaredResource, Json, ModuleDocument, OnlyIf, ResourceDeclaration } from './document.ts';
 import { evaluateText, maximumText } from './expression/evaluate.ts';
 import { Meter } from './expression/meter.ts';
 import { reasonOrValue } from './expression/values.ts';
@@ -75,7 +75,9 @@ export class ResolutionBudget {
 export const charactersOf = (value: unknown): number => {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 8;
-  return Object.values(value).reduce<number>((sum, item) => sum + charactersOf(item), 0);
+  let sum = 0;
+  for (const item of Object.values(value)) sum += charactersOf(item);
+  return sum;
 };
 
 /** Number of errors in a module after which the remaining resources are not resolved. */
@@ -132,7 +134,7 @@ export function instancesOf(
       if (id !== null && ids.has(id)) report(['id'], `the id "${id}" is used twice after for_each is expanded`);
       if (id !== null) ids.add(id);
       const ofElement = declaration.for_each === null ? report : reportOf(id, element.index, element.each);
-      const repeated = { ...scope, ...element };
+      const repeated = declaration.for_each === null ? scope : { ...scope, ...element };
       const instance = instanceOf(module.name, declaration, chosen, id, repeated, templates, ofElement);
       const sourced =
         instance && withSource(instance, module.files, (message) => ofElement([...chosen.path, 'source'], message));
@@ -260,23 +262,27 @@ function instanceOf(
   report: Report,
 ): Omit<Instance, 'path'> | undefined {
   const kind = kinds[resource.type];
-  let declared: DeclaredBody = resource.body;
+  let content: string | undefined;
   if (resource.template !== null) {
     const template = templates.get(resource.template);
     if (template !== undefined && 'fault' in template) {
       report([...path, 'template'], template.fault);
       return undefined;
     }
-    declared = { ...declared, content: template?.content ?? '' };
+    content = template?.content ?? '';
   }
-  const evaluated = evaluateBody(declared, kind, scope);
+  const evaluated = evaluateBody(resource.body, kind, scope, content);
   const { body, deferred } = evaluated;
-  if (resource.type === 'script' && body.manages === undefined && id !== null) body.manages = id;
+  let { unchecked } = evaluated;
+  if (resource.type === 'script' && body.manages === undefined && id !== null) {
+    body.manages = id;
+    unchecked = undefined;
+  }
   // `ensure: present` is the default, so declarations with and without it are equal.
   if (body.ensure === 'present') delete body.ensure;
-  const faults: BodyFault[] = [...evaluated.faults];
-  if (faults.length === 0) faults.push(...bodyFaults(evaluated, kind));
-  if (faults.length === 0) faults.push(...combinationFaults(kind, body));
+  let faults: readonly BodyFault[] = evaluated.faults;
+  if (faults.length === 0) faults = bodyFaults({ body, deferred, unchecked }, kind);
+  if (faults.length === 0) faults = combinationFaults(kind, body);
   const [name, nameFault] = label(declaration.name, scope);
   if (nameFault !== undefined) report(['name'], nameFault);
   const onlyIf = condition(declaration.only_if, scope, report);

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { identify, kinds, type ResourceType, resourceTypes } from './kinds.ts';
 import { parseModule } from './parse.ts';
@@ -227,6 +228,44 @@ describe('kinds', () => {
       [...kind.triggers].sort(),
     );
   });
+
+  // `evaluateBody` relies on this, and validates only fields with an expression.
+  test.each(resourceTypes)(
+    '%s accepts in evaluated fields what the parser accepts in fields without expressions',
+    (type) => {
+      const { required, optional } = kinds[type];
+      const parsed = parseModule(source(type, completeOf(type)[0]), folder);
+      const body = parsed.ok ? (parsed.module.resources[2]?.variants[0]?.resource?.body ?? {}) : {};
+      const texts = [
+        '',
+        ' ',
+        '/',
+        '..',
+        '0644',
+        'u=rw',
+        '/etc/x',
+        'a b',
+        'a\nb',
+        'a\0b',
+        '1.0',
+        'root',
+        'a=b',
+        '-',
+        '10.0.0.0/8',
+      ];
+      const scalars = fc.oneof(fc.string(), fc.constantFrom(...texts), fc.integer(), fc.double(), fc.boolean());
+      const lists = fc.array(scalars, { maxLength: 3 });
+      const values = fc.oneof(scalars, lists, fc.dictionary(fc.constantFrom(...texts), scalars, { maxKeys: 3 }));
+      for (const [name, { declared, resolved }] of Object.entries({ ...required, ...optional }))
+        fc.assert(
+          fc.property(values, (value) => {
+            if (JSON.stringify(value).includes('${{') || !declared.safeParse(value).success) return;
+            expect(resolved.safeParse(value).success, name).toBe(true);
+          }),
+          { numRuns: 50, examples: Object.hasOwn(body, name) ? [[body[name] as string]] : [] },
+        );
+    },
+  );
 
   test.each(resourceTypes)('%s reports its missing required fields and refuses unknown fields', (type) => {
     const parsed = parseModule(source(type, 'foo: 1'));

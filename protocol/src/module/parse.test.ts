@@ -536,7 +536,9 @@ resources:
       '{ id: b, variants: [{ when: { distro: fedora }, resource: { service-systemd: { name: b, restart_on: [a] } } }, { resource: { timezone: { name: UTC } } }] }',
     );
     expect(faultsOf(source)).toEqual([]);
-    expect(warningsOf(source)).toEqual(['4:5 dependency cycle: a -> b -> a, if all of them apply to one agent; remove one of these dependencies']);
+    expect(warningsOf(source)).toEqual([
+      '4:5 dependency cycle: a -> b -> a, if all of them apply to one agent; remove one of these dependencies',
+    ]);
   });
 
   test('warns about a file without content, which would be created empty', () => {
@@ -589,7 +591,10 @@ resources:
     const at = (place: string) => `/resources/0/only_if${place}`;
     const cases: [string, string][] = [
       ['{ command: "" }', `${at('/command')} must not be empty`],
-      ['{ command: [nginx] }', `${at('/command')} must be text, not a list: write one value, without brackets or a dash`],
+      [
+        '{ command: [nginx] }',
+        `${at('/command')} must be text, not a list: write one value, without brackets or a dash`,
+      ],
       [`{ command: "${'x'.repeat(4097)}" }`, `${at('/command')} is longer than 4096 characters`],
       ['{ command: "true ${{ secrets.a }}" }', `${at('/command')} a secret is not allowed here`],
       ['{ exists: /a, command: "true" }', `${at('')} has exists and command: write a list with a mapping for each`],

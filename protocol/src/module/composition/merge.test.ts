@@ -347,7 +347,12 @@ describe('references to other modules', () => {
     expect(faultsOf(resolve(...modules))[1]).toContain('dependency cycle: one/a -> two/b -> one/a');
     expect(declaredOrder(modules)).toMatchObject({
       ok: false,
-      faults: [{ path: '/modules/one', message: 'dependency cycle: one/a -> two/b -> one/a; remove one of these dependencies' }],
+      faults: [
+        {
+          path: '/modules/one',
+          message: 'dependency cycle: one/a -> two/b -> one/a; remove one of these dependencies',
+        },
+      ],
     });
   });
 });

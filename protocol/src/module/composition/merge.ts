@@ -183,11 +183,17 @@ function withKeys(
   keysOf: (references: readonly string[], at: Path | null) => string[],
 ): UnfilledResource {
   const { path, declaredId: _id, dependsOnIds, triggerIds, immediateIds, notifications: _, ...rest } = instance;
-  const owner = path.slice(0, 2);
-  const [reload_on, restart_on, rerun_on] = triggers.map((trigger) =>
-    keysOf(triggerIds[trigger] ?? [], [...path, trigger]),
-  ) as [string[], string[], string[]];
-  const depends_on = keysOf(dependsOnIds, [...owner, 'depends_on']);
+  const keysOfTrigger = (trigger: Trigger): string[] => {
+    const ids = triggerIds[trigger];
+    return ids === undefined ? [] : keysOf(ids, [...path, trigger]);
+  };
+  const [reload_on, restart_on, rerun_on] = [
+    keysOfTrigger('reload_on'),
+    keysOfTrigger('restart_on'),
+    keysOfTrigger('rerun_on'),
+  ];
+  const depends_on = dependsOnIds.length === 0 ? [] : keysOf(dependsOnIds, [...path.slice(0, 2), 'depends_on']);
+  const triggering = reload_on.length + restart_on.length + rerun_on.length;
   // The trigger already reports a missing resource.
   const immediate_on = keysOf(immediateIds, null);
   return {
@@ -196,7 +202,7 @@ function withKeys(
     reload_on,
     restart_on,
     rerun_on,
-    depends_on: [...new Set([...depends_on, ...reload_on, ...restart_on, ...rerun_on])],
+    depends_on: triggering === 0 ? depends_on : [...new Set([...depends_on, ...reload_on, ...restart_on, ...rerun_on])],
   };
 }
 

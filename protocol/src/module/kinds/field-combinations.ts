@@ -43,10 +43,16 @@ export function combinationFaults(kind: Kind, body: Given): CombinationFault[] {
 }
 
 function exclusiveFaults({ exclusive }: Kind, has: (name: string) => boolean): CombinationFault[] {
-  return exclusive.flatMap((group) => {
-    const [first, ...rest] = group.filter(has);
-    return rest.map((other) => ({ path: [other], message: `cannot be combined with ${first}; keep only one` }));
-  });
+  const faults: CombinationFault[] = [];
+  for (const group of exclusive) {
+    let first: string | undefined;
+    for (const name of group) {
+      if (!has(name)) continue;
+      if (first === undefined) first = name;
+      else faults.push({ path: [name], message: `cannot be combined with ${first}; keep only one` });
+    }
+  }
+  return faults;
 }
 
 interface Presence {
@@ -59,14 +65,15 @@ interface Presence {
 function missingFaults({ needs, presentNeeds, oneOf }: Kind, presence: Presence): CombinationFault[] {
   const { isGiven, isMissing, isNull, ensure } = presence;
   const faults: CombinationFault[] = [];
-  for (const [name, others] of Object.entries(needs)) {
-    const oneOfThem = [others].flat();
-    if (isGiven(name) && oneOfThem.every(isMissing))
+  for (const name in needs) {
+    if (!isGiven(name)) continue;
+    const oneOfThem = [needs[name] ?? []].flat();
+    if (oneOfThem.every(isMissing))
       faults.push({ path: [name], message: `requires ${oneOfThem.join(' or ')}: add it` });
   }
   if (ensure === undefined || ensure === null || ensure === 'present')
-    for (const name of presentNeeds.filter(isNull))
-      faults.push({ path: [], message: `requires ${name}, unless it has ensure: absent` });
+    for (const name of presentNeeds)
+      if (isNull(name)) faults.push({ path: [], message: `requires ${name}, unless it has ensure: absent` });
   for (const group of oneOf)
     if (ensure !== 'absent' && !isExpression(ensure) && group.every(isMissing))
       faults.push({ path: [], message: `one of ${group.join(', ')} is required: add it` });
