@@ -15,7 +15,10 @@ const rows = expressionFunctions.map(({ form, about, examples }) => {
   return `| \`${cell(form)}\` | ${cell(about)} | ${shown} |`;
 });
 
-const standardRows = standardFunctions.map(({ form, about }) => `| \`${form}\` | ${about} |`);
+const standardRows = standardFunctions.map(
+  ({ form, about, example: [expression, result] }) =>
+    `| \`${form}\` | ${about} | \`${cell(expression)}\` is \`${cell(result)}\` |`,
+);
 
 const number = (value: number): string => value.toLocaleString('en-US');
 
@@ -97,8 +100,8 @@ ${rows.join('\n')}
 
 ### Functions of CEL
 
-| function | value |
-|---|---|
+| function | value | example |
+|---|---|---|
 ${standardRows.join('\n')}
 
 ## Limits

@@ -314,11 +314,11 @@ type JsonSchema = { [key: string]: unknown };
 export function moduleJsonSchema(): JsonSchema {
   const schema = z.toJSONSchema(moduleSchema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
   loosen(schema);
-  const functions = [...expressionFunctions, ...standardFunctions].map(({ name, form, about }) => ({
-    name,
-    form,
-    about,
-  }));
+  // Editors know functions by name. A name of Muster comes first, and so does the most common form of CEL's.
+  const byName = Map.groupBy([...expressionFunctions, ...standardFunctions], ({ name }) => name);
+  const functions = [...byName].flatMap(([name, [first]]) =>
+    first === undefined ? [] : [{ name, form: first.form, about: first.about }],
+  );
   return { ...schema, $id: moduleSchemaId, 'x-functions': functions };
 }
 

@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { AgentFacts } from '../conditions.ts';
 import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
+import { environment, replacedCalls, replacedFunctions } from './environment.ts';
 import { evaluateSole, evaluateText } from './evaluate.ts';
 import { expressionFunctions } from './functions/index.ts';
+import { standardFunctions } from './functions/standard.ts';
 import { Meter, maximumSteps, maximumStepsOfAgent } from './meter.ts';
 import type { Evaluated } from './text-writer.ts';
 import type { Scope } from './variables.ts';
@@ -35,7 +37,10 @@ test('suggests the correct name for a misspelled variable', () => {
 });
 
 describe('functions', () => {
-  const examples = expressionFunctions.flatMap(({ examples }) => examples);
+  const examples = [
+    ...expressionFunctions.flatMap(({ examples }) => examples),
+    ...standardFunctions.map(({ example }) => example),
+  ];
 
   test.each(examples)('%s yields %s', (expression, result) => {
     expect(text(`\${{ ${expression} | json }}`)).toEqual(value(result));
@@ -44,6 +49,20 @@ describe('functions', () => {
   test('refuses NUL in a shell word', () => {
     const message = 'shellQuote: the text contains NUL, which no word of a shell can contain';
     expect(text('${{ shellQuote(["a", "b\\u0000c"]) }}')).toEqual(fault(message));
+  });
+
+  test('lists every function of the library and of Muster, and no other', () => {
+    const inner = [...Object.values(replacedFunctions), ...Object.values(replacedCalls), 'evaluator_'];
+    // Calls of these functions are refused as unknown.
+    const optional = ['hasValue', 'value', 'none', 'of', 'or', 'orValue'];
+    const named = environment.getDefinitions().functions.map(({ name }) => name);
+    const documented = [...standardFunctions, ...expressionFunctions].map(({ name }) => name);
+    const offered = named.filter((name) => ![...inner, ...optional].includes(name));
+    expect([...new Set(documented)].sort()).toEqual([...new Set(offered)].sort());
+    for (const name of ['hasValue', 'value', 'orValue'])
+      expect(text(`\${{ optional.none().${name}() }}`)).toMatchObject({
+        message: expect.stringContaining('unknown function'),
+      });
   });
 
   test('every function except secret has an example', () => {

@@ -22,7 +22,7 @@ export const variables = ['agent', 'attr', 'tag', 'param', 'each', 'index', 'loo
 /** Limits of the parser. The depth and node limits bound the time and stack usage of parsing and type checking. */
 const limits = { maxAstNodes: 2000, maxDepth: 48, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };
 
-/** Members of the library's evaluator that its types do not declare. `environment.test.ts` checks that they work. */
+/** Members of the library's evaluator that its types do not declare. The tests of `default` and secrets rely on them. */
 export interface Evaluator {
   run(node: ASTNode, context: unknown): unknown;
 }
