@@ -2,5 +2,5 @@ import { shareOf, subjects } from './hosts/subjects/index.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-// Tests a share of the providers, like providers-1.test.ts.
-describeSubjects('providers on a test host', shareOf(subjects, 1, 3), () => TestHosts.open());
+// Split into four files, because these tests take longer than any other file. `npm test` runs two of them.
+describeSubjects('providers on a test host', shareOf(subjects, 1, 4), () => TestHosts.open());

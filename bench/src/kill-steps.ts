@@ -25,6 +25,7 @@ const files = [
     'e2e/attributes.test.ts',
   ],
   'e2e/files-beside-modules.test.ts',
+  'e2e/npm-start.test.ts',
   ...[
     'e2e/browser/',
     'e2e/sshd.test.ts',

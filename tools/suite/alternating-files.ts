@@ -15,14 +15,22 @@ export const groups: readonly (readonly string[])[] = [
     ...['e2e/containers.test.ts', 'e2e/databases.test.ts', 'e2e/language-packages.test.ts', 'e2e/locale.test.ts'],
     'e2e/package-dnf.test.ts',
   ],
-  ['e2e/firewalls.test.ts', 'e2e/selinux.test.ts'],
+  ['e2e/firewalls.test.ts', 'e2e/hosts/firewall.test.ts', 'e2e/selinux.test.ts'],
+  ['e2e/acl.test.ts', 'e2e/attributes.test.ts'],
+  // Each pair has the subjects of half of the kinds.
+  ['e2e/providers-1.test.ts', 'e2e/providers-2.test.ts'],
+  ['e2e/providers-3.test.ts', 'e2e/providers-4.test.ts'],
   ['e2e/interrupted-packages.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-safety.test.ts'],
   ['e2e/bound-and-interrupted.test.ts', 'e2e/kill.test.ts', 'e2e/restarts-in-a-row.test.ts', 'e2e/run-kill.test.ts'],
   ['e2e/busy-agent.test.ts', 'e2e/busy-link.test.ts', 'e2e/small-heap.test.ts'],
   ['e2e/hostile-agent.test.ts', 'e2e/hostile-hosts.test.ts', 'e2e/hostile-network.test.ts'],
   ['e2e/backup.test.ts', 'e2e/key-rotation.test.ts', 'e2e/move.test.ts'],
+  ['e2e/replicas.test.ts', 'e2e/replicas-nats.test.ts'],
   ['e2e/replicas-balancer.test.ts', 'e2e/replicas-upgrade.test.ts'],
-  ['e2e/benches/smoke-1.test.ts', 'e2e/benches/smoke-2.test.ts', 'e2e/benches/smoke-3.test.ts'],
+  [
+    ...['e2e/benches/ended.test.ts', 'e2e/benches/smoke-1.test.ts', 'e2e/benches/smoke-2.test.ts'],
+    'e2e/benches/smoke-3.test.ts',
+  ],
   ['e2e/hosts/terminals.test.ts', 'e2e/terminal-cli.test.ts', 'e2e/terminal-tmux.test.ts'],
 ];
 

@@ -80,6 +80,7 @@ const longest = [
   'e2e/selinux.test.ts',
   'e2e/providers-2.test.ts',
   'e2e/providers-3.test.ts',
+  'e2e/providers-4.test.ts',
   'e2e/browser/pictures.test.ts',
   'e2e/locale.test.ts',
   'e2e/browser/pages.test.ts',
