@@ -13,6 +13,7 @@ export interface MeasuredFunction extends NamedLine {
  */
 export function functionsOver(maxLines: number, file: string, text: string): MeasuredFunction[] {
   const starts = lineStarts(text);
+  if (starts.length <= maxLines) return [];
   const names = new Map<number, string>();
   const found: MeasuredFunction[] = [];
   const measure = (node: { start: number; end: number; id?: { name: string } | null }) => {
