@@ -29,20 +29,17 @@ describe('word', () => {
       'é',
       '\t',
     ];
+    const text = fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: 'grapheme' }), fc.string({ unit: codePoint }));
+    // A few shells with many words, because starting a shell takes longer than quoting hundreds of words.
     fc.assert(
-      fc.property(
-        fc.array(
-          fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: 'grapheme' }), fc.string({ unit: codePoint })),
-        ),
-        (texts) => {
-          // An argument cannot contain a NUL byte, and a lone surrogate has no UTF-8 encoding.
-          const given = texts.map((text) => text.replaceAll('\0', '').toWellFormed());
-          const { stdout, stderr } = spawnSync('sh', [], { input: `printf '%s\\0' end ${given.map(word).join(' ')}` });
-          expect(String(stderr)).toBe('');
-          expect(String(stdout).split('\0').slice(1, -1)).toEqual(given);
-        },
-      ),
-      { numRuns: 60 },
+      fc.property(fc.array(text, { minLength: 60, maxLength: 100 }), (texts) => {
+        // An argument cannot contain a NUL byte, and a lone surrogate has no UTF-8 encoding.
+        const given = texts.map((text) => text.replaceAll('\0', '').toWellFormed());
+        const { stdout, stderr } = spawnSync('sh', [], { input: `printf '%s\\0' end ${given.map(word).join(' ')}` });
+        expect(String(stderr)).toBe('');
+        expect(String(stdout).split('\0').slice(1, -1)).toEqual(given);
+      }),
+      { numRuns: 8 },
     );
   });
 });
