@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ApiError } from '@muster/protocol/client';
 import {
   applyAgent,
   checkDrift,
@@ -8,10 +9,12 @@ import {
   type Operation,
   planAgent,
   removeAssignment,
+  updateAssignment,
   uploadModule,
 } from '@muster/protocol/http';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import { firstRecipes } from '../../tools/docs/first-recipes.ts';
 import { ended } from '../eventually.ts';
 import { type Orchestrator, Stage } from '../harness.ts';
 import { HostAgent } from './agent.ts';
@@ -21,6 +24,7 @@ import { reaches } from './network.ts';
 import {
   byHand,
   changedParameters,
+  changesSinceFirst,
   changesThen,
   clientsOfDatabase,
   doneByPackage,
@@ -218,14 +222,12 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const changed = changedParameters(parameters);
-    const users = { ...changed.users, sudo: 'ALL = nobody' };
-    const postgresql = { ...changed.postgresql, shared_buffers: 'lots' };
     await assign({
       ...changed,
-      users,
-      postgresql,
-      nginx: { ...changed.nginx, port: 99_999 },
-      firewall: { tcp: [99_999] },
+      users: { ...changed.users, sudo: 'ALL = nobody' },
+      postgresql: { ...changed.postgresql, shared_buffers: '1kB' },
+      nginx: { ...changed.nginx, names: ['~('] },
+      firewall: { tcp: ['99999'] },
     });
     const applied = await apply();
     expect(applied).toMatchObject({ status: 'failed', summary: { failed: 4, changed: 0 } });
@@ -233,28 +235,41 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(said('sudoers')).toMatch(
       /was refused because `validate` exited with 1: .*expected a fully-qualified path name/s,
     );
-    expect(said('site')).toMatch(/was refused because `validate` exited with 1: .*invalid port in "99999/s);
+    expect(said('site')).toMatch(/was refused because `validate` exited with 1: .*missing closing parenthesis/s);
     expect(said('settings')).toMatch(
-      /was refused because `validate` exited with 1: .*invalid value for parameter "shared_buffers"/s,
+      /was refused because `validate` exited with 1: .*outside the valid range for parameter "shared_buffers"/s,
     );
     expect(said('rules')).toMatch(/was refused because `validate` exited with 1: .*(Error|99999)/s);
+    const closed = { ...changed, firewall: { ssh_port: 2222 } };
+    await orchestrator.call(updateAssignment, { params: { name: assignment }, body: { parameters: closed } });
+    const closing = (await apply()).resources.find(({ module, id }) => module === 'firewall' && id === 'rules');
+    expect(closing?.message).toMatch(/exited with 1: .*sshd listens on port 22; set ssh_port to it/s);
     // The previous configuration is still in effect.
     expect(await page(8080)).toContain('<h1>Moved</h1>');
     expect(await reaches(machine.address, 5432)).toBe(true);
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
   });
 
-  test('an apply of the recipes refuses parameter values that a shell or a configuration file would interpret', async () => {
+  test('an assignment of the recipes refuses parameter values that a shell or a configuration file would interpret', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
-    await assign({ ...changedParameters(parameters), ...hostile });
-    const applied = await apply();
-    const failed = applied.resources.filter(({ status }) => status === 'failed');
-    expect(Object.fromEntries(failed.map(({ module, id, message }) => [`${module}/${id}`, message]))).toEqual(
-      Object.fromEntries(
-        Object.entries(refusals).map(([id, words]) => [id, expect.stringMatching(`was refused because .*${words}`)]),
-      ),
+    const changed = changedParameters(parameters);
+    await assign(changed);
+    const values = { ...changed, ...hostile };
+    const update = orchestrator.call(updateAssignment, { params: { name: assignment }, body: { parameters: values } });
+    const { problem } = await update.then(
+      () => expect.unreachable('the assignment was saved'),
+      (error: ApiError) => error,
     );
+    expect(problem.code).toBe('invalid_input');
+    expect(Object.fromEntries((problem.errors ?? []).map(({ path, message }) => [path, message]))).toEqual(
+      Object.fromEntries(Object.entries(refusals).map(([path, words]) => [path, expect.stringContaining(words)])),
+    );
+    const created = { name: 'hostile', modules: [...recipes], selector: 'role=all', parameters: values };
+    await expect(orchestrator.call(createAssignment, { body: created })).rejects.toMatchObject({
+      problem: { code: 'invalid_input', errors: problem.errors },
+    });
+    expect(await apply()).toMatchObject({ status: 'succeeded', error: null });
     expect(
       await machine.sh('ls /pwned 2> /dev/null || true; nft list tables; apt-config dump | grep -c pwned || true'),
     ).toBe('table inet muster_firewall\n0\n');
@@ -262,10 +277,15 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
+  test('an upload refuses a recipe whose own values its parameters do not accept', async () => {
+    const content = recipeText('backup').replace('default: 14', 'default: 0');
+    await expect(orchestrator.call(uploadModule, { body: { name: 'backup', content } })).rejects.toMatchObject({
+      problem: { code: 'module_invalid', errors: [{ message: expect.stringContaining('must be at least 1') }] },
+    });
+  });
+
   test('planning the containers recipe succeeds', async () => {
     report();
-    await orchestrator.call(removeAssignment, { params: { name: assignment } });
-    await assign(changedParameters(parameters));
     const planned = await plan('compose-stack');
     expect(planned).toMatchObject({ status: 'succeeded', error: null });
     const stack = planned.resources.filter(({ module }) => module === 'compose-stack');
@@ -280,6 +300,26 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     });
     expect(stack.find(({ id }) => id === 'compose')?.diff).toContain('+    image: traefik/whoami:v1.10\n');
     expect(JSON.stringify(planned)).not.toContain('pwned');
+  });
+
+  test('applying the recipes over those of version 0.1 changes only what moved between files', async () => {
+    report();
+    for (const [name, content] of firstRecipes()) await orchestrator.call(uploadModule, { body: { name, content } });
+    expect(await apply()).toMatchObject({ status: 'succeeded', error: null });
+    expect(await machine.sh('cat /etc/postgresql/15/main/muster-access')).toContain('app app\n');
+    for (const name of recipes) await orchestrator.call(uploadModule, { body: { name, content: recipeText(name) } });
+    const applied = await apply();
+    expect(applied).toMatchObject({ status: 'succeeded', error: null });
+    expect(changesOf(applied)).toEqual(changesSinceFirst);
+    expect((await apply()).summary).toMatchObject({ changed: 0, removed: 0, failed: 0, skipped: 0 });
+    expect(await drift()).toMatchObject({ status: 'in_sync' });
+    expect(await page(8080)).toContain('<h1>Moved</h1>');
+    expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
+    const client = new Client({ host: machine.address, user: 'app', database: 'app', password });
+    await client.connect();
+    expect((await client.query('SELECT count(*)::int AS rows FROM kept')).rows).toEqual([{ rows: 0 }]);
+    await client.end();
+    await machine.sh('/usr/local/sbin/muster-backup');
   });
 
   test('removing all recipes leaves only the paths that their pages list', async () => {

@@ -56,6 +56,14 @@ export const changesThen: Readonly<Record<string, string>> = {
   'firewall/loaded': 'run',
 };
 
+/** All changes that an apply makes after the recipes of version 0.1 were applied: the action by `module/id`. */
+export const changesSinceFirst: Readonly<Record<string, string>> = {
+  // The program contains the path of the target, and the script of the role contains the names.
+  'backup/program': 'update',
+  'backup/where': 'remove',
+  'postgresql/access': 'remove',
+};
+
 /** Actions of an apply that differ from the plan because a package makes some of the changes; null for no action. */
 export const doneByPackage: Readonly<Record<string, string | null>> = {
   'nginx/service': 'reload',
@@ -110,11 +118,11 @@ export const byHand: Readonly<Record<Recipe, { shell: string; moved: Readonly<Re
   },
 };
 
-/** Parameter values with characters that have a special meaning in the file or command that contains them. */
+/** Parameter values that are incomplete, or that the file or command that contains them would interpret. */
 export const hostile: Parameters = {
   users: { sudo: 'ALL=(ALL) ALL\nmallory ALL=(ALL) NOPASSWD: ALL', password_login: 'no\nPermitEmptyPasswords yes' },
   nginx: { names: ['_; location /etc/ { root /; } #'] },
-  postgresql: { role: "x';touch$IFS/pwned;'", clients: ['0.0.0.0/0'], listen: "*'\narchive_command = 'touch /pwned" },
+  postgresql: { role: "x';touch$IFS/pwned;'", clients: ['all'], listen: "*'\narchive_command = 'touch /pwned" },
   firewall: {
     tcp: [
       '80 }\n}\n}\ntable ip theirs { }\ntable inet muster_firewall {\nset more {\ntype inet_service\nelements = { 1',
@@ -123,20 +131,23 @@ export const hostile: Parameters = {
   'unattended-upgrades': { mail: 'a"; APT::Update::Pre-Invoke { "touch /pwned"; }; B "', keep: ['lib.*'] },
   'node-exporter': { arguments: ['"\nLD_PRELOAD="/tmp/theirs.so'] },
   backup: { keep: 0 },
+  'sysctl-hardening': { kernel: [{ key: 'kernel.randomize_va_space' }] },
 };
 
-/** Expected messages from the resources that refuse a hostile value. */
+/** The error for each hostile value, by its path in the assignment. */
 export const refusals: Readonly<Record<string, string>> = {
-  'users/sudoers': 'a value contains a line break',
-  'users/sshd-config': 'a value contains a line break',
-  'nginx/site': 'a value contains a line break or one of',
-  'postgresql/settings': 'a value contains a line break or a quote',
-  'postgresql/access': "expected a plain database name and a plain role name, got: app x';touch",
-  'firewall/rules': 'a value contains a line break, a quote, or one of',
-  'unattended-upgrades/policy': 'a value contains a line break or a quote',
-  'unattended-upgrades/keep[0]': 'a pattern may contain only letters, digits, and',
-  'node-exporter/arguments': 'a value contains a line break, a quote, or a backslash',
-  'backup/program': 'keep must be at least 1',
+  '/parameters/users/sudo': 'must match the pattern',
+  '/parameters/users/password_login': 'must be one of yes, no',
+  '/parameters/nginx/names/0': 'must match the pattern',
+  '/parameters/postgresql/role': 'must match the pattern',
+  '/parameters/postgresql/clients/0': 'must match the pattern',
+  '/parameters/postgresql/listen': 'must match the pattern',
+  '/parameters/firewall/tcp/0': 'must match the pattern',
+  '/parameters/unattended-upgrades/mail': 'must match the pattern',
+  '/parameters/unattended-upgrades/keep/0': 'must match the pattern',
+  '/parameters/node-exporter/arguments/0': 'must match the pattern',
+  '/parameters/backup/keep': 'must be at least 1',
+  '/parameters/sysctl-hardening/kernel/0': 'needs the key "value"',
 };
 
 /** Patterns for the paths that remain after all recipes are removed, as the recipe pages state. */
