@@ -215,7 +215,7 @@ function hintsOf(text: string, id: string): string[] {
   return frames.filter(({ operation_id }) => operation_id === id).map(({ status }) => status);
 }
 
-/** Returns the events of the audit log in a stream. */
+/** Returns the position and the hash of each audit event in the text of an event stream. */
 const placesOf = (text: string): { place: number; hash: string }[] =>
   [...text.matchAll(/^id: \d+\ndata: (.*)\n\n/gm)].map(([, data]) => {
     const { place, hash } = JSON.parse(data!);

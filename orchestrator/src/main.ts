@@ -105,7 +105,7 @@ async function start(given: Invocation, log: Logger): Promise<Running> {
       onFatal: (reason) => {
         log.fatal(
           { err: reason },
-          'lost the connection to the database; exiting, because writes could be acknowledged without being stored',
+          'exiting because of a fatal error; writes could otherwise be acknowledged without being stored',
         );
         process.exit(1);
       },

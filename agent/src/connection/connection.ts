@@ -415,7 +415,10 @@ export class Connection {
     try {
       file.write(target);
     } catch (error) {
-      log.error({ error }, 'failed to save the orchestrator key; the next start will trust the first key that it sees');
+      log.error(
+        { error },
+        'failed to save the connection; without a saved or configured key, the next start will trust the first key that it sees',
+      );
     }
     log.info({ event: 'connected', node_id: identity.nodeId, ...address }, 'connected');
     this.logStatus(welcome);

@@ -202,7 +202,7 @@ describeAnyDatabase('the API', (fixture) => {
   };
   // Excludes endless streams, and routes that would end this test's sign-in session.
   const walked = routes.filter(({ id, media }) => !endsSession.includes(id) && media === undefined);
-  /** Reports whether a route may respond with this status code because of a failure outside the process. */
+  /** Reports whether the route declares this error code, and the code means no failure of the orchestrator or its storage. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
   const checkForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {

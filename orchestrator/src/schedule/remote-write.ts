@@ -176,7 +176,7 @@ function createDropLog(clock: Clock, log: Context['log']): (samples: number, rea
   return (samples, reason) => {
     if (clock.monotonic() - loggedAt < dropLogMs) return;
     loggedAt = clock.monotonic();
-    log.warn({ samples, reason }, 'dropped samples that were not sent to the remote-write endpoint');
+    log.warn({ samples, reason }, 'dropped samples for the remote-write endpoint');
   };
 }
 

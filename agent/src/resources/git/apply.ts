@@ -126,7 +126,7 @@ async function takeAway(folder: string, name: string, machine: Machine): Promise
   await removeTree(old, machine);
 }
 
-/** Arguments: the commit, and the branch and the URL, which may be empty. */
+/** Arguments, each of which may be empty: the commit, the branch, the URL, and `1` to discard local changes. */
 const restoreText = `
 set -e
 git rev-parse -q --verify refs/muster/revision >/dev/null || exit 0

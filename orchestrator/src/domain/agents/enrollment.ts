@@ -156,9 +156,9 @@ export async function revokeToken(context: Context, actor: Actor, id: string): P
 }
 
 /**
- * Returns candidate names for an agent whose token assigns none, best first: the hostname converted to a valid name,
- * then the same name with increasingly long prefixes of the agent's ID. The last candidate is always free, because ids
- * are unique.
+ * Returns candidate names for an agent, best first: the given name converted to a valid name, the same name with the
+ * first 4 and 8 characters of the agent's ID, and `agent-` with the whole ID, which is always free.
+ * @param hostname the hostname, or the name that the token assigns
  */
 export function namesFromHostname(hostname: string, nodeId: string): string[] {
   const fitted = (hostname.split('.')[0] ?? '')

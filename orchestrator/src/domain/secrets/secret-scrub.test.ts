@@ -110,7 +110,7 @@ describe('scrub', () => {
       const lines = text.split('\n').filter((line) => line !== '');
       for (let from = 0; from < lines.length; from++)
         for (let to = from + 1; to <= lines.length; to++) {
-          // The surrounding text remains only where the value is complete.
+          // A cut text starts or ends inside the value, so it has no surrounding text on that side.
           const part = [
             ...(from === 0 ? ['before'] : []),
             ...lines.slice(from, to),

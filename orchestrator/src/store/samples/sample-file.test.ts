@@ -59,7 +59,7 @@ test('refuses samples with a reason until a file that is not a sample file is mo
     })
     .toBeGreaterThan(2);
   expect(said).toEqual([
-    expect.stringContaining(`failed to open the sample store; will retry. Agents keep their samples`),
+    expect.stringContaining(`the sample store is unavailable; will retry. Agents keep their samples`),
   ]);
   renameSync(file, `${file}.old`);
   await expect

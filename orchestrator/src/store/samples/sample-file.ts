@@ -106,7 +106,7 @@ class SampleFile implements SampleStore {
     this.#trouble = reason;
     this.#options.log.error(
       { file: this.#options.file, reason },
-      'failed to open the sample store; will retry. Agents keep their samples',
+      'the sample store is unavailable; will retry. Agents keep their samples',
     );
   }
 
