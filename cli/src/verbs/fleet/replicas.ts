@@ -8,7 +8,7 @@ import { duration } from '../../text/style.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('List the orchestrators that share the database')
+    .description('List the replicas of the orchestrator')
     .addHelpText(
       'after',
       '\nThe replica that answered is marked with *. HEARTBEAT is the time since its last heartbeat: after 10 s without\none, the other replicas treat it as stopped and take over its work. CONFIG differs if the configuration of replicas differs.\n\nExample:\n  $ muster replicas list',
@@ -81,7 +81,7 @@ async function drain(context: Context, name: string, { wait }: { wait: boolean }
 
 /**
  * Waits until a replica has no agents and no leases left, or has ended.
- * @throws CliError if another request takes the draining back, if the replica cannot move its agents, or if it moves none
+ * @throws CliError if another request undrains the replica, or if the replica cannot move its agents or moves none
  */
 async function drained({ out, sleep }: Context, call: Connection['call'], replica: Replica): Promise<Replica> {
   const name = sanitiseLine(replica.name);

@@ -46,7 +46,7 @@ export const listReplicas = route({
   method: 'GET',
   path: '/replicas',
   tag: 'Replicas',
-  summary: 'List the orchestrators that share the database, by name',
+  summary: 'List the replicas of the orchestrator, by name',
   description: 'Empty without `replica.name`: one orchestrator then uses the database alone.',
   access: 'operator',
   answers: { 200: z.array(replicaSchema) },
