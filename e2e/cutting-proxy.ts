@@ -50,7 +50,7 @@ export class CuttingProxy {
   }
 
   /**
-   * Joins a paused connection of a client, whose errors are handled, with a new one to the target.
+   * Joins a client's paused socket, which must have an error handler, with a new connection to the target.
    * @param first     bytes to send to the target first
    * @param timeoutMs maximum time to wait while the proxy is cut
    * @returns whether the target accepted

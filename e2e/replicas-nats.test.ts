@@ -173,7 +173,10 @@ describe('three replicas with NATS', () => {
   });
 });
 
-/** The agent offers terminals, and is connected to replica B. The operator is signed in on all replicas. */
+/**
+ * Starts three replicas with NATS, and an agent with terminals that is connected to replica B. Signs the operator in on
+ * all replicas.
+ */
 async function startWithTerminals(stage: Stage, url: string, nats: NatsServer) {
   const set = await startReplicas(stage, url, { MUSTER_NATS_URL: nats.url });
   const { a, b, c } = set;

@@ -226,10 +226,10 @@ function answerOf({ id, example: { answer } }: Route, query: Query): unknown {
   return typeof found === 'function' ? found(query) : found;
 }
 
-/** Reads that the orchestrator handles. */
+/** Reports whether the orchestrator handles a read. */
 const isReal = (id: string, path: string): boolean => /session|stream/i.test(id) || /events|sessions/.test(path);
 
-/** Shifts all times in the data by a number of seconds. They are in 2026 and 2027. */
+/** Shifts all times in the data by a number of seconds. The times are in 2026 and 2027. */
 function moved(value: unknown, by: number): unknown {
   if (typeof value === 'number') {
     if (value > 1.79e9 && value < 1.81e9) return value + by;

@@ -20,7 +20,7 @@ export interface FleetParts {
 /** Tag of simulated agents, by which an assignment selects them. */
 export const simulatedTag = { role: 'sim' };
 
-/** Milliseconds between two looks at the links of real agents. */
+/** Milliseconds between two checks of the links of real agents. */
 const lookMs = 50;
 /** Number of real agents that start at the same time. */
 const atOnce = 4;
@@ -53,7 +53,7 @@ export class RealAgents {
     void this.#watchLinks();
   }
 
-  /** Records when agents log that they connected, and that they did not or no longer. */
+  /** Records when agents log that they are connected, and that they are not. */
   async #watchLinks(): Promise<void> {
     const seen = new Map<AgentProcess, { connected: number; linked: boolean }>();
     while (!this.#ended) {
@@ -99,10 +99,10 @@ const hasLostLink = (lines: readonly string[]): boolean =>
   lines.findLastIndex((line) => line.includes('"not connected"')) >
   lines.findLastIndex((line) => line.includes('"event":"connected"'));
 
-/** Bounds of the time that a simulated agent waits before it connects again, and that an operation takes. */
+/** Bounds of the time that a simulated agent waits before it reconnects, and maximum duration of its operations. */
 const pauseMs = [20, 500] as const;
 const operationMs = 200;
-/** Number of agents that a token enrolls at most. */
+/** Maximum number of agents that a token enrolls. */
 const usesOfToken = 10_000;
 
 /** Starts simulated agents, and records their links and effects. @returns a function that ends them */

@@ -206,7 +206,7 @@ const planted: Record<string, { history: Entry[]; invariant: string }> = {
 };
 
 describe('the check of a history', () => {
-  test('finds nothing if all promises were kept', () => {
+  test('finds no violation if all invariants hold', () => {
     expect(checkHistory(sound)).toEqual([]);
     expect(checkHistory([])).toEqual([]);
   });

@@ -27,5 +27,5 @@ const invariants: readonly ((history: History) => Violation[])[] = [
   staleWrites,
 ];
 
-/** Returns everything in the history that must never happen. */
+/** Returns the violations of all invariants in a history. */
 export const checkHistory = (history: History): Violation[] => invariants.flatMap((check) => check(history));

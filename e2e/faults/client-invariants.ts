@@ -1,13 +1,13 @@
 import { type Call, callsOf, type Effect, entriesOf, type History, type Violation } from './history.ts';
 
-/** What clients and agents may rely on. Each function returns the violations of one invariant. */
+/** Invariants for clients and agents. Each function returns the violations of one invariant. */
 
 const ended = new Set(['succeeded', 'failed', 'cancelled', 'interrupted', 'expired']);
 
 /** The writes of a key, except the refused ones. */
 class Writes {
   readonly #sent = new Map<string, { sent: number; acknowledged: number | null }>();
-  /** When writes were acknowledged, in this order, with the latest time at which one of them or before had been sent. */
+  /** When writes were acknowledged, in order, each with the latest send time of the writes acknowledged until then. */
   readonly #floors: { acknowledged: number; sent: number }[] = [];
 
   constructor(calls: readonly Call[]) {
@@ -25,7 +25,7 @@ class Writes {
     }
   }
 
-  /** Reports whether a read that was sent and answered at these times may return the value; null if there is none. */
+  /** Reports whether a read that was sent and answered at these times may return the value; null means no value. */
   mayRead(value: string | null, sent: number, answered: number): boolean {
     const floor = this.#floorBefore(sent);
     if (value === null) return floor === Number.NEGATIVE_INFINITY;
@@ -35,7 +35,7 @@ class Writes {
     return write.acknowledged === null || write.acknowledged >= floor;
   }
 
-  /** Returns the latest time at which a write that was acknowledged before `at` had been sent. */
+  /** Returns the latest send time of the writes acknowledged before `at`; negative infinity if there are none. */
   #floorBefore(at: number): number {
     let [low, high] = [0, this.#floors.length];
     while (low < high) {
@@ -48,8 +48,8 @@ class Writes {
 }
 
 /**
- * A read returns the value of a write that nothing has replaced. A write whose outcome is unknown may take effect at any
- * time after it was sent, or never.
+ * Invariant: a read returns the value of a write that nothing has replaced. A write whose outcome is unknown may take
+ * effect at any time after it was sent, or never.
  */
 export function lostWrites(history: History): Violation[] {
   const ofKey = Map.groupBy(callsOf(history), ({ invoked: { request } }) => ('key' in request ? request.key : null));
@@ -66,7 +66,7 @@ export function lostWrites(history: History): Violation[] {
   });
 }
 
-/** An operation that has ended keeps its end, at every replica. */
+/** Invariant: an operation ends once, and every replica shows the same end. */
 export function secondEnds(history: History): Violation[] {
   const ends = new Map<string, { status: string; finished: number | null; answered: number }>();
   const violations: Violation[] = [];
@@ -90,7 +90,7 @@ export function secondEnds(history: History): Violation[] {
 
 const nameOf = ({ node, operation, token }: Effect) => `${operation ?? `token ${token}`} on ${node}`;
 
-/** Agents execute each operation, and each token, at most once, and none of a request that was refused. */
+/** Invariant: agents execute each operation and each token at most once, and nothing of a refused request. */
 export function repeatedEffects(history: History): Violation[] {
   const counts = new Map<string, { effect: Effect; count: number }>();
   for (const effect of entriesOf(history, 'effect')) {
@@ -111,7 +111,7 @@ export function repeatedEffects(history: History): Violation[] {
   });
 }
 
-/** A successful operation was executed, and every acknowledged one exists at the end. */
+/** Invariant: each successful operation was executed, and each acknowledged operation exists at the end. */
 export function missingEffects(history: History): Violation[] {
   const executed = new Set<string>();
   const tokens = new Set<string>();
@@ -139,7 +139,7 @@ export function missingEffects(history: History): Violation[] {
   return violations;
 }
 
-/** An acknowledged run ends, with one result and at most one operation for each agent. */
+/** Invariant: each acknowledged run ends, with one result and at most one operation for each agent. */
 export function brokenRuns(history: History): Violation[] {
   const violations: Violation[] = [];
   const report = (message: string) => violations.push({ invariant: 'runs continue', message });
@@ -164,10 +164,10 @@ export function brokenRuns(history: History): Violation[] {
   return violations;
 }
 
-/** How long a session or a right may work on other replicas after its end, in milliseconds. */
+/** Maximum milliseconds for which other replicas accept a session or a right after its end. */
 const accessMs = 2_000;
 
-/** No request that was sent two seconds after the end of its session or its right succeeds. */
+/** Invariant: no request succeeds that was sent more than two seconds after its session or its right ended. */
 export function accessAfterEnd(history: History): Violation[] {
   const ends = new Map(entriesOf(history, 'access_ended').map(({ access, at }) => [access, at]));
   return callsOf(history).flatMap(({ invoked, outcome }) => {
@@ -180,7 +180,7 @@ export function accessAfterEnd(history: History): Violation[] {
   });
 }
 
-/** A refusal says what happened: no internal error, and no answer that is not from an orchestrator. */
+/** Invariant: each refusal comes from an orchestrator and is not an internal error. */
 export const unclearRefusals = (history: History): Violation[] =>
   entriesOf(history, 'refused').flatMap(({ status, code, call }) =>
     code === 'internal' || code === 'unexpected_answer'
@@ -188,10 +188,10 @@ export const unclearRefusals = (history: History): Violation[] =>
       : [],
   );
 
-/** How much of the end of a transcript may be lost with its replica, in milliseconds. */
+/** Milliseconds of output at the end of a transcript that may be lost with its replica. */
 const transcriptMs = 1_000;
 
-/** A transcript has all output that a client saw, except for the last output before the session ended. */
+/** Invariant: a transcript contains all output that a client received, except for the last output of the session. */
 export function lostOutput(history: History): Violation[] {
   const shown = Map.groupBy(entriesOf(history, 'shown'), ({ session }) => session);
   return entriesOf(history, 'transcript').flatMap(({ session, open, text }) =>

@@ -20,13 +20,13 @@ import type { Recorder } from './recorder.ts';
 
 /** Clients that work while replicas fail. */
 
-/** Milliseconds after which a client gives up a request. */
+/** Timeout of a request, in milliseconds. */
 const patienceMs = 10_000;
 const retryMs = 200;
 /** Milliseconds after which a pausing client notices that it is stopped. */
 const stopLookMs = 500;
 
-/** Returns a new signal that ends a request that gets no answer. */
+/** Returns a new signal that aborts a request at its timeout. */
 export const patience = () => AbortSignal.timeout(patienceMs);
 
 export class Clients {
@@ -62,7 +62,7 @@ export class Clients {
     return `https://127.0.0.1:${this.stage.apiPort}`;
   }
 
-  /** Creates a client with connections of its own. @param token default: of the operator's session */
+  /** Creates a client with its own connections. @param token default: the token of the operator's session */
   throughBalancer(token: string | null = this.token): Client {
     return createClient({ url: this.balancerUrl, token: async () => token, transport: this.#transport() });
   }
@@ -75,7 +75,7 @@ export class Clients {
     }));
   }
 
-  /** Returns the elements in turn. */
+  /** Returns one of the elements, in turn. */
   next<T>(of: readonly T[]): T {
     return of[this.#turn++ % of.length]!;
   }
@@ -98,7 +98,7 @@ export class Clients {
     await Promise.all(this.#loops);
   }
 
-  /** Repeats a request that may be repeated until it succeeds. @returns null if the clients were stopped first */
+  /** Repeats an idempotent request until it succeeds. @returns null if the clients were stopped first */
   async insist<T>(send: () => Promise<T>): Promise<T | null> {
     while (!this.#stopped) {
       try {

@@ -4,8 +4,9 @@ import { sharedWorkPrefix } from '../../orchestrator/src/store/postgres/postgres
 import type { Claimed, FencedWrite } from './history.ts';
 
 /**
- * Records in the database itself who claimed what, and who wrote what a claim must allow. Triggers add rows to a table
- * without an index, which causes no conflicts between serializable transactions.
+ * Records, in the database itself, which process claimed an agent's link or a lease, and which process made a write
+ * that requires such a claim. Triggers add rows to a table without an index, which causes no conflicts between
+ * serializable transactions.
  */
 const setUp = `
 create schema faults;
@@ -76,11 +77,13 @@ async function connected<T>(url: string, act: (client: Client) => Promise<T>): P
   }
 }
 
-/** Makes the server record when transactions are committed. Takes effect when the server starts again. */
+/** Makes the server record when transactions are committed, from its next start on. */
 export const recordCommitTimes = (url: string): Promise<unknown> =>
   connected(url, (client) => client.query('alter system set track_commit_timestamp = on'));
 
-/** Begins to record. Only one replica may run, because the others would not be known. */
+/**
+ * Begins to record. Exactly one replica must be running, because a replica is otherwise identified only when it joins.
+ */
 export const startDatabaseLog = (url: string): Promise<unknown> => connected(url, (client) => client.query(setUp));
 
 interface Row {

@@ -20,7 +20,7 @@ test('plans as many faults as requested, in the order of their starts, and the s
   );
 });
 
-test('never disturbs the same twice at a time, and always leaves one replica undisturbed', () => {
+test('plans at most one fault of the same target at a time, and always leaves one replica undisturbed', () => {
   fc.assert(
     fc.property(options, (of) => {
       const plan = planFaults(of);

@@ -6,9 +6,9 @@ export type Edge =
   | { from: 'replica'; to: 'postgres' | 'nats'; replica: number };
 
 export type Fault =
-  /** `kill -9`, and a start after the time. */
+  /** SIGKILL, and a restart after the duration of the fault. */
   | { kind: 'kill-replica'; replica: number }
-  /** SIGSTOP, and SIGCONT after the time. A replica that was closed in the meantime exits, and is started again. */
+  /** SIGSTOP, and SIGCONT after the duration. A replica that was closed in the meantime exits, and is restarted. */
   | { kind: 'stop-replica'; replica: number }
   | { kind: 'kill-nats' }
   | { kind: 'kill-postgres' }
@@ -31,10 +31,10 @@ export interface PlanOptions {
   readonly everyMs: number;
 }
 
-/** Shortest and longest time of each kind in milliseconds, and its share. */
+/** Shortest and longest duration of each kind of fault in milliseconds, and its weight in the random choice. */
 const kinds = {
   'kill-replica': { shortest: 200, longest: 8_000, weight: 5 },
-  // Longer and shorter than the ten seconds after which a replica is closed.
+  // The range includes the ten seconds after which a replica is closed.
   'stop-replica': { shortest: 500, longest: 16_000, weight: 4 },
   'kill-nats': { shortest: 100, longest: 6_000, weight: 2 },
   'kill-postgres': { shortest: 100, longest: 3_000, weight: 2 },
@@ -44,7 +44,7 @@ const kinds = {
 const names = Object.keys(kinds) as Fault['kind'][];
 const maxShiftMs = 3_600_000;
 
-/** Returns what a fault disturbs. Two faults never disturb the same at the same time. */
+/** Returns the part of the fleet that a fault disturbs. Two faults never disturb the same part at the same time. */
 export function subjectOf(fault: Fault): string {
   switch (fault.kind) {
     case 'kill-nats':
@@ -59,8 +59,8 @@ export function subjectOf(fault: Fault): string {
 }
 
 /**
- * Returns faults in the order of their starts. They overlap, but one replica is always neither killed nor stopped nor
- * cut off, so that the fleet can be served, and each kind occurs if there are enough faults.
+ * Returns faults in the order of their starts. Faults overlap, but at least one replica is always neither killed, nor
+ * stopped, nor cut off, so that the fleet is served. Each kind occurs if there are enough faults.
  */
 export function planFaults({ seed, faults, replicas, everyMs }: PlanOptions): PlannedFault[] {
   const random = randomFrom(seed);
@@ -112,10 +112,10 @@ function faultOf(kind: Fault['kind'], { below, between, replicas }: Dice): Fault
   }
 }
 
-/** Milliseconds after a replica was killed or stopped during which it is not counted on, because it starts. */
+/** Milliseconds after the end of a fault for which its replica still counts as disabled, because it may be starting. */
 const startMs = 8_000;
 
-/** Returns the replica that the fault makes useless; null if there is none. */
+/** Returns the replica that the fault disables; null if there is none. */
 export function disabledBy(fault: Fault): number | null {
   if (fault.kind === 'kill-replica' || fault.kind === 'stop-replica') return fault.replica;
   if (fault.kind === 'cut' && fault.edge.to !== 'nats') return fault.edge.replica;

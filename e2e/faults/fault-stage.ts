@@ -94,13 +94,13 @@ export class FaultStage {
         MUSTER_NATS_URL: `nats://127.0.0.1:${await edges.nats.listen()}`,
       },
     });
-    // Other than ports that the system chooses, these are free when the replica starts again.
+    // Unlike ports that the system chooses, these ports are still free when the replica restarts.
     orchestrator.apiPort = await lowPort();
     orchestrator.agentPort = await lowPort();
     this.replicas.push(new ReplicaKeeper(orchestrator));
   }
 
-  /** Injects a fault, and repairs it after its time. Records it. */
+  /** Records and injects a fault, and repairs it after its duration. */
   async inject(fault: PlannedFault, recorder: Recorder): Promise<void> {
     const at = recorder.now;
     recorder.record({ type: 'fault', at, until: at + fault.lasts, kind: fault.kind, subject: subjectOf(fault) });

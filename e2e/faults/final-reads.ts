@@ -15,7 +15,7 @@ import { readDatabaseLog } from './database-log.ts';
 import { callsOf } from './history.ts';
 import { recordEvent, type StreamPlace } from './watchers.ts';
 
-/** Reads everything at every replica after the faults, when nothing changes any more. */
+/** Reads the final state at every replica, after the faults. */
 
 interface Replica {
   readonly name: string;

@@ -1,6 +1,7 @@
 /**
- * What clients, agents, and the database saw while replicas failed. A history is plain data, so that it can be written to
- * a file and checked again. Times are milliseconds since the start of the loop, except those of the database.
+ * The observations of clients, agents, and the database while replicas failed. A history is plain data, so that it can
+ * be written to a file and checked again. Times are milliseconds since the start of the loop, except those of the
+ * database.
  */
 
 /** A request of a client. Each value of a write, and each token of an apply, is unique. */
@@ -9,7 +10,7 @@ export type ClientRequest =
   | { kind: 'read'; key: string }
   | { kind: 'apply'; node: string; token: string }
   | { kind: 'run'; assignment: string }
-  /** Any request whose right may have ended. */
+  /** A request that uses a session or a right, which may have ended. */
   | { kind: 'access'; access: string };
 
 export interface Invoked {
@@ -132,13 +133,13 @@ export interface Claimed {
   committed: number;
 }
 
-/** A process committed a write that its claim must allow. */
+/** A process committed a write that requires a claim. */
 export interface FencedWrite {
   type: 'fenced_write';
   fence: string;
   holder: string;
   transaction: string;
-  /** When the transaction began, in milliseconds of the database server. */
+  /** When the transaction began, in milliseconds, by the clock of the database server. */
   began: number;
   what: string;
 }

@@ -1,8 +1,8 @@
 import { type Claimed, callsOf, entriesOf, type FencedWrite, type History, type Violation } from './history.ts';
 
-/** What holds for the audit log, its streams, and the fences. Each function returns the violations of one invariant. */
+/** Invariants for the audit log, its streams, and the fences. Each function returns the violations of one invariant. */
 
-/** Each position has one event: the same at every replica, in every stream, and in every export. */
+/** Invariant: each position has one event: the same at every replica, in every stream, and in every export. */
 export function forkedChain(history: History): Violation[] {
   const hashes = new Map<number, string>();
   const ids = new Map<string, number>();
@@ -21,7 +21,7 @@ export function forkedChain(history: History): Violation[] {
   return violations;
 }
 
-/** A stream, or an export, has consecutive events: none is omitted, repeated, or out of order. */
+/** Invariant: the events in a stream or an export are consecutive: none is omitted, repeated, or out of order. */
 export function gapsInStreams(history: History): Violation[] {
   const last = new Map<string, number>();
   return entriesOf(history, 'event').flatMap(({ stream, place, replica }) => {
@@ -33,7 +33,7 @@ export function gapsInStreams(history: History): Violation[] {
   });
 }
 
-/** Each acknowledged write is in the audit log, once. */
+/** Invariant: each acknowledged write is in the audit log once. */
 export function unrecordedWrites(history: History): Violation[] {
   const exported = new Map<string, string>();
   for (const { stream, id, about } of entriesOf(history, 'event')) if (stream === 'export') exported.set(id, about);
@@ -57,7 +57,7 @@ export function unrecordedWrites(history: History): Violation[] {
  */
 const uncertainMs = 500;
 
-/** No process writes in a transaction that began after another one had taken the claim that the write needs. */
+/** Invariant: no process writes in a transaction that began after another process took the claim that it requires. */
 export function staleWrites(history: History): Violation[] {
   const claims = Map.groupBy(entriesOf(history, 'claimed'), ({ fence }) => fence);
   for (const of of claims.values()) of.sort((one, other) => one.committed - other.committed);

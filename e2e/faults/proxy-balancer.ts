@@ -3,13 +3,16 @@ import { connect as secure } from 'node:tls';
 import { headerOf, localHeader } from '../../orchestrator/test/proxy-header.ts';
 import type { CuttingProxy } from '../cutting-proxy.ts';
 
-/** Address from which the balancer connects, so that replicas expect its header, and none from other programs. */
+/**
+ * Address from which the balancer connects. Replicas expect the PROXY protocol header only from this address, so that
+ * other programs can connect without one.
+ */
 export const balancerAddress = '127.0.0.2';
 
 /** Milliseconds between two health checks of a replica. */
 const checkMs = 1_000;
-/** Milliseconds until a health check, or a connection to a replica, has failed. */
-const patienceMs = 2_000;
+/** Timeout for a health check or a connection to a replica. */
+const timeoutMs = 2_000;
 /** Number of failed health checks in a row after which a replica gets no connections, and loses those that it has. */
 const fall = 2;
 
@@ -56,13 +59,13 @@ export class ProxyBalancer {
     this.#near.add(near);
     near.on('error', () => {});
     near.on('close', () => this.#near.delete(near));
-    // Each connection is one of another client, because replicas limit the connections of one address.
+    // Each connection has its own client address, because replicas limit the connections from one address.
     const number = ++this.#clients;
     const first = headerOf(`10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`, 40_000);
     const from = this.#next++;
     for (let tried = 0; tried < this.#targets.length; tried++) {
       const target = this.#targets[(from + tried) % this.#targets.length]!;
-      if (target.failures < fall && (await target[service].join(near, { first, timeoutMs: patienceMs }))) return;
+      if (target.failures < fall && (await target[service].join(near, { first, timeoutMs }))) return;
     }
     near.resetAndDestroy();
   }
@@ -85,7 +88,7 @@ function readiness(port: number): Promise<boolean> {
       raw.destroy();
       resolve(isReady);
     };
-    const timer = setTimeout(end, patienceMs, false);
+    const timer = setTimeout(end, timeoutMs, false);
     raw.on('error', () => end(false));
     raw.on('close', () => end(false));
     raw.once('connect', () => {

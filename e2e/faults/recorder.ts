@@ -3,7 +3,7 @@ import type { ClientRequest, Entry, Refused, Succeeded, Unknown } from './histor
 
 type Outcome = Omit<Succeeded, 'at' | 'call'> | Omit<Refused, 'at' | 'call'> | Omit<Unknown, 'at' | 'call'>;
 
-/** Answers after which a request may have taken effect. */
+/** Error codes after which a request may have taken effect. */
 const unclear = new Set(['outcome_unknown', 'internal', 'unexpected_answer', 'agent_timeout']);
 
 /** Records a history while it happens. */
@@ -23,7 +23,7 @@ export class Recorder {
 
   /**
    * Sends a request, and records it with its outcome.
-   * @param answerOf returns what the history needs of the answer
+   * @param answerOf returns the part of the answer to record
    * @returns the answer; null if there is none or the request was refused
    */
   async call<T>(

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Orchestrator } from '../stage.ts';
 
-/** Milliseconds until a replica that exited is started again, as a service manager does. */
+/** Milliseconds until a replica that exited is restarted, as by a service manager. */
 const restartMs = 500;
 
 /** Keeps a replica running, except while it is killed, and can suspend it and shift its clock. */
@@ -21,7 +21,7 @@ export class ReplicaKeeper {
     orchestrator.set({ NODE_OPTIONS: `--import=${preload}`, SHIFTED_CLOCK: this.#clockFile });
   }
 
-  /** Begins to start the replica again whenever it exits. It must run. */
+  /** Begins to restart the replica whenever it exits. The replica must be running. */
   watch(): void {
     this.#running = this.#keep();
   }
@@ -40,7 +40,7 @@ export class ReplicaKeeper {
     while (this.#wanted && !(await hasStarted(this.orchestrator))) await sleep(restartMs);
   }
 
-  /** Kills the process, and keeps it from being started. */
+  /** Kills the process, and does not restart it. */
   async kill(): Promise<void> {
     this.#wanted = false;
     await this.orchestrator.kill9();
@@ -61,7 +61,7 @@ export class ReplicaKeeper {
     this.orchestrator.program.kill('SIGCONT');
   }
 
-  /** Shifts what the process takes for the time of day, by milliseconds. */
+  /** Sets the difference between the process's wall clock and the real time. */
   shiftClock(byMs: number): void {
     writeFileSync(this.#clockFile, String(byMs));
   }

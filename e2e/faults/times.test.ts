@@ -14,7 +14,7 @@ test('returns quantiles', () => {
   expect(distributionOf([])).toEqual({ count: 0, p50: 0, p90: 0, max: 0 });
 });
 
-test('measures how long agents have no link that was lost by a kill', () => {
+test('measures how long agents have no link after a replica was killed', () => {
   const history = [kill, link(500, 'c', false), link(900, 'c', true), link(1_020, 'a', false), link(1_500, 'a', true)];
   expect(absencesAfterKills([...history, link(2_500, 'b', false), link(2_600, 'b', true)])).toEqual([500]);
 });

@@ -1,6 +1,6 @@
 import { type Call, callsOf, entriesOf, type FaultInjected, type History } from './history.ts';
 
-/** How long faults were noticeable: distributions over all faults of a history. */
+/** Measures how faults affected agents, requests, and runs: distributions over all faults of a history. */
 
 export interface Distribution {
   readonly count: number;
@@ -16,30 +16,30 @@ export function distributionOf(values: readonly number[]): Distribution {
   return { count: sorted.length, p50: at(0.5), p90: at(0.9), max: sorted.at(-1) ?? 0 };
 }
 
-/** Milliseconds after a replica was killed in which a lost link counts as lost by that. */
+/** Milliseconds after a replica was killed within which a lost link is attributed to the kill. */
 const lostWithinMs = 1_000;
 
-/** Milliseconds before and after a fault in which another one blurs its effect. */
-const blurMs = 10_000;
+/** Milliseconds after the end of a fault in which it may still affect the measurements of the next one. */
+const aftereffectMs = 10_000;
 
-/** Returns the kills of a replica, or those that no other fault blurs. */
+/** Returns the kills of replicas. @param alone whether to return only kills that no other fault affects */
 function killsOf(history: History, alone: boolean): FaultInjected[] {
   const faults = entriesOf(history, 'fault');
   return faults.filter(
     (fault) =>
-      fault.kind === 'kill-replica' && !(alone && faults.some((other) => other !== fault && blurs(other, fault))),
+      fault.kind === 'kill-replica' && !(alone && faults.some((other) => other !== fault && affects(other, fault))),
   );
 }
 
-const blurs = (other: FaultInjected, { at }: FaultInjected): boolean =>
-  other.at < at + requestsMs && other.until > at - blurMs;
+const affects = (other: FaultInjected, { at }: FaultInjected): boolean =>
+  other.at < at + requestsMs && other.until > at - aftereffectMs;
 
-/** Milliseconds after a replica was killed in which requests are counted. */
+/** Milliseconds after a replica was killed within which requests are counted. */
 const requestsMs = 5_000;
 
 /**
- * Returns for each link that a kill of a replica ended how long its agent had none, in milliseconds.
- * @param alone only kills that no other fault blurs
+ * Returns, for each link that a kill of a replica ended, the milliseconds from the kill to the agent's next link.
+ * @param alone whether to count only kills that no other fault affects
  */
 export function absencesAfterKills(history: History, alone = false): number[] {
   const links = Map.groupBy(entriesOf(history, 'link'), ({ node }) => node);
@@ -55,13 +55,13 @@ export function absencesAfterKills(history: History, alone = false): number[] {
 /** Requests through the balancer after a replica was killed. */
 export interface RequestsAfterKill {
   readonly requests: number;
-  /** Requests without an answer, or with a status from 500 on. */
+  /** Requests without an answer, or with a status of at least 500. */
   readonly failed: number;
   /** Milliseconds from the kill until the last failed request was sent. */
   readonly lastFailureMs: number;
 }
 
-/** Reports whether a request got no answer, or a status from 500 on. */
+/** Reports whether a request got no answer, or a status of at least 500. */
 const hasFailed = ({ outcome }: Call): boolean =>
   outcome === null ||
   outcome.type === 'unknown' ||
@@ -71,8 +71,8 @@ const throughBalancer = (history: History): Call[] =>
   callsOf(history).filter(({ invoked }) => invoked.replica === 'balancer');
 
 /**
- * Returns for each kill of a replica what clients saw in the next five seconds.
- * @param alone only kills that no other fault blurs
+ * Returns, for each kill of a replica, how requests ended that clients sent in the next five seconds.
+ * @param alone whether to count only kills that no other fault affects
  */
 export function requestsAfterKills(history: History, alone = false): RequestsAfterKill[] {
   const calls = throughBalancer(history);
@@ -96,7 +96,7 @@ export function runsAcrossKills(history: History): number[] {
   });
 }
 
-/** Counts the failed requests through the balancer during faults of this kind, by error code. */
+/** Counts the requests through the balancer that failed during faults of this kind, by status and error code. */
 export function refusalsDuring(history: History, kind: string): Record<string, number> {
   const faults = entriesOf(history, 'fault').filter((fault) => fault.kind === kind);
   const counts: Record<string, number> = {};

@@ -20,12 +20,12 @@ import type { Recorder } from './recorder.ts';
 /** @param event as in a stream or an export */
 export function recordEvent(recorder: Recorder, replica: string, stream: string, event: ChainedEvent): void {
   const { place, hash, id, event_type, metadata } = event;
-  // Only writes are looked for by their content.
+  // Only the events of tag writes are compared by their content.
   const about = event_type === 'agent.tagged' ? JSON.stringify(metadata) : '';
   recorder.record({ type: 'event', at: recorder.now, replica, stream, place, hash, id, about });
 }
 
-/** The last position that a stream has received; null before it began. */
+/** The last position that a stream has received; null before the first frame. */
 export interface StreamPlace {
   readonly name: string;
   place: number | null;
@@ -59,7 +59,7 @@ export function followAll(clients: Clients): { streams: StreamPlace[]; end: () =
   return { streams, end: () => ending.abort() };
 }
 
-/** How long ended sessions and rights are tried, in milliseconds. */
+/** Milliseconds for which ended sessions and rights are tried. */
 const triedMs = 4_000;
 
 /** Uses sessions at all replicas, and ends them: by a sign-out, and by the removal of the operator. */
@@ -85,7 +85,7 @@ export function endAccess(clients: Clients): void {
       clients.recorder.record({ type: 'access_ended', at: clients.recorder.now, access });
       await tryAccess(clients, token, access, triedMs);
     } catch {
-      // A request failed, so that nothing is known about the end of this session.
+      // A request failed, so it is unknown whether and when this session ended.
     }
   });
 }

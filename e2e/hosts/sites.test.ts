@@ -212,7 +212,7 @@ describeSite('single-binary', () => {
     return await host.apply();
   };
 
-  test('a single-binary site a single-binary site serves on a bare machine, and a second apply changes nothing', async () => {
+  test('a single-binary site serves on a bare machine, and a second apply changes nothing', async () => {
     report();
     expect(await host.apply()).toMatchObject({ status: 'succeeded', error: null });
     expect(await answer()).toBe('say \\"hi\\" from 1.0.0');

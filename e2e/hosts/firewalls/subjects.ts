@@ -3,8 +3,8 @@ import type { Subject } from '../subjects/subject.ts';
 const rule = (fields: object) => ({ 'firewall-rule': { name: 'web', ...fields } });
 
 /**
- * Activates ufw with a rule of an administrator. Reloads ufw, because it loads some of its IPv6 rules only on the first
- * reload.
+ * Returns shell text that activates ufw with a rule of an administrator. Reloads ufw, because it loads some of its IPv6
+ * rules only on the first reload.
  */
 const ufwActive = (rules = ''): string =>
   `ufw --force enable > /dev/null; ${rules}ufw allow 22/tcp comment ssh > /dev/null; ufw reload > /dev/null\n`;
@@ -35,7 +35,7 @@ export const ufwSubjects: Subject[] = [
   },
 ];
 
-/** Starts firewalld with a zone that an administrator has changed. */
+/** Shell text that starts firewalld with a zone that an administrator has changed. */
 const firewalldActive =
   'systemctl start firewalld; firewall-cmd -q --permanent --zone=work --add-port=99/tcp; firewall-cmd -q --reload\n';
 /** firewalld lists rich rules in no particular order. */

@@ -39,7 +39,10 @@ chmod 755 /usr/local/sbin/*
 
 const labels = 'setfiles /etc/selinux/default/contexts/files/file_contexts';
 const local = '/var/lib/selinux/default/active';
-/** Prints running values, local records, and labels. The store's other files change with each transaction. */
+/**
+ * Shell text that prints running values, local records, and labels. The store's other files change on every
+ * transaction.
+ */
 const state = `cat /sys/fs/selinux/enforce
 grep -r . /sys/fs/selinux/booleans | sort
 for name in booleans ports file_contexts; do grep -v '^#' ${local}/$name.local 2> /dev/null | grep . || true; done

@@ -30,7 +30,7 @@ interface Parts {
   agent: HostAgent;
 }
 
-/** Prints the listening ports, the kernel parameters that the sites set, and the failed units. */
+/** Shell text that prints the listening ports, the kernel parameters that the sites set, and the failed units. */
 const stateText = `
 ss --no-header --listening --tcp --numeric | awk '{ print $4 }' | sort
 cd /proc/sys/net/ipv4

@@ -15,11 +15,11 @@ const common = { volatile, slow: true };
 const sql = (text: string, database = 'postgres'): string =>
   `runuser -u postgres -- psql -qAtX -v ON_ERROR_STOP=1 ${database} > /dev/null << 'END'\n${text}\nEND\n`;
 
-/** Waits until the server responds. */
+/** Shell text that waits until the server responds. */
 export const postgresqlUp = 'for i in $(seq 600); do pg_isready -q && break; sleep 0.1; done\n';
 export const mariadbUp = 'for i in $(seq 600); do mariadb-admin --silent ping && break; sleep 0.1; done\n';
 
-/** Prints all roles, and the schemas of the databases that the subjects create. */
+/** Shell text that prints all roles, and the schemas of the databases that the subjects create. */
 const postgresqlState = `runuser -u postgres -- sh -eu << 'END'
 PATH=/usr/lib/postgresql/15/bin:$PATH
 pg_dumpall --roles-only --no-role-passwords | grep -v restrict
