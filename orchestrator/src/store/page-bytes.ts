@@ -13,8 +13,8 @@ export const bytesOf = (...columns: string[]) =>
   )}`;
 
 /**
- * Returns SQL for the total of the column `bytes` in all preceding rows, in the given order. A page contains the rows whose total is
- * below the limit, so it always contains at least one row.
+ * Returns SQL for the total of the column `bytes` in all preceding rows, in the given order. A page contains the rows
+ * whose total is below the limit, so it always contains at least one row.
  */
 export const bytesBefore = (order: readonly string[], direction: 'asc' | 'desc' = 'asc') =>
   sql<number>`sum(bytes) over (order by ${sql.join(

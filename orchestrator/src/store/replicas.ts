@@ -94,8 +94,8 @@ export const drainReplica = defineQuery(
 );
 
 /**
- * Takes back the draining of a process, which is ready again only after its next heartbeat. Changes no row if the process
- * is stopping.
+ * Ends the draining of a process, which is ready only after its next heartbeat. Changes no row if the process is
+ * stopping.
  */
 export const undrainReplica = defineQuery('replicas/undrain', (db, p: { incarnation: string }) =>
   db

@@ -9,7 +9,7 @@ const repeated: ReadonlySet<ErrorCode> = new Set(['storage_unavailable', 'storag
 /**
  * Returns the error for a failed read or write. After a request has committed a write, the error of its next read or
  * write is `outcome_unknown`, because the request has been served only in part.
- * @param statements of the failed transaction
+ * @param statements the statements of the failed transaction
  */
 export function errorOfRequest(error: unknown, statements: readonly Statement[] = []): unknown {
   if (!(error instanceof MusterError && repeated.has(error.code) && hasWritten())) return error;

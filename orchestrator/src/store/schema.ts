@@ -78,7 +78,7 @@ export interface AgentsTable {
   link_instance: string | null;
   /**
    * Set by another replica to ask whether the agent still responds on its newest link. The replica that holds the link
-   * replaces the question with the answer.
+   * replaces the probe with the answer.
    */
   link_probe: string | null;
 }
@@ -89,7 +89,7 @@ export interface AgentTagsTable {
   value: string;
 }
 
-/** The valid keys of each agent: one key, or two keys during a rotation. */
+/** The keys of each agent: the current key, whose `valid_until` is null, and previous keys. */
 export interface AgentKeysTable {
   public_key: string;
   node_id: string;
@@ -318,7 +318,7 @@ export interface RunsTable {
   skipped: number | null;
 }
 
-/** The run's parameters when it started. */
+/** The terms of a run, fixed when it started. */
 export interface RunBasesTable {
   run_id: string;
   basis: JsonText<unknown>;

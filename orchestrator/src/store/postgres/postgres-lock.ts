@@ -207,7 +207,7 @@ interface Wish extends Omit<LockMode, 'checkSchema'> {
 }
 
 const workName = ({ process, replica }: Wish): string => (replica === null ? workPrefix : sharedWorkPrefix) + process;
-/** At most 63 bytes, which is PostgreSQL's limit, for names of 32 characters. */
+/** Returns at most 63 bytes, which is PostgreSQL's limit, for names of 32 characters. */
 const lockName = ({ process, replica, schema }: Wish): string =>
   lockPrefix + process + (replica === null ? '' : `:${replica}${schema === undefined ? '' : `:${schema}`}`);
 

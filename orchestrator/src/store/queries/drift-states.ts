@@ -2,7 +2,7 @@ import type { DriftAcceptance } from '@muster/protocol/http';
 import type { JsonText } from '../json-text.ts';
 import { defineQuery } from '../query.ts';
 
-/** Machines that have drifted, and their drift. */
+/** Queries for the current drift of agents. */
 
 export const driftState = defineQuery('drift state/get', (db, p: { node_id: string; scope: string }) =>
   db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('scope', '=', p.scope),
@@ -63,7 +63,8 @@ export const driftStateOfRecord = defineQuery('drift state/of record', (db, p: {
 );
 
 /**
- * Accepts the drift. Changes nothing if the drift state has changed since the record `drift_id`.
+ * Accepts the drift, or revokes the acceptance if `p.accepted` is null. Changes nothing if the drift state has changed
+ * since the record `drift_id`.
  * @param p.fingerprints used only for a drift state from an earlier release, which has no fingerprints
  */
 export const setAccepted = defineQuery(

@@ -254,7 +254,7 @@ export const openRun = defineQuery('runs/open one', (db, p: { run_id: string }) 
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('finished_at', 'is', null),
 );
 
-/** Closes the outcomes of agents that the run has not reached. */
+/** Records the final outcome of the agents that the run has not reached. */
 export const endWaiting = defineQuery(
   'runs/end waiting',
   (db, p: { run_id: string; status: OperationStatus; error: string }) =>

@@ -8,7 +8,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
  */
 const busyTimeoutMs = 5_000;
 
-/** SQLite's native addon, which the standalone executable contains and extracts next to the database. */
+/** Returns SQLite's native addon, which the standalone executable contains and extracts next to the database. */
 function native(file: string): { nativeBinding?: string } {
   const addon = executable()?.addon('sqlite', dirname(file));
   // The type declaration requires a path, but better-sqlite3 also accepts a loaded addon.

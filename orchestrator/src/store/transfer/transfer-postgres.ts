@@ -272,6 +272,7 @@ const opened = async (
 ) => new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), location, now, aside);
 
 /**
+ * Opens a database as the source of a transfer.
  * @param location name of the database for messages
  * @param applicationName `application_name` of the connection that holds the lock
  */
@@ -282,6 +283,7 @@ export async function postgresSource(url: string, location: string, applicationN
 }
 
 /**
+ * Opens a database as the target of a transfer.
  * @param now returns the current time in Unix seconds, for the migration records
  * @param aside new name for the schema that contains existing data; null if the database must be empty
  */

@@ -29,7 +29,7 @@ export const fanOut: Migration = {
       // For a plan, the digest of its changes, and the versions of the secrets that it uses.
       addText(build, 'operations', 'plan_digest'),
       addText(build, 'operations', 'secret_versions'),
-      // Closes outcomes that an earlier release left open when it was killed.
+      // Records as failed the outcomes that an earlier release left open when it was killed.
       db
         .updateTable('run_results')
         .set({ status: 'failed', error: 'the orchestrator stopped before this agent’s turn' })

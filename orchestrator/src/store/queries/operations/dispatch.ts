@@ -49,8 +49,9 @@ export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
 );
 
 /**
- * Marks an operation as dispatched if its agent is approved and has no other operation. After that, the agent may have
- * received the operation, so the operation ends only when the agent reports its end or is lost.
+ * Marks an operation as dispatched if its agent is approved, is connected to the process `incarnation`, and has no
+ * other dispatched operation. After that, the agent may have received the operation, so the operation ends only when
+ * the agent reports its end or is lost.
  */
 export const markDispatched = defineQuery(
   'operations/dispatched',

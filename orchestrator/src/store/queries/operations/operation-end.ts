@@ -10,7 +10,9 @@ export const oldestSent = defineQuery('operations/oldest sent', (db) =>
     .where('status', 'in', ['queued', 'running']),
 );
 
-/** Deletes the open operation of a finished drift check, whose result is stored as a drift record. */
+/**
+ * Deletes the open operation of a drift check that has ended. Its result, if there is one, is stored as a drift record.
+ */
 export const deleteOpenOperation = defineQuery('operations/delete open', (db, p: { operation_id: string }) =>
   db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),
 );

@@ -59,7 +59,7 @@ export const plansOfRun = defineQuery(
       .where('kind', '=', 'plan'),
 );
 
-/** An operation about which its agent has sent a report. */
+/** The columns of an operation that are needed to store its agent's reports. */
 export interface ReportedOperation {
   operation_id: string;
   node_id: string;
