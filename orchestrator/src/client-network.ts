@@ -33,7 +33,7 @@ export function siteOf(address: string): string {
 }
 
 /**
- * Returns the /48 that contains an IPv6 network. Providers assign a /48, with 65,536 networks, to one customer.
+ * Returns the /48 that contains an IPv6 network. A provider may assign a /48, with 65,536 networks, to one customer.
  * @param network result of `networkOf` or `siteOf`; an IPv4 network is returned unchanged
  */
 export const siteNetworkOf = (network: string): string =>

@@ -119,7 +119,7 @@ export function* badQueries(route: Route): Generator<BadRequest> {
       yield { why: `${name}=${text}`, query: and(`${name}=${text}`), status: 400, path: `/${name}` };
 }
 
-/** Path parameters for records that do not exist, as they appear in the URL. */
+/** Yields requests with path parameters for records that do not exist, as they appear in the URL. */
 export function* badParams(route: Route): Generator<BadRequest> {
   const names = Object.keys(route.params?.shape ?? {});
   for (const name of names) {

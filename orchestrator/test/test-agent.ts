@@ -78,7 +78,7 @@ export class TestAgent {
     }
   }
 
-  /** Number of messages of this type in the inbox. */
+  /** Returns the number of messages of this type in the inbox. */
   count(type: OrchestratorMessage['type']): number {
     return this.inbox.filter((message) => message.type === type).length;
   }

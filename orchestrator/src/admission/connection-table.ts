@@ -9,6 +9,7 @@
  * When the port is full, a network loses connections only if it has at least half as many exposed connections as the
  * largest network.
  */
+
 const ranks = ['silent', 'idle', 'busy'] as const;
 type Rank = (typeof ranks)[number];
 
@@ -17,7 +18,7 @@ export type DropReason = 'share' | 'full';
 
 export interface ConnectionLimits {
   readonly connections: number;
-  /** Maximum exposed connections per network. */
+  /** Maximum number of exposed connections per network. */
   readonly exposedOfNetwork: number;
 }
 
@@ -60,7 +61,7 @@ export class ConnectionTable<T> {
     const victim = reason === null ? null : this.victimOf(reason, network, isProtected);
     if (reason !== null && victim === null) return { connection, reason };
     if (victim !== null) this.delete(victim.connection);
-    // `drop` deletes a network's entry together with its last connection.
+    // `delete` removes the network together with its last connection.
     this.networks.set(networkName, network);
     const entry: Entry<T> = { connection, network, isProtected, spoke: false, requests: 0 };
     this.entries.set(connection, entry);

@@ -11,6 +11,6 @@ export interface LiveWire {
 export interface LiveListener {
   /** @param from incarnation of the sender, which is authentic. The message may be a duplicate */
   received(from: string, bytes: Buffer): void;
-  /** The connection was lost, so messages may be lost too. */
+  /** Called when the connection is lost, and messages may be lost too. */
   lost(): void;
 }

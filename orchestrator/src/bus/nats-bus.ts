@@ -115,7 +115,7 @@ export class NatsBus implements Bus {
     return { isConnected: this.#connection.isConnected, ...this.#counts, ignored: this.#ignored, unheard };
   }
 
-  /** Whether this process accepts the messages of another process. */
+  /** Reports whether this process accepts the messages of another process. */
   hears(incarnation: string): boolean {
     return this.#peers.knows(incarnation);
   }

@@ -21,7 +21,7 @@ export interface DisposableClient {
 }
 
 class Transport extends NodeTransport {
-  /** The library stops reading after a malformed message, but keeps the connection open. */
+  /** Reads data. Closes the connection when the library stops reading, as it does after a malformed message. */
   override async *iterate() {
     try {
       yield* super.iterate();

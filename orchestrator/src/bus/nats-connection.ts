@@ -216,7 +216,7 @@ export class NatsConnection {
   }
 }
 
-/** Reads the files again for each connection, because they may have been replaced. */
+/** Returns the options of a connection. Reads the files each time, because they may have been replaced. */
 function optionsOf({ url, credentialsFile, caFile }: NatsSettings): ConnectionOptions {
   const { protocol, hostname, host } = new URL(url);
   const ca = caFile === null ? undefined : readSetting('nats.ca_file', caFile);

@@ -35,7 +35,7 @@ export class PeerNumbers {
   readonly #peers = new Map<string, Peer>();
   readonly #greeted = new Map<string, { readonly nonce: string; readonly at: number; beats: number }>();
 
-  /** Whether this process accepts messages from another process. */
+  /** Reports whether this process accepts messages from another process. */
   knows(sender: string): boolean {
     return this.#peers.has(sender);
   }
@@ -52,7 +52,7 @@ export class PeerNumbers {
   }
 
   /**
-   * Reports whether to send a hello to a sender whose sequence numbers are not known.
+   * Records a greeting to a sender whose numbers are not known. Returns false if the sender must not be greeted now.
    * @param nonce random text that the sender must send back
    */
   greet(sender: string, nonce: string, at: number): boolean {

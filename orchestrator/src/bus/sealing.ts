@@ -106,5 +106,5 @@ export class Seal {
   }
 }
 
-/** The number of the message, preceded by four zero bytes. */
+/** Returns the number of the message, preceded by four zero bytes. */
 const nonceOf = (header: Buffer): Buffer => Buffer.concat([Buffer.alloc(4), header.subarray(1 + idBytes)]);

@@ -47,7 +47,7 @@ export class OwnState {
   };
 
   /**
-   * Calls `apply` whenever an operator drains this process or takes that back, also if it was drained before this call.
+   * Calls `apply` whenever an operator drains or undrains this process, also if it was drained before this call.
    * Each call waits for the previous one.
    * @param apply must not reject
    * @returns a function that stops the calls, and waits for the last one

@@ -8,8 +8,8 @@ import { oneOf, parseFlags } from './flags.ts';
 import { type Config, configSchema, sectionOf } from './schema.ts';
 
 /**
- * Reads the orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; later sources
- * override earlier ones. Unknown settings are refused, except in the environment, which other programs share.
+ * Reads the orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; later
+ * sources override earlier ones. Unknown settings are refused, except in the environment, which other programs share.
  */
 
 export type Source = 'file' | 'environment' | 'flag';

@@ -63,7 +63,7 @@ const emblems: Record<Severity, string> = {
 };
 const publicServer = 'https://ntfy.sh/';
 
-/** Uses JSON, because ntfy's plain-text format would put untrusted text into headers. */
+/** Creates a POST of JSON, because ntfy's plain-text format would put untrusted text into headers. */
 export function ntfyPost({ url, topic, token }: ChannelConfigs['ntfy'], { event }: Message): Post {
   const body = {
     topic,

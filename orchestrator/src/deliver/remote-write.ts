@@ -41,12 +41,12 @@ function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   return snappy.compress(writeRequest.encode({ timeseries }).finish());
 }
 
-/** Returns the header with the credentials. Reads the files for each request, because operators may replace them. */
 export type Credentials =
   | { readonly bearerTokenFile: string }
   | { readonly username: string; readonly passwordFile: string | null }
   | null;
 
+/** Returns the header with the credentials. Reads the files for each request, because operators may replace them. */
 async function authorization(credentials: Credentials): Promise<Record<string, string>> {
   if (credentials === null) return {};
   const text = async (file: string) => (await readFile(file, 'utf8')).trim();

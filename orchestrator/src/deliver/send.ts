@@ -21,7 +21,7 @@ export interface SendLimits {
   readonly timeoutMs: number;
   readonly denyPrivate: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Maximum bytes to read from an error response as the reason. The default is 0. */
+  /** Maximum number of bytes to read from an error response as the reason. The default is 0. */
   readonly reasonBytes?: number | undefined;
   /** Replaces the system resolver in tests. */
   readonly resolve?: typeof resolve | undefined;
@@ -47,7 +47,10 @@ export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve
 }
 
 const maxHeaderBytes = 16_384;
-/** Maximum bytes of an unread body to drain before the connection is closed. Closing it earlier would reset it. */
+/**
+ * Maximum number of bytes of an unread body to drain before the connection is closed. Closing it earlier would reset
+ * it.
+ */
 const maxDrainBytes = 16_384;
 const maxDrainMs = 1_000;
 

@@ -5,7 +5,7 @@ import { addressText } from '@muster/protocol/agent-address';
 import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/agents/discovery.ts';
 import { type BroadcastRoute, broadcastRoutes, isMulticastOrUnspecified } from './broadcast-routes.ts';
 
-/** Maximum addresses used per host name; further addresses are ignored. */
+/** Maximum number of addresses used per host name; further addresses are ignored. */
 const maxAddresses = 8;
 const sendTimeoutMs = 5_000;
 

@@ -124,7 +124,10 @@ export class ContentSender {
     return 'the orchestrator no longer stores the content, because its module was removed; apply again';
   }
 
-  /** Returns what the agent may read for an operation. Checks again after a while, because the operation may end. */
+  /**
+   * Returns what the agent may read for an operation; null if the operation is not open. Checks again after a while,
+   * because the operation may end.
+   */
   private async grantOf(link: Link, contents: LinkContents, operationId: string): Promise<Grant | null> {
     const { grants } = contents;
     const now = this.clock.monotonic();

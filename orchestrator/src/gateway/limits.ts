@@ -27,18 +27,20 @@ export const defaultGatewayLimits = {
   waitingSocketsPerAddress: 12_288,
   /** Maximum wait for a handshake. Less than the 45 s that agents wait. */
   waitingTimeoutMs: 40_000,
-  /** Maximum links per key that are being admitted or waiting for admission at the same time. */
+  /** Maximum number of links per key that are being admitted or waiting for admission at the same time. */
   claimants: 4,
   /** Admissions per agent: rate per second, and burst. An agent may restart every few seconds. */
   admissionsPerSecond: 0.5,
   admissionBurst: 60,
   /** Maximum number of agents whose work is read at the same time. */
   dispatchesInFlight: 256,
-  /** Maximum bytes of operations waiting for the network, over all links. */
+  /** Maximum number of bytes of operations waiting for the network, over all links. */
   dispatchBufferBytes: 128 * 1024 * 1024,
   /** Bytes of buffered small messages above which a link is closed because its agent does not read. */
   slowReaderBytes: 256 * 1024,
-  /** Maximum characters of partly received reports, over all links. Above this limit, agents wait for credit. */
+  /**
+   * Maximum number of characters of partly received reports, over all links. Above this limit, agents wait for credit.
+   */
   reassemblyLength: 64 * 1024 * 1024,
   /** Minimum rate of a large report, in characters per second. A slower report would occupy its budget for too long. */
   reportLengthPerSecond: 512,
@@ -57,17 +59,17 @@ export const defaultGatewayLimits = {
   /** Maximum time for an agent to open a shell. */
   terminalOpenTimeoutMs: 10_000,
   /**
-   * Maximum terminals per link, including closed terminals that the agent has not confirmed. Equals the maximum that
-   * the agent's own setting allows.
+   * Maximum number of terminals per link, including closed terminals that the agent has not confirmed. Equals the
+   * maximum that the agent's own setting allows.
    */
   terminalsOfLink: 10_000,
-  /** Maximum output chunks in flight per terminal. Further output is joined into one chunk. */
+  /** Maximum number of output chunks in flight per terminal. Further output is joined into one chunk. */
   terminalPieces: 4_096,
-  /** Maximum bytes of queued input per terminal. Only a client that ignores backpressure exceeds it. */
+  /** Maximum number of bytes of queued input per terminal. Only a client that ignores backpressure exceeds it. */
   terminalInputQueueBytes: 1024 * 1024,
   /**
-   * Maximum links to which contents are sent at the same time; other links wait for their turn. Each of these links has
-   * one part in memory.
+   * Maximum number of links to which contents are sent at the same time; other links wait for their turn. Each of these
+   * links has one part in memory.
    */
   contentLinks: 512,
   /** Time after which the gateway checks again that an agent may read the contents of its operation. */

@@ -404,7 +404,7 @@ function decode(data: Buffer): AgentMessage | string {
   return parsed.success ? parsed.data : faultOf(parsed.error);
 }
 
-/** Describes the first error in a message to its sender. */
+/** Describes the first error in a message, for the sender of the message. */
 export function faultOf({ issues: [issue] }: { issues: { path: PropertyKey[]; message: string }[] }): string {
   const text = `a message does not match its schema: ${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'invalid'}`;
   return text.slice(0, 300);

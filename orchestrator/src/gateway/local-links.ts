@@ -6,7 +6,7 @@ import { type Link, workFlags } from './link.ts';
 import type { LinkRegistry } from './presence.ts';
 import type { Reception } from './reception.ts';
 
-/** Seconds after which an agent whose link was closed to move it to another replica reconnects. */
+/** Seconds after which an agent reconnects if its link was closed to move it to another replica. */
 const reconnectSecs = 1;
 
 /** This process's links, to which changes by other processes are applied. */

@@ -25,7 +25,7 @@ export interface ReceptionOptions {
   dispatcher: Dispatcher;
   clock: Clock;
   log: Log;
-  /** Maximum links per key that are being admitted or waiting for admission at the same time. */
+  /** Maximum number of links per key that are being admitted or waiting for admission at the same time. */
   claimants: number;
   /** Rate and burst of admissions per agent. */
   admissions: { perSecond: number; burst: number };

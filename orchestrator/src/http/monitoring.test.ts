@@ -7,6 +7,7 @@ import { createTelemetry } from './metrics/telemetry.ts';
 /**
  * Verifies that the queries in docs/monitoring use only names, labels, and label values that the orchestrator exports.
  */
+
 const folder = join(import.meta.dirname, '../../../docs/monitoring');
 const rules = parse(readFileSync(join(folder, 'muster.rules.yml'), 'utf8')) as {
   groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];

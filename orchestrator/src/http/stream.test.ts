@@ -25,11 +25,11 @@ const lines = route({
   example: { answer: '{}\n' },
 });
 
-/** Starts a server with one route. */
 let app: FastifyInstance;
 let url: string;
 let broken: unknown[];
 const draining = new AbortController();
+/** Starts a server with one route. */
 async function serve(handler: AnyHandler): Promise<void> {
   registerEndpoint(app, lines as Route, handler, {
     validateAnswers: true,

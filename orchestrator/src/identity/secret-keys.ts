@@ -91,7 +91,10 @@ export class SecretKeys {
     await this.#store([{ key: keyOf(bytes), bytes }, ...this.#keys]);
   }
 
-  /** Removes all keys except the active key. Keys from other sources remain until an operator removes them. */
+  /**
+   * Removes the keys with these IDs, but never the active key. Keys from other sources remain until an operator removes
+   * them.
+   */
   async retire(ids: readonly string[]): Promise<void> {
     if (this.#ownFile === null || ids.length === 0) return;
     await this.#store(this.#keys.filter(({ key }, index) => index === 0 || !ids.includes(key.id)));

@@ -21,8 +21,8 @@ export interface PassphraseUse {
 
 /**
  * Returns how to encrypt a file according to the options.
- * @param prompts whether to prompt for a passphrase if neither the options nor the environment contain one @returns
- *   null if there is neither a recipient nor a passphrase
+ * @param prompts whether to prompt for a passphrase if neither the options nor the environment contain one
+ * @returns null if there is neither a recipient nor a passphrase
  * @throws ConfigError, LockError
  */
 export async function lockOf(

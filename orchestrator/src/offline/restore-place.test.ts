@@ -19,6 +19,7 @@ import {
  * Verifies that the directory contains either the previous or the new content if a restore is interrupted at any step,
  * and that the next startup completes a restore that has begun to replace the content.
  */
+
 const above = scratchDirectory('muster-restore-');
 let directory = '';
 let count = 0;

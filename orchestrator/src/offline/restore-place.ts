@@ -101,7 +101,7 @@ async function move(from: string, to: string): Promise<void> {
   }
 }
 
-/** Why a rename fails, and what to do, by code. */
+/** Why a rename failed and what to do, by error code. The function receives the target of the rename. */
 const obstacles: Readonly<Record<string, (to: string) => string>> = {
   EBUSY: () => 'one of them is a mount point: unmount it',
   EXDEV: () => 'one of them is a mount point: unmount it',

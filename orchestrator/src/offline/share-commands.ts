@@ -61,7 +61,8 @@ Examples:
     if (file !== null && lstatSync(file, { throwIfNoEntry: false })) throw fileExists(file);
     const keys = await readKeys(dataDir, now());
     const lock = await lockOf(given, env, passphraseUse, true);
-    if (lock === null) throw new LockError('the keys are not written without encryption');
+    if (lock === null)
+      throw new LockError('cannot write the keys without encryption; specify --recipient or --passphrase-file');
     const plain = new Blob([JSON.stringify(keys)]).stream() as ReadableStream<Uint8Array>;
     const bytes = await collected((await encrypting(plain, lock)) as AsyncIterable<Uint8Array>);
     if (file === null)

@@ -14,7 +14,7 @@ export interface RemoteWrite {
   /** Queues one agent's stored samples. Skips samples that are not newer than the agent's last queued sample. */
   take(nodeId: string, samples: readonly Sample[]): void;
   stats(): RemoteWriteStats;
-  /** Makes one attempt to write the queued samples, which takes at most 3 s. */
+  /** Stops after one attempt to write the queued samples, which takes at most 3 s. */
   stop(): Promise<void>;
 }
 
@@ -180,7 +180,10 @@ function createDropLog(clock: Clock, log: Context['log']): (samples: number, rea
   };
 }
 
-/** @param divisible whether to split the batch in half and retry */
+/**
+ * Decides what to do with a batch after an attempt to write it.
+ * @param divisible whether the batch can be split in half
+ */
 function judge(attempt: Attempt, divisible: boolean): 'stored' | 'retry' | 'split' | 'refused' {
   const { status } = attempt;
   if (delivered(attempt)) return 'stored';

@@ -76,7 +76,7 @@ async function runEach(tasks: readonly Task[], failures: unknown[]): Promise<voi
 
 const keepForever: Retention = { driftDays: 0, operationDays: 0 };
 
-/** Whether this process maintains the fleet. */
+/** Holds the maintenance lease, and records since when this process has maintained the fleet. */
 class FleetMaintenance {
   readonly #context: Context;
   readonly #clock: Clock;
@@ -104,7 +104,10 @@ class FleetMaintenance {
     return fence === null ? null : fencedBy(this.#context, fence);
   }
 
-  /** Never rejects: if the database is unavailable, the lease ends with this process, and stopping must succeed. */
+  /**
+   * Releases the lease. Never rejects, because stopping must succeed. If the database is unavailable, the lease ends
+   * with this process.
+   */
   async release(): Promise<void> {
     await this.#lease
       .release()

@@ -80,7 +80,8 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
 }
 
 /**
- * Admits a new agent. The transaction that created its record also claimed the link. Needs no reads: a new agent has no acknowledged reports and no open operations, because removing an agent deletes them.
+ * Returns the admission of a new agent. The transaction that created its record also claimed the link. Needs no reads:
+ * a new agent has no acknowledged reports and no open operations, because removing an agent deletes them.
  */
 function welcomeOfNew(hello: Hello, { standing }: Enrolment): Admission {
   const settled_operations = hello.open_operations.map(({ operation_id }) => operation_id);

@@ -150,7 +150,7 @@ describeAnyDatabase('agent keys', (fixture) => {
     expect(await hello(next, said(first, next, day, domain.now() - 600))).toBe(first.id);
   });
 
-  test('reveals nothing about an agent to a client without a signed key statement', async () => {
+  test('reveals nothing about an agent to a client whose key statement has an invalid signature', async () => {
     const { domain, first, said } = await open(fixture);
     const [stranger, unknown] = [await newKey(), await newKey()];
     const forged = (former: Key) => ({ ...said(former, stranger)!, signature: '00'.repeat(64) });

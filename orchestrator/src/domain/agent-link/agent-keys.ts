@@ -115,7 +115,7 @@ export function judgeKey(
   // The agent was removed and enrolled again under an earlier key, for example after its disk was restored.
   if (first.madeAt + keyStatementLimits.clockSkewSecs < former.first_seen_at)
     return refused(node_id, 'the key statement is older than the agent’s enrollment', 'key_unknown');
-  // Checks the age of the first statement only against the last use of its key, which is unknown for unrecorded keys.
+  // Compares only the first statement with the last use of its key. For unrecorded keys, the last use is unknown.
   const fault =
     keyStatementFault(first, now, former.last_seen_at) ??
     said
@@ -124,7 +124,7 @@ export function judgeKey(
       .find((each) => each !== null);
   if (fault != null) return refused(node_id, fault);
   if (former.valid_until !== null) return refused(node_id, 'the key that signed the key statement has been replaced');
-  // Refuses a rejected agent under each of its keys. Both keys remain valid.
+  // Admission refuses a rejected agent under each of its keys, so the agent's key is not replaced.
   if (former.status === 'rejected') return { node_id, valid_until: null, succession: null };
   if (former.status === 'pending') return refused(node_id, 'this agent cannot change its key before it is approved');
   return { node_id, valid_until: null, succession: successionBy(said, formers, now) };

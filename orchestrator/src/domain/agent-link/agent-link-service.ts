@@ -31,7 +31,7 @@ import { createSentContents } from './sent-contents.ts';
 
 /** Limits on the data that agents can store. Read on each use, because the configuration can be reloaded. */
 export interface ReportRules {
-  /** Maximum bytes of one agent's reports per day. */
+  /** Maximum number of bytes of one agent's reports per day. */
   readonly dailyBytes: number;
   readonly space: ReportSpace;
   /** Overrides the source of contents in tests. */

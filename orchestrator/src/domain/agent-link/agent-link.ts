@@ -15,7 +15,7 @@ export interface AgentLinks {
    * pending, or as its enrollment token specifies. A key succession is committed first. Resolves once it is committed.
    */
   admit(hello: Hello, from: Caller): Promise<Admission>;
-  /** Marks the agent as connected once its link is open. */
+  /** Announces that the agent's link is open. */
   opened(nodeId: string): void;
   attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
   /**

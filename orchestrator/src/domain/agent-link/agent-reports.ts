@@ -57,7 +57,7 @@ export interface ReportMemory {
   readonly payloads: Pick<Payloads, 'setOf'>;
   readonly sentNames: SentNamesOf;
   readonly usage: AgentUsage;
-  /** Free disk space at the last measurement. */
+  /** Returns the free disk space at the last measurement. */
   readonly space: () => ReportSpace;
 }
 
@@ -226,8 +226,7 @@ function beganAt({ operation_id, started_at, finished_at }: Finished, now: numbe
 /**
  * Returns the statements that record how an operation ended.
  * @returns `unchanged`: digest of the desired state and revisions of an apply that changed nothing; `events`: number of
- *   events caused
- * by drift findings and applied state, including those dropped by the daily limit
+ *   events caused by drift findings and applied state, including those dropped by the daily limit
  */
 async function finish(
   context: Context,

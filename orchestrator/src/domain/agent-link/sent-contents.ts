@@ -10,8 +10,8 @@ import type { AgentLinks } from './agent-link.ts';
 const sizesOf = new WeakMap<Payload, ReadonlyMap<string, number>>();
 
 /**
- * See `AgentLinks.contentsOf`. An agent may only read the contents that its own operation references, because contents
- * may be confidential.
+ * Returns the contents that an agent may read for an operation; see `AgentLinks.contentsOf`. Contents may be
+ * confidential, so an agent may read only those that its own operation references.
  */
 async function contentsOfOperation(
   { db }: Pick<Context, 'db'>,

@@ -60,7 +60,7 @@ const loopback = /^(127(\.\d+){3}|::1|localhost)$/i;
 
 /**
  * Returns a note if other machines may not reach the address that agents dial.
- * @param agentHost host that agents dial; null means all addresses
+ * @param agentHost address on which the orchestrator listens for agents; null means all addresses
  * @param own hostname of the orchestrator's machine
  */
 export function noteOnAgents(agentHost: string | null, advertisedHost: string | null, own: string): string | null {

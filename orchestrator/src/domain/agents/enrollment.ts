@@ -188,7 +188,8 @@ export interface Enrolment {
 }
 
 /**
- * Returns the statements that enroll a new agent, or approve a pending one, with a token.
+ * Returns the statements that enroll a new agent, or approve a pending one with its token. A new agent without a token
+ * that approves it is pending.
  * @param known the existing record; a token only changes a pending agent
  * @returns no statements if nothing changes; null if the token is invalid
  * @throws MusterError `pending_full`

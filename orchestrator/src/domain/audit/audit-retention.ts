@@ -178,8 +178,9 @@ export async function finishPruning(context: Context, { fence, signal }: Pruning
 }
 
 /**
- * Removes events that are at least a day past their retention, so that pruning runs at most once a day.
+ * Removes the events past their retention once the oldest is a day past it, so that pruning runs at most once a day.
  * @param configuredDays 0 disables pruning, unless an override is set
+ * @returns the number of removed events
  */
 export async function pruneBySchedule(context: Context, configuredDays: number, how: Pruning): Promise<number> {
   await finishPruning(context, how);

@@ -51,8 +51,8 @@ export function audited<T extends EventType>(context: Context, happening: Happen
 }
 
 /**
- * Maximum bytes per page. A single event can be large, because it may list all modules of a run or all tokens of an
- * operator.
+ * Maximum number of bytes per page. A single event can be large, because it may list all modules of a run or all tokens
+ * of an operator.
  */
 const pageBytes = 1024 * 1024;
 

@@ -1,13 +1,14 @@
 import { type ResourceResult, type Summary, summarise } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
 import { keyOf } from '../operations/applied-state.ts';
-import { detailsOf, namesOf, withoutDetails } from '../operations/kept-results.ts';
+import { sizeOfDetails, sizeOfNames, withoutDetails } from '../operations/kept-results.ts';
 import { fingerprintOf } from './drift-fingerprint.ts';
 
 /** Collects the findings of a check from its results, page by page, within the per-record limits. */
 
 /**
- * Maximum bytes of names and details per record. Agents create records unprompted, and many records are read together.
+ * Maximum number of bytes of names and details per record. Agents create records unprompted, and many records are read
+ * together.
  */
 export interface RecordLimits {
   readonly names: number;
@@ -55,9 +56,9 @@ export function createFindings(limits: RecordLimits) {
     wouldChange ||= status === 'would_change';
     if (namesLeft < 0) return;
     const deviation = deviationOf(result);
-    namesLeft -= namesOf(result) + deviation.fields.reduce((sum, field) => sum + field.length, 0);
+    namesLeft -= sizeOfNames(result) + deviation.fields.reduce((sum, field) => sum + field.length, 0);
     if (namesLeft < 0) return;
-    const details = detailsOf(result);
+    const details = sizeOfDetails(result);
     const fits = details <= detailsLeft;
     if (fits) detailsLeft -= details;
     deviations.push(

@@ -32,9 +32,11 @@ export interface SweepRules {
 const busySecs = 15;
 /** Maximum delay between the recording of a connection and the time when the agent counts as connected, in seconds. */
 const connectingSecs = 60;
-/** Maximum rows to read at a time if many must be rescheduled. */
+/** Maximum number of rows to read at a time if many must be rescheduled. */
 const maxAtOnce = 500;
-/** Random fraction of the interval to add or subtract, so that checks due at the same time spread out. */
+/**
+ * Fraction of the interval over which due times are spread randomly, so that checks do not stay due at the same time.
+ */
 const spread = 0.2;
 
 /**

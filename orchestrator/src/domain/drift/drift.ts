@@ -177,7 +177,7 @@ export async function getDrift(context: Context, driftId: string): Promise<Drift
 
 type Status = DriftRecord['status'];
 
-/** Maximum bytes of records per page. A single record may be almost 1 MiB. */
+/** Maximum number of bytes of records per page. A single record may be almost 1 MiB. */
 const pageBytes = 4 * 1024 * 1024;
 
 /** Reads the records for a page of ids. If the records are large, returns fewer of them and sets `more`. */

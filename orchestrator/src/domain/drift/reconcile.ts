@@ -93,7 +93,10 @@ function outdatedField(
   return { outdated: { modules: rows.length, examples } };
 }
 
-/** Maximum bytes of drift states read at a time. Agents choose the names in the states, and therefore the sizes. */
+/**
+ * Maximum number of bytes of drift states read at a time. Agents choose the names in the states, and therefore the
+ * sizes.
+ */
 const pageBytes = 1024 * 1024;
 
 async function driftOf(

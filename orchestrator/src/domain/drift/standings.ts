@@ -85,13 +85,13 @@ export function standingsOf({
   );
 }
 
-/** Returns the sort key of {@link byUrgency}. A worse reason outweighs all lesser reasons combined. */
+/** Returns a number that orders agents by their reasons. A worse reason outweighs all lesser reasons combined. */
 const weightOf = ({ reasons }: Standing): number =>
   reasons.reduce((sum, reason) => sum + 2 ** (offReasons.length - offReasons.indexOf(reason)), 0);
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Sorts agents by their worst reason, then by whether they have outdated modules (first) or not, then by name. */
+/** Sorts agents by their reasons, worst first. Then come agents with outdated modules before others, then names. */
 export function byUrgency(standings: Iterable<Standing>): Standing[] {
   return [...standings]
     .map((standing) => ({ standing, weight: weightOf(standing) }))

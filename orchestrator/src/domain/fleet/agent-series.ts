@@ -4,6 +4,7 @@ import type { Sample } from '@muster/protocol';
  * Converts samples to Prometheus series, with the same names for scraping and remote write. Values are in base units.
  * Counter names end in `_total`. Counters reset when the machine restarts.
  */
+
 export interface AgentSeries {
   readonly name: string;
   readonly type: 'gauge' | 'counter';

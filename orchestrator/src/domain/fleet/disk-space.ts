@@ -58,7 +58,7 @@ export const isLowRecorded = async ({ db }: Context): Promise<boolean> =>
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** Records that space is low or has recovered, unless the newest event reports the same state. */
+/** Records that space is low or has recovered, so that {@link isLowRecorded} returns the new state. */
 export async function recordDiskSpace(context: Context, { size, free, reserve, low }: DiskSpace): Promise<void> {
   const metadata = { size_bytes: size, free_bytes: free, reserve_bytes: reserve };
   await context.db.write({

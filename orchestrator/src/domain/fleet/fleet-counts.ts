@@ -54,8 +54,8 @@ export async function takeCensus(context: Context): Promise<Census> {
 const freshMs = 10_000;
 
 /**
- * Returns a function that counts agents, operations, and sessions at most every ten seconds. While the database is
- * unavailable, the function returns the last counts, or null if there are none.
+ * Returns a function that returns the counts for metrics, and reads them at most every ten seconds. While the database
+ * is unavailable, the function returns the last counts, or null if there are none.
  */
 export function createCensus(context: Context): () => Promise<Census | null> {
   let last: Census | null = null;

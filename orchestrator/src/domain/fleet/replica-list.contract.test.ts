@@ -132,7 +132,7 @@ describePostgres('the list of replicas', (fixture) => {
     expect(context.db.stats().retries).toBeGreaterThan(0);
   });
 
-  test('takes back the draining of a replica, unless it is stopping, and records the operator', async () => {
+  test('undrains a replica, unless it is stopping, and records the operator', async () => {
     const { context, actor, parts, join } = await open();
     const undrain = (name: string) => requestDraining(parts, actor, name, false);
     await join('a', 1);

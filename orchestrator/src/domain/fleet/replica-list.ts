@@ -6,7 +6,7 @@ import { maxBeatAgeMs } from '../replicas/peer-watch.ts';
 import type { Replica } from '../replicas/replicas.ts';
 import type { Actor, Context } from '../shared/context.ts';
 
-/** Lists replicas, drains them, and takes draining back, for operators. */
+/** Lists, drains, and undrains replicas for operators. */
 
 export interface ReplicaListParts {
   readonly context: Context;
@@ -41,10 +41,10 @@ export async function listReplicas(parts: ReplicaListParts): Promise<ReplicaAnsw
 }
 
 /**
- * Drains a replica: from its next heartbeat on, the replica moves its agents and its work to the other replicas. Or takes
- * that back: from its next heartbeat on, the replica is used again.
- * @throws MusterError replica_not_found; last_replica if it cannot be drained; replica_stopping if that cannot be taken
- *   back
+ * Drains or undrains a replica. From its next heartbeat on, a drained replica moves its agents and its work to the
+ * other replicas, and an undrained replica is used again.
+ * @throws MusterError replica_not_found; last_replica if no other replica is ready; replica_stopping if the replica to
+ *   undrain is being stopped
  */
 export async function requestDraining(
   parts: ReplicaListParts,
@@ -69,7 +69,7 @@ export async function requestDraining(
   const { changes } = draining
     ? await db.alone(drainReplica, { incarnation, successors })
     : await db.alone(undrainReplica, { incarnation });
-  // A replica whose draining was taken back is ready after its next heartbeat.
+  // An undrained replica is ready after its next heartbeat.
   if (changes > 0) return { ...found, draining, ready: false };
   // Since they were listed, another request has drained or undrained replicas, or replicas have stopped or been closed.
   const now = replicaIn(await listReplicas(parts), (replica) => replica.incarnation === incarnation, name);

@@ -5,8 +5,8 @@ const maxFrames = 5_000;
 const maxBytes = 2 * 1024 * 1024;
 /** Number of buffered frames at which a follower stops receiving hints. */
 const busyFrames = 500;
-/** Maximum size of a chunk, in characters. */
-const pieceBytes = 64 * 1024;
+/** Length from which a chunk gets no further frame, in characters. */
+const chunkLength = 64 * 1024;
 
 export interface LiveRequest {
   session: { operator_id: string; token_hash: string };
@@ -73,10 +73,10 @@ export class Follower {
     return keepsUp;
   }
 
-  /** Removes and returns buffered frames, up to the maximum chunk size. */
+  /** Removes and returns buffered frames, in a chunk of about {@link chunkLength}. */
   take(): string {
     let count = 0;
-    for (let size = 0; count < this.#frames.length && size < pieceBytes; count++)
+    for (let size = 0; count < this.#frames.length && size < chunkLength; count++)
       size += (this.#frames[count] as { text: string }).text.length;
     const frames = this.#frames.splice(0, count);
     const piece = frames.map(({ text }) => text).join('');

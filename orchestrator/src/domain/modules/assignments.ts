@@ -40,7 +40,7 @@ const toAssignment = (row: Row): Assignment => ({
   created_by: row.created_by,
 });
 
-/** Lists all assignments by name. Their order is their precedence. */
+/** Lists all assignments by name, which is also the order of their modules. */
 export async function listAssignments({ db }: Context): Promise<Assignment[]> {
   return (await db.all(assignments, {})).map(toAssignment);
 }

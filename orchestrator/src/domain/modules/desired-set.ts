@@ -18,8 +18,8 @@ import { type Lookups, noLookups } from './lookups.ts';
 
 export interface DesiredModules {
   /**
-   * The modules in order of precedence, without duplicates: first those from assignments, by assignment name, then the
-   * requested modules. Each module comes after the modules that it requires.
+   * The modules in order, without duplicates: first those from assignments, by assignment name, then the requested
+   * modules. Each module comes after the modules that it requires.
    */
   modules: string[];
   /** Values that assignments set for the parameters of these modules, by assignment name. */

@@ -29,7 +29,10 @@ interface List {
   readonly digest: string;
 }
 
-/** Reads lookups. Agents whose modules have the same lookups share the lists, and each selector is evaluated once. */
+/**
+ * Returns a function that reads lookups. Agents whose modules have the same lookups share the lists, for which each
+ * selector is evaluated once.
+ */
 export function createLookups(context: Context): LookUp {
   const known = new Map<string, Promise<Lookups>>();
   return (documents) => {
@@ -74,7 +77,8 @@ async function readLookups(context: Context, declaring: readonly ModuleDocument[
 const recent = new WeakMap<object, { readonly readAt: number; readonly lookUp: LookUp }>();
 
 /**
- * Shares lookups that were read a short time ago, because each reads all approved agents.
+ * Returns a function that reads lookups, and reuses those that it read at most `maxAgeMs` ago for the same owner,
+ * because each read includes all approved agents.
  * @param owner the owner of the shared lookups, such as a run
  */
 export function recentLookups(context: Context, owner: object, maxAgeMs: number): LookUp {

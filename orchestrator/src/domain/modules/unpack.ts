@@ -15,11 +15,11 @@ export interface ArchivedFile {
 }
 
 /**
- * Maximum bytes in an archive in addition to file contents: headers, long names, padding, and the end-of-archive
- * marker.
+ * Maximum number of bytes in an archive in addition to file contents: headers, long names, padding, and the
+ * end-of-archive marker.
  */
 const overheadBytes = 64 * 1024 * 1024;
-/** Maximum bytes between two files: headers with long names, which the library keeps in memory. */
+/** Maximum number of bytes between two files: headers with long names, which the library keeps in memory. */
 const headerBytes = 1024 * 1024;
 
 const refused = (message: string, path?: string): MusterError =>
@@ -81,7 +81,7 @@ async function* bytesOf(entry: Entry): AsyncGenerator<Uint8Array> {
   for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) yield next.value as Uint8Array;
 }
 
-/** Error codes of zlib, and messages of the tar library, for input that is not an archive. */
+/** Reports whether an error has a code of zlib, or a message of the tar library, for input that is not an archive. */
 function isDamaged(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
   return code.startsWith('Z_') || /tar header|Unexpected end of data|Invalid tar/i.test(message);

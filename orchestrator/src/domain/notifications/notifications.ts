@@ -51,8 +51,8 @@ const maxSummaryLength = 1_000;
 const maxMetadataLength = 16_384;
 
 /**
- * Creates notifications from events, and queues channel deliveries in the outbox. Writes both exactly once, in the
- * transaction that chains the events.
+ * Returns a consumer that creates notifications from events, and queues channel deliveries in the outbox. Both are
+ * written exactly once, in the transaction that adds the events to the chain.
  */
 export function notificationsOf(context: Context): EventConsumer {
   return async (events) => {
@@ -85,8 +85,8 @@ export function notificationsOf(context: Context): EventConsumer {
 }
 
 /**
- * Returns the statement that marks all notifications as read for a new operator. Removing an operator deletes the
- * operator's read marks.
+ * Returns the statements for an event about an operator: they mark all notifications as read for a new operator, and
+ * delete the read marks of a removed operator.
  */
 function startAsRead({ event_type, target_id, place }: PlacedEvent): Statement[] {
   const operator = { operator_id: target_id };

@@ -8,7 +8,7 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Ends operations. Every operation ends exactly once, by statements from this file. */
+/** Ends single operations. Preconditions ensure that each operation ends only once. */
 
 export interface Ending {
   status: Exclude<OperationStatus, 'queued' | 'running'>;
@@ -89,7 +89,9 @@ export function endStatements(
   return statements;
 }
 
-/** Notifies requests that are waiting for the operation. Call this after the transaction is committed. */
+/**
+ * Announces that an operation has ended, for example to waiting requests. Call this after the transaction is committed.
+ */
 export function announceEnd(
   { bus }: Pick<Context, 'bus'>,
   { operation_id, node_id, run_id }: Pick<EndingOperation, 'operation_id' | 'node_id' | 'run_id'>,

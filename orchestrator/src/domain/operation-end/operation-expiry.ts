@@ -6,7 +6,7 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
-/** Ends operations after their time limits. */
+/** Ends operations after their time limits, and deletes expired sign-in sessions. */
 
 /** Maximum number of operations read at a time. Their transactions share commits. */
 const atOnce = 500;

@@ -59,7 +59,8 @@ export interface AppliedChanges {
 }
 
 /**
- * Maximum characters per reason, and for all reasons of one apply. The operation's results contain the full messages.
+ * Maximum number of characters per reason, and for all reasons of one apply. The operation's results contain the full
+ * messages.
  */
 const maxReason = 1000;
 const maxReasons = 1024 * 1024;

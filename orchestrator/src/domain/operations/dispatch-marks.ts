@@ -6,8 +6,8 @@ import { type Context, seconds } from '../shared/context.ts';
 /**
  * Marks an operation as dispatched if its agent is approved and has no other queued or running operation. Requests
  * within one event-loop turn share a write.
- * @returns the payload that was last applied on the machine; null if the operation was not marked and the rows must be
- * read
+ * @returns the digest of the payload that was last applied on the machine, if known; null if the operation was not
+ * marked and the rows must be read
  */
 export type MarkOnly = (operationId: string) => Promise<{ applied: string | null } | null>;
 

@@ -47,7 +47,7 @@ const maxAnswerBytes = 250 * 1024;
  * been reported.
  */
 const maxPrograms = 4;
-/** Maximum characters for all agents. The agents with the oldest output are evicted. */
+/** Maximum number of characters for all agents. The agents with the oldest output are evicted. */
 const maxCharacters = 32 * 1024 * 1024;
 
 interface Watched {
@@ -137,7 +137,7 @@ export function createLiveOutput(context: Context): LiveOutput {
 }
 
 /**
- * Returns the output of the last programs, as much as fits.
+ * Returns the output of the programs that started last, as many as fit.
  * @param shown in the order in which the programs started
  * @param bytes maximum size as JSON
  */

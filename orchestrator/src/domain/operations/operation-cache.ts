@@ -34,7 +34,7 @@ const maxQueued = 10_000;
 const maxSent = 50_000;
 /** Maximum number of tallies: twice `maxSent`, because an earlier process may have sent some of the operations. */
 const maxTallies = 2 * maxSent;
-/** Maximum characters of cached encrypted secrets. Evicted secrets are looked up when needed. */
+/** Maximum number of characters of cached encrypted secrets. Evicted secrets are looked up when needed. */
 const maxSecretCharacters = 16 * 1024 * 1024;
 /** Maximum number of removals stored for all operations. The oldest tallies lose their removals first. */
 const maxRemovals = 500_000;

@@ -5,7 +5,7 @@ import type { Context } from '../shared/context.ts';
 
 /** Reads an operation's results in pages, because agents choose their number and size. */
 
-/** Maximum bytes per page. */
+/** Maximum number of bytes per page. */
 export const pageBytes = 1024 * 1024;
 
 /** A result with its position, as JSON. */
@@ -14,12 +14,12 @@ export interface PlacedText {
   readonly text: JsonText<ResourceResult>;
 }
 
-/** Maximum characters of a row with several results, so that a row takes up only a small part of a page. */
+/** Maximum number of characters of a row with several results, so that a row takes up only a small part of a page. */
 const maxRowLength = 64 * 1024;
 
 /**
- * Stores consecutive results in one row, because an additional row costs more than an additional result in an existing
- * row.
+ * Returns the rows to store for results. Consecutive results share a row, because an additional row costs more than an
+ * additional result in an existing row.
  * @param next position after the last stored result. Earlier results may already be stored, so each gets its own row.
  */
 export function rowsOfResults(results: readonly PlacedText[], next: number): { position: number; results: string }[] {

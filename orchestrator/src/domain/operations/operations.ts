@@ -70,7 +70,7 @@ export const expiryOf = (kind: 'apply' | 'plan', expiresAt: number, windowEnd: n
   kind === 'apply' && windowEnd !== null ? Math.min(expiresAt, windowEnd) : expiresAt;
 
 /**
- * Queues an operation that brings the agent to its desired state, or plans it.
+ * Queues an operation that brings the agent to its desired state, or that plans the changes.
  * @returns the id of the queued operation
  * @throws MusterError agent_not_found, agent_not_approved, module_not_found, module_unresolved, module_conflict,
  * agent_not_connected; for an apply bound to a plan also operation_not_found, plan_stale; for a draft also

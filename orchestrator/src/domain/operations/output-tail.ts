@@ -6,7 +6,7 @@ interface Piece {
   text: string;
 }
 
-/** Maximum characters kept per stream. */
+/** Maximum number of characters kept per stream. */
 const maxChars = 16 * 1024;
 /**
  * Maximum number of runs of text, which have gaps between them. A correct agent causes few. Limited because even an

@@ -55,7 +55,7 @@ interface CacheEntry {
   length: number;
 }
 
-/** Maximum characters of JSON in the cache. A larger payload is read and parsed again for each agent. */
+/** Maximum number of characters of JSON in the cache. A larger payload is read and parsed again for each agent. */
 const maxCacheLength = 32 * 1024 * 1024;
 const nothing: Loaded = { ok: true, resources: [], keep_modules: [], verify: [], secrets: [] };
 

@@ -10,11 +10,11 @@ import { outputName, printOf, type SentNames } from './sent-names.ts';
  */
 
 export interface ReportLimits {
-  /** Maximum bytes of results and outputs per operation. */
+  /** Maximum number of bytes of results and outputs per operation. */
   readonly operationBytes: number;
   /**
-   * Maximum bytes of removal rows without details that are stored after `operationBytes` is used up. Bounded, because
-   * the agent can report any number of removals.
+   * Maximum number of bytes of removal rows without details that are stored after `operationBytes` is used up. Bounded,
+   * because the agent can report any number of removals.
    */
   readonly removalBytes: number;
   /** Reason for omitting details, shown to operators. */

@@ -80,7 +80,7 @@ export async function currentModules(
 /**
  * Determines an agent's current desired state.
  * @param modules requested modules, in addition to those of assignments
- * @param draft a module that replaces the stored module with its name; `modules` contain it
+ * @param draft a module that replaces the stored module with its name; `modules` must include its name
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
 export async function currentDesiredSet(

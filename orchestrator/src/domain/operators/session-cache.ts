@@ -86,7 +86,7 @@ export class SessionCache {
       this.#signInIds.set(hash, row.session_id);
       const cached = this.#sessions.get(hash);
       if (removed_at !== null) {
-        // Listeners hear of the removal only in a later turn.
+        // Listeners are notified only in a later turn, so this removes the operator's sessions immediately.
         this.forgetOperator(row.operator_id);
         bus.publishHere({ type: 'operator_removed', operator_id: row.operator_id });
       } else if (cached) {

@@ -413,8 +413,8 @@ export class Sessions {
   }
 
   /**
-   * Terminates the sessions whose signatures named no server. Call this if `requireBound` is set.
-   * @returns the number of terminated sessions
+   * Ends the sessions whose signatures named no server. Call this if `requireBound` is set.
+   * @returns the number of ended sessions
    */
   async endUnbound(): Promise<number> {
     const sessions = await this.#context.db.all(unboundSessions, { now: this.#now() });

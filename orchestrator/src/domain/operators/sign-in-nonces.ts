@@ -76,7 +76,7 @@ export class SignInNonces {
     yield* this.#unanswered(operatorId, current + 1, isAnswered);
   }
 
-  /** Returns the first unanswered nonces of an interval. Each response adds the next nonce. */
+  /** Returns the first unanswered nonces of an interval. The next nonce replaces each answered one. */
   #unanswered(operatorId: string, interval: number, isAnswered: IsAnswered): SignInNonce[] {
     const found: SignInNonce[] = [];
     for (let number = 0; found.length < choices; number++) {

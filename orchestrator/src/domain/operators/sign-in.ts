@@ -21,7 +21,7 @@ import { type LiveNonce, SignInChallenges } from './sign-in-challenges.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 import { issueWebCode, redeemWebCode } from './web-codes.ts';
 
-/** The origin of a request. */
+/** The client that sent a request. */
 export interface From extends SessionClient {
   /** Whether the client is on this machine. */
   readonly loopback: boolean;
@@ -70,7 +70,7 @@ export interface SignIn {
   list(current: Pick<Session, 'operator_id' | 'token_hash'>): Promise<ListedSession[]>;
   /**
    * Ends one of the operator's sessions.
-   * @throws MusterError session_not_found
+   * @throws MusterError session_not_found, unauthenticated
    */
   end(actor: Actor, id: string): Promise<void>;
   /** Ends all of the operator's sessions. @returns the number of ended sessions */
@@ -86,8 +86,8 @@ export interface SignIn {
    */
   redeem(code: string, client?: SessionClient): Promise<SignedIn>;
   /**
-   * Terminates the sessions whose signatures named no server. Call this if `requireBound` is set.
-   * @returns the number of terminated sessions
+   * Ends the sessions whose signatures named no server. Call this if `requireBound` is set.
+   * @returns the number of ended sessions
    */
   endUnbound(): Promise<number>;
   /**

@@ -66,7 +66,7 @@ export async function redeemWebCode(
     const session = { operator, signedInAt: row.signed_in_at, bound: requester.bound, client };
     return await sessions.open(session, [
       statement(consumeWebCode, { code_hash, now }, { expect: 'changed', else: 'login_code_invalid' }),
-      // Revokes the code when its operator signs out.
+      // The code is valid only as long as the session that it was issued for.
       statement(liveSession, { session: row.session_hash, now }, { expect: 'row', else: 'login_code_invalid' }),
       audited(context, {
         type: 'auth.signed_in',

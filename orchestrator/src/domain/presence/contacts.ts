@@ -1,6 +1,6 @@
 /**
- * When a process last heard from its agents, in a compact form: for each agent, the first 8 bytes of its ID, the seconds
- * since it was heard (unsigned), and the seconds that its clock is ahead (signed), each with 4 bytes.
+ * Encodes when a process last heard from its agents: for each agent, the first 8 bytes of its ID, the seconds since it
+ * was heard (4 bytes, unsigned), and the seconds that its clock is ahead (4 bytes, signed).
  */
 
 const entryBytes = 16;

@@ -63,7 +63,7 @@ export class ReplicaFollower {
     this.#parts = parts;
   }
 
-  /** Answers other replicas that ask whether an agent is connected. @returns a function that stops answering */
+  /** Answers other replicas' probes of this process's agent links. @returns a function that stops answering */
   answerProbes(): () => void {
     const { context, local } = this.#parts;
     return context.bus.answer(probeLink, async ({ node_id }) => ({ answered: await local.probe(node_id) }));
@@ -74,7 +74,7 @@ export class ReplicaFollower {
     await this.#attempt('links', () => this.#followLinks());
   }
 
-  /** Never rejects: the next turn retries. */
+  /** Reads all changes since the last turn, and responds to them. Never rejects: the next turn retries. */
   async turn(): Promise<void> {
     const { waiting, signIn, terminals, conductor } = this.#parts;
     await Promise.all([
@@ -127,7 +127,7 @@ export class ReplicaFollower {
     else this.#answer(change);
   }
 
-  /** Compares this process's links with its claims, because a write may have failed. */
+  /** Repairs differences between this process's links and its claims, which remain after a failed write. */
   async #reconcile(own: readonly string[]): Promise<void> {
     const { context, local, links } = this.#parts;
     const claimed = new Set(own);

@@ -15,7 +15,7 @@ const pageSize = 5_000;
  */
 const contactsSecs = 20;
 
-/** Changes to an agent by other processes. */
+/** A change to an agent's link or record. */
 export interface LinkChange {
   readonly node_id: string;
   /** The process that has the agent's newest link; null if the agent has none. */

@@ -56,7 +56,10 @@ export function requireSameKeys(stored: readonly StoredKey[], own: KeyFingerprin
     );
 }
 
-/** A replica with a configured certificate does not use the generated key of the other replicas. */
+/**
+ * Reports whether a replica uses a key other than the fleet's. For the API, the key may be missing, because a replica
+ * with a configured certificate has none.
+ */
 const isOther = (kind: keyof KeyFingerprints, own: string | null, fleet: string): boolean =>
   own === null ? kind !== 'api' : own !== fleet;
 

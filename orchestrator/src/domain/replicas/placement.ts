@@ -6,7 +6,7 @@ export interface Placement {
   readonly shared: boolean;
   /** Monotonic milliseconds at which a process was last found to be gone; before the first time, negative infinity. */
   readonly peerLeftAt: number;
-  /** Whether this process should hold the lease. */
+  /** Reports whether this process should hold the lease. */
   isPreferred(lease: string): boolean;
 }
 

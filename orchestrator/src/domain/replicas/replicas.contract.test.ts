@@ -151,7 +151,7 @@ describeDatabases('replicas', (fixture) => {
     expect(one.replica.states).toEqual(['ready', 'ready']);
   });
 
-  test('reports once when an operator drains it or takes that back, and holds no leases in between', async () => {
+  test('reports once when an operator drains or undrains it, and holds no leases while it is drained', async () => {
     const db = await fixture.open();
     const reports: boolean[] = [];
     const one = await join(db, 'one', (draining) => reports.push(draining));

@@ -29,7 +29,7 @@ export interface ReplicaParts {
   readonly version: string;
   /** Returns what the next heartbeat reports. */
   readonly standing: () => Standing;
-  /** Called when an operator drains this process, with true, and when an operator takes that back, with false. */
+  /** Called with true when an operator drains this process, and with false when an operator undrains it. */
   readonly onDraining: (draining: boolean) => void;
 }
 
@@ -53,8 +53,8 @@ export interface Replica {
    */
   readonly hasReadyPeer: boolean;
   /**
-   * The states of this process and of the others, of the others according to the last read. A process whose last
-   * heartbeat is too old is not ready, also if this process cannot read the newer ones.
+   * The states of this process, and of the others according to the last read. A process whose last known heartbeat is
+   * too old is not ready, even if this process only failed to read its newer heartbeats.
    */
   readonly states: readonly ReplicaState[];
   /** Number of other processes that this one has closed because they sent no heartbeats. */
@@ -158,7 +158,7 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
         const { changes } = await db.alone(closeReplica, { incarnation: peer.incarnation, beat: peer.beat });
         if (changes === 0) continue;
         closed++;
-        log.warn({ replica: peer.name }, 'closed a replica that sent no heartbeat for 10 seconds');
+        log.warn({ replica: peer.name }, 'replica sent no heartbeat for 10 seconds; other replicas take over its work');
       }
     },
     async prepareToLeave() {
@@ -172,7 +172,7 @@ export async function joinReplicas(parts: ReplicaParts): Promise<Replica> {
   };
 }
 
-/** A process of a release that does not report whether it is ready counts as ready. */
+/** Returns the state of a process. A process of a release that does not report whether it is ready counts as ready. */
 const stateOf = ({ draining, ready }: { draining: number; ready: number | null }): ReplicaState =>
   draining !== 0 ? 'draining' : ready === 0 ? 'not_ready' : 'ready';
 

@@ -27,7 +27,7 @@ export interface RunState {
   readonly graceUntil: number;
   /** Whether the track was built during the grace period, in which every agent with an operation takes a slot. */
   readonly inGracePeriod: boolean;
-  /** When another process had last ended before the state was loaded. */
+  /** When another process last ended before the state was loaded, in monotonic milliseconds. */
   readonly peerLeftAt: number;
   /** Whether the run changed after the last sweep. */
   moved: boolean;
@@ -35,7 +35,7 @@ export interface RunState {
   gathering: { over: boolean } | null;
 }
 
-/** Returns the rules for the grace period: absent agents are held rather than reported as offline. */
+/** Returns the rules for the grace period, during which absent agents are held. */
 export const withGracePeriod = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
 
 /** The unfinished runs, built from their rows. */

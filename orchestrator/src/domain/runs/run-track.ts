@@ -137,7 +137,7 @@ export class RunTrack {
     return absent;
   }
 
-  /** Copies the times at which agents disconnected from the previous track, because the rows do not contain them. */
+  /** Copies from the previous track when agents disconnected, because the rows do not contain these times. */
   inherit(from: RunTrack): void {
     for (const [nodeId, since] of from.#outOfSight) if (this.#inFlight.has(nodeId)) this.#outOfSight.set(nodeId, since);
   }

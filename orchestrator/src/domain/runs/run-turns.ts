@@ -24,7 +24,7 @@ import type { Turn } from './run-track.ts';
 
 /** Starts agents in a run: resolves their desired states, and queues the operations, many in one transaction. */
 
-/** Maximum characters of payloads in one transaction. The last payload may exceed it. */
+/** Maximum number of characters of payloads in one transaction. The last payload may exceed it. */
 const maxPayloadLength = 8 * 1024 * 1024;
 
 const offline = 'the agent is offline';
@@ -41,8 +41,8 @@ function resolutionOf(terms: RunTerms): ReturnType<typeof createSharedResolution
 }
 
 /**
- * How long a run reuses the values of a lookup, in milliseconds. Otherwise, a run with small batches would read all
- * agents for each batch.
+ * Time for which a run reuses the values of a lookup, in milliseconds. Without reuse, a run with small batches would
+ * read all agents for each batch.
  */
 const maxLookupAgeMs = 60_000;
 
@@ -227,7 +227,8 @@ function workOf(
 }
 
 /**
- * Returns a function that loads modules at the revisions that the request specifies. Loads modules, and serializes their revisions, only once for all agents with the same modules.
+ * Returns a function that loads modules at the revisions that the request specifies. Loads modules, and serializes
+ * their revisions, only once for all agents with the same modules.
  */
 function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
   const loaded = new Map<string, { documents: readonly ModuleDocument[]; revisions: string }>();

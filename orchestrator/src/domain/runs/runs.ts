@@ -24,7 +24,7 @@ import { countOutcomes, noOutcomes } from './run-outcomes.ts';
 /** The subject of a run: the name of an assignment, or agents and modules. */
 export type RunAbout = string | { node_ids: readonly string[]; modules: readonly string[] };
 
-/** Maximum rows written by one statement. */
+/** Maximum number of rows written by one statement. */
 const rowsAtOnce = 500;
 
 /**
@@ -121,9 +121,10 @@ async function requireAgents(context: Context, nodeIds: readonly string[]): Prom
 }
 
 /**
- * Returns the plan to which an apply is bound.
+ * Checks the plan to which an apply is bound.
  * @param of what to apply: an assignment, or modules on named agents
- * @throws MusterError run_not_found; invalid_input unless the run is a finished plan for the same subject
+ * @throws MusterError run_not_found; invalid_input unless the run is a plan for the same subject, and `kind` is an
+ *   apply; StalePlan if the plan has not ended
  */
 async function requirePlanRun(
   context: Context,

@@ -32,8 +32,8 @@ const running = new WeakMap<object, Promise<unknown>>();
  * otherwise the first configured key. A key is written to disk before it is used, and retired only after its last value
  * was re-encrypted. If the process is killed, all values remain readable, and the next call finishes the rotation.
  * Rotations run one at a time.
- * @throws MusterError secrets_key_shared in a replica; secrets_locked if there is no key; storage_unavailable if another process rotates the key, or has
- * taken over
+ * @throws MusterError secrets_key_shared in a replica; secrets_locked if there is no key; storage_unavailable if
+ *   another process rotates the key, or has taken over
  */
 export async function rotateSecretsKey(context: Context, actor: Actor): Promise<Rotation> {
   if (context.isReplica) throw new MusterError('secrets_key_shared');

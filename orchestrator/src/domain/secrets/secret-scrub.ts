@@ -133,7 +133,8 @@ function cutOff(form: string, text: string, minLength: number): Range[] {
 }
 
 /**
- * Returns the text without white space, with the original position of each character; null if all positions are unchanged.
+ * Returns the text without white space, and the original position of each character; null instead of the positions if
+ * all are unchanged.
  */
 function withoutSpace(text: string): { joined: string; offsets: Uint32Array | null } {
   if (!/\s/.test(text)) return { joined: text, offsets: null };

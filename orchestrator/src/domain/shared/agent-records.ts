@@ -118,7 +118,7 @@ export class AgentRecords {
     this.db = withOverrides(db, { write: (unit) => db.write(unit).finally(() => this.#dropChanged(unit)) });
   }
 
-  /** Returns the cached record for a node id, or for an approved agent's name. */
+  /** Returns the record for a node id, or for an approved agent's name; undefined if it is not cached. */
   find(idOrName: string): AgentRecord | undefined {
     this.#dropOutdated();
     return this.#records.get(this.#idsByName.get(idOrName) ?? idOrName);

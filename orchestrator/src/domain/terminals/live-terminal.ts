@@ -134,8 +134,8 @@ export class LiveTerminal implements ShellEvents {
     this.#shell = shell;
     this.#parts.recording.append(headerLine(header));
     this.#shownTo = this.#parts.recording.size;
-    // The session ended, or its recording failed, while the shell was starting.
     this.#startingPoints.begin(this.#shownTo, this.#size);
+    // The session ended, or its recording failed, while the shell was starting.
     if (this.#end) shell.close(this.#end.reason);
     for (const event of this.#early) event();
     this.#early = [];

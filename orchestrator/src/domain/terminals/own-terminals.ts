@@ -37,7 +37,7 @@ export interface TerminalConnection {
   ws_url: string;
 }
 
-/** Maximum connections per session. */
+/** Maximum number of connections per session. */
 const maxConnections = 33;
 
 export type TerminalRow = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -210,7 +210,7 @@ export class OwnTerminals {
     });
   }
 
-  /** The handlers for questions from other replicas. */
+  /** The handlers for requests from other replicas. */
   get answers(): OwnSessions {
     const context = this.#context;
     const { open } = this.#state;

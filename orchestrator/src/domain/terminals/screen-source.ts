@@ -25,7 +25,7 @@ interface StartingPoint {
   readonly partial: boolean;
 }
 
-/** Maximum bytes of a recording from which a screen is built, and the distance between starting points. */
+/** Maximum number of bytes of a recording from which a screen is built, and the distance between starting points. */
 const screenBytes = 1024 * 1024;
 const startingPointBytes = 128 * 1024;
 

@@ -28,10 +28,10 @@ export interface ShellEvents {
   output(bytes: Uint8Array): void;
   /** Reports that the shell accepts input again, after `Shell.write` returned false. */
   writable(): void;
-  /** The shell exited by itself, after all its output was delivered. */
+  /** Called if the shell exits by itself, after all its output was delivered. */
   exited(exit: ShellExit): void;
   /**
-   * The agent disconnected or violated the protocol.
+   * Called if the agent disconnects or violates the protocol.
    * @param reason displayed to operators
    */
   lost(reason: string): void;

@@ -9,7 +9,7 @@ import type { TerminalClient, TerminalConnectionEvents } from './terminal-client
 import type { Attached } from './terminal-connection.ts';
 import type { TerminalMode } from './terminal-tickets.ts';
 
-/** Questions to the replicas that hold terminal sessions. A session belongs to the replica that opened its shell. */
+/** Requests to the replicas that hold terminal sessions. A session belongs to the replica that opened its shell. */
 
 const id = z.string().max(64);
 
@@ -97,8 +97,8 @@ const answerMs = 5_000;
 const attachedMs = 2_000;
 
 /**
- * Handles other replicas' questions about this replica's sessions. Each handler may throw a MusterError, which the
- * other replica receives.
+ * Handles other replicas' requests for this replica's terminal sessions. Each handler may throw a MusterError, which
+ * the other replica receives.
  */
 export interface OwnSessions {
   open(question: z.infer<typeof opening>, asked: Asked): Promise<Connection>;
@@ -179,7 +179,7 @@ export class TerminalReplicas {
     });
   }
 
-  /** Answers other replicas' questions about this replica's sessions. @returns a function that stops answering */
+  /** Answers other replicas' requests for this replica's sessions. @returns a function that stops answering */
   answer({ open, attach, close, connect, attached }: OwnSessions): () => void {
     const { bus } = this.#context;
     const stop = [

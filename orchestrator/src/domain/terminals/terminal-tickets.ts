@@ -28,7 +28,7 @@ export interface TakenTicket extends TerminalTicket {
 }
 
 const lifeMs = 30_000;
-/** Maximum live tickets per session. */
+/** Maximum number of live tickets per session. */
 const maxOfSession = 32;
 const deletedAtOnce = 500;
 

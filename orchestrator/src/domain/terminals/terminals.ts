@@ -61,7 +61,7 @@ export interface Terminals extends TerminalConnections {
    * @throws MusterError terminal_not_found (also if there is no transcript), terminal_of_another
    */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
-  /** Token hashes of the sign-in sessions that opened connections. */
+  /** Returns the token hashes of the sign-in sessions that opened connections. */
   tokenHashes(): readonly string[];
   /**
    * Closes the sessions that ended processes left open. Without replicas, call this once, before all other calls.

@@ -1,9 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** Creates metrics that are set on each scrape. */
-
 export type Registers = [Registry];
 
+/** Creates a gauge that is set on each scrape. */
 export const gauge = <L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) =>
   new Gauge<L>({ name, help, labelNames, registers });
 

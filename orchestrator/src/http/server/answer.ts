@@ -22,8 +22,8 @@ const json = 'application/json';
 
 /**
  * Sends a handler's result.
- * @param applied whether the client requested `respond-async`, which a 202 response confirms @param broken called for
- *   an error that occurs after the first bytes were sent; the client is then disconnected
+ * @param applied whether the client requested `respond-async`, which a 202 response confirms
+ * @param broken called for an error that occurs after the first bytes were sent; the client is then disconnected
  */
 export function sendAnswer(
   form: AnswerForm,

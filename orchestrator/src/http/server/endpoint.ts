@@ -114,7 +114,7 @@ export function registerEndpoint(
 
   /** Whether the session may end after the request is admitted but before its handler runs. */
   const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
-  /** From this call on, the response is aborted when the session ends. */
+  /** Registers the response with its session, whose end aborts it, unless `onSessionEnd` specifies otherwise. */
   const track = (session: Session, reply: FastifyReply): void =>
     context.responses.add(session, reply.raw, onSessionEnd[route.id] ?? 'abort');
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> => {

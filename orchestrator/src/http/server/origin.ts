@@ -18,6 +18,7 @@ interface PageHeaders {
 }
 
 /**
+ * Reports whether a page from another origin sends the request.
  * @param own origins of the orchestrator's pages
  * @param isPage whether pages from other origins may link to the path
  */

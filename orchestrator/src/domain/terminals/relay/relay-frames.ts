@@ -18,7 +18,7 @@ export interface Frame {
 const idBytes = 16;
 const numberBytes = 6;
 const headerBytes = idBytes + numberBytes + 1;
-/** Maximum bytes of content in a frame. */
+/** Maximum number of bytes of content in a frame. */
 export const maxContent = 64 * 1024;
 
 export function encodeFrame({ connection, number, kind, content }: Frame): Buffer {
