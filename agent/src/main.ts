@@ -63,7 +63,8 @@ async function handledInfoOption(args: readonly string[]): Promise<boolean> {
 }
 
 /**
- * Returns the token from its environment variable, and deletes the variable so that started programs do not inherit it.
+ * Returns the token from its environment variable; null if there is none. Deletes the variable, so that started
+ * programs do not inherit it.
  */
 function takeToken(env: NodeJS.ProcessEnv): string | null {
   const token = env.MUSTER_TOKEN ?? '';

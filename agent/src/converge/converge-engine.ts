@@ -55,7 +55,7 @@ const maxOpen = 64;
 const acceptedAloneMs = 200;
 /** Milliseconds for which a program may continue after the agent has begun to stop. */
 const stopGraceMs = 20_000;
-/** Number of internal bugs after which an operation is abandoned. */
+/** Number of attempts that fail because of a bug after which an operation is abandoned. */
 const maxFaults = 3;
 /** Milliseconds to wait after a failure before an operation is retried. */
 const retryMs = 5_000;

@@ -391,7 +391,7 @@ describe('misbehaving scripts', () => {
 
   test('runs scripts with a clean environment and empty input, and hides their text from other users', async () => {
     vi.stubEnv('MUSTER_LEAK', 'leaked');
-    // The service and the launcher set this variable only for the agent.
+    // The service and the launcher set this variable for the agent; scripts must not inherit it.
     vi.stubEnv('MALLOC_ARENA_MAX', '1');
     const outcome = await h.agent.run(
       operation('apply', [script('env', { apply: 'env; cat; tr "\\0" " " < /proc/$$/cmdline # secret-comment' })]),

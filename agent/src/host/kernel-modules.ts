@@ -32,7 +32,7 @@ export async function readModules(runner: Runner): Promise<KernelModules> {
 }
 
 async function listModules(runner: Runner): Promise<string> {
-  // A kernel without module support has no such file.
+  // Without module support, the kernel has no /proc/modules.
   if (missingProgram('lsmod') !== null) return readText('/proc/modules') ?? '';
   const result = await run('lsmod', [], runner);
   if (result.exitCode === 0 && !result.truncated) return result.stdout;

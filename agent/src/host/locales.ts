@@ -27,7 +27,7 @@ const localData = '/usr/local/share/i18n';
 const data = [localData, '/usr/share/i18n'];
 const aliases = '/usr/share/locale/locale.alias';
 
-/** The C library contains these locales. */
+/** Reports whether the C library itself contains the locale. */
 export const isBuiltIn = (name: string): boolean => ['C', 'POSIX', 'C.utf8'].includes(canonicalLocale(name));
 
 /**

@@ -28,7 +28,8 @@ export class SessionKiller {
   }
 
   /**
-   * Kills the remaining processes after the grace period. Resolves when none are left, or after `killTimeoutMs`.
+   * Kills the remaining processes after the grace period. Resolves when none are left, at the latest `killTimeoutMs`
+   * after the grace period.
    * @returns the number of processes that could not be killed
    */
   end(session: ProcessSession): Promise<number> {

@@ -28,7 +28,7 @@ const maxInFlight = 32;
 interface PlannedStep {
   step: Step;
   provider: Provider;
-  /** The change; null if the resource needs none. */
+  /** The observation; null if the resource needs no change. */
   observation: Observation | null;
   decision: Decision;
   /** The decision before the agent was killed; null on the first attempt, or if no change was needed. */
@@ -176,7 +176,7 @@ function leavesNoTrace(
   return !provider.wasApplied(resource, intent.seen, observation.seen, original.difference);
 }
 
-/** Reports whether the step is skipped, for example because its condition is false. */
+/** Reports whether a step with a condition is skipped. */
 export const isUnmet = ({ step, decision }: { step: Step; decision: Decision }): boolean =>
   decision.verdict === 'skip' && step.resource.only_if !== undefined;
 

@@ -47,7 +47,8 @@ export function decide(
   if (blocker !== null) return { verdict: 'fail', message: blocker };
   const triggeredBy = triggersOf(circumstances);
   if (difference.action === 'none') {
-    // A package may create the path, but an apply must not do more than its plan.
+    // A package may create the path during the apply. An apply must not do more than its plan, so the plan includes the
+    // removal.
     if (stepsState.purpose === 'plan' && stepsState.mayBeUnpacked(step))
       return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
     return { verdict: 'none', difference, triggeredBy: [], corrective: false };

@@ -10,7 +10,7 @@ export function ancestors(path: string): string[] {
   return all;
 }
 
-/** Maps each path below which nothing can exist to the reason. */
+/** Returns the paths below which nothing can exist, each with the reason. */
 export function blockedPaths(steps: readonly Step[]): Map<string, string> {
   const blocked = new Map<string, string>();
   for (const step of steps) {

@@ -76,7 +76,7 @@ export function providerContract({ begin, moved, ...kills }: ContractOptions): v
     expectDriftRepaired(ground, moved));
   test('restores the original state on removal, even after changes and drift, and shows no secret', () =>
     expectRestored(ground));
-  test('finishes an apply that is killed at any step once, and removes it completely', () =>
+  test('finishes an apply exactly once if the agent is killed at any step, and removes it completely', () =>
     expectApplySurvivesKills(ground, kills));
   test('finishes a removal that is killed at any step', () => expectRemovalSurvivesKills(ground, kills));
   test('leaves a resource unchanged on removal if it was already as declared', () => expectUntouched(ground));

@@ -93,7 +93,10 @@ export async function readJson<T>(
   return { value: JSON.parse(lines.at(-1) ?? '') as T, server: known ?? serverOf(lines[0] ?? '') };
 }
 
-/** Database owners can create functions that would otherwise be called instead of the server's built-in ones. */
+/**
+ * Guards a query. It waits for the statements of a killed agent, and calls only built-in functions, because database
+ * owners could otherwise replace them with their own.
+ */
 const guarded = (query: string): string =>
   `SET search_path = pg_catalog;\nSELECT pg_advisory_lock_shared(${lockNumber});\n${query};\n`;
 

@@ -82,7 +82,7 @@ function redirected(from: URL, location: string): URL {
   const to = urlOf(location, from);
   if (from.protocol === 'https:' && to.protocol !== 'https:')
     throw new HttpFailure(
-      `the server redirects from https to http, where anyone on the way can change the content; use a URL that stays on https`,
+      `the server redirects from https to http, where anyone on the network path can change the content; use a URL that stays on https`,
       false,
     );
   return to;

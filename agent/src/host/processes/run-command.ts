@@ -180,7 +180,7 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
   });
 }
 
-/** Returns the agent's end of the child's file descriptor 4. */
+/** Returns the agent's end of the child's file descriptor 4; null if there is none. */
 function socketOf(child: ChildProcess): Socket | null {
   // `stdio` is missing if the child did not start because this process has too many open files.
   const socket = (child.stdio as ChildProcess['stdio'] | undefined)?.[4];

@@ -208,7 +208,7 @@ async function removeReleases({ body }: Declared, machine: Machine, except: read
   for (const name of releasesIn(folder)) if (!except.includes(name)) await removeRelease(folder, name, machine);
 }
 
-/** Removes the agent's tree, but not files that others created. */
+/** Removes the tree that the agent unpacked. Keeps an object that others created in its place. */
 async function takeAway(resource: Declared, machine: Machine): Promise<void> {
   const folder = trustedPath(machine.walk, folderOf(resource.body.path), 'null');
   if (folder === null) return;

@@ -46,7 +46,7 @@ function expectNothingLost({ path }: Body, { tree, releases }: SeenArchive, purp
   );
 }
 
-/** Reports whether the agent unpacked releases on the machine, or linked to one. */
+/** Reports whether the machine has releases that the agent unpacked. */
 export const ourReleases = ({ releases }: SeenArchive): boolean => (releases?.names.length ?? 0) > 0;
 
 /** Reports whether the tree must be unpacked. */

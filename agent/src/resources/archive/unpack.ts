@@ -82,7 +82,7 @@ async function removeExcluded(tree: string, exclude: readonly string[], tools: T
   for (const path of left) await removeTree(`${tree}/${path}`, tools);
 }
 
-/** Checks and completes a tree that only root can change. */
+/** Checks the entries of a tree that only root can change, and sets their owner and permissions. */
 function finish(tree: string, { uid, gid }: Owner): TreeEntry[] {
   const entries: TreeEntry[] = [];
   let total = 0;

@@ -27,7 +27,7 @@ export type Found = { is: 'whole'; block: Block } | { is: 'none' } | { is: 'brok
 
 export interface SeenBlock extends SeenText {
   found: Found;
-  /** Position at end of file. */
+  /** Position at the end of the file. */
   end: Position;
   /** For a removal, the changes that restore the file. Null if nothing has to be restored. */
   restored: { from: string[] | null; to: string[] | null; diff: string | null } | null;

@@ -44,7 +44,8 @@ export class Refused extends HostFailure {
 }
 
 /**
- * Returns a text field of a response. `String` would throw for some values, such as an object with its own `toString`.
+ * Returns the value of a field of a response if it is text; otherwise an empty string. `String` would throw for some
+ * values, such as an object with its own `toString`.
  */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
@@ -87,7 +88,7 @@ const headerOf = ({ headers }: HttpReply, name: string): string | null => {
   return typeof value === 'string' && value.length <= 2000 ? value : null;
 };
 
-/** Returns the seconds that Retry-After specifies as a number or a date. */
+/** Returns the seconds that Retry-After specifies as a number or a date; null if it is missing or invalid. */
 function retryAfterOf(reply: HttpReply, now: number): number | null {
   const text = headerOf(reply, 'retry-after');
   if (text === null) return null;

@@ -167,7 +167,7 @@ test('refuses a token that is a path, and a proof for a name that was not ordere
     'CA returned an invalid token',
   );
   expect(await failureWith(withChallenge('other.example.org', 'a'.repeat(32)))).toBe(
-    'CA asks for the proof of a name that was not ordered',
+    'CA requires proof of control of a name that was not ordered',
   );
 });
 

@@ -200,7 +200,7 @@ async function proofOf(resource: Declared, authorization: string, authority: Aut
   if (answer.status === 'valid') return null;
   const domain = textOf((answer.identifier as { value?: unknown } | null | undefined)?.value).toLowerCase();
   if (!resource.body.domains.some((declared) => declared.toLowerCase().replace(/^\*\./, '') === domain))
-    throw new OrderFailed(`${authority.host} asks for the proof of a name that was not ordered`);
+    throw new OrderFailed(`${authority.host} requires proof of control of a name that was not ordered`);
   const type = challengeType(resource);
   const offered = Array.isArray(answer.challenges) ? answer.challenges.slice(0, 20) : [];
   const challenge = offered.find((one) => one !== null && typeof one === 'object' && one.type === type);

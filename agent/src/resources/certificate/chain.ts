@@ -45,8 +45,9 @@ export const chainText = (certificates: readonly X509Certificate[]): string =>
 const keyBlock = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----[^-]+-----END \1-----/;
 
 /**
- * Returns the first private key of a text as it is written: in PEM with LF line ends, without the parameters that
- * `openssl ecparam` writes before the key. Returns other text unchanged.
+ * Returns the first private key in a text, in the form in which the agent writes it: PEM with LF line endings, without
+ * the parameters that `openssl ecparam` writes before the key. In text without a key, only normalizes line endings and
+ * surrounding whitespace.
  */
 export function keyText(text: string): string {
   const unix = text.replaceAll('\r\n', '\n').trim();

@@ -476,15 +476,16 @@ function refuseExposure(path: string, seen: SeenDirectory, target: Ownership): v
 }
 
 /**
- * Reports whether the agent created the directory only as a parent and therefore removes it once it is empty. The directory
- * remains while a declared path below it exists, and a declared replacement is created only after its removal.
+ * Reports whether the agent created the directory only as a parent and therefore removes it once it is empty. The
+ * directory remains while a declared path below it exists, and a declared replacement is created only after its
+ * removal.
  */
 const goesAlong = (path: string, machine: Machine): boolean =>
   machine.ourDirectories.has(path) && !machine.declaredDirectory(path);
 
 /**
  * Returns the paths that prevent the directory from being removed, including those in subdirectories that the agent
- * created.
+ * created. Returns null if there are too many to list.
  */
 function contents(path: string, machine: Machine): string[] | null {
   const names = listDirectory(machine.walk, path, maxListed);

@@ -22,7 +22,9 @@ import type { CopyReference, Machine } from '../provider/provider.ts';
 export interface ForeignEntry {
   path: string;
   found: Inspected;
-  /** Device of the entry if it is a directory, or else of its directory; null directly below the purged directory. */
+  /**
+   * Device of the entry if it is a directory, otherwise that of its directory; null if that is the purged directory.
+   */
   readonly device: string | null;
 }
 

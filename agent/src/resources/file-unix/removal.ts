@@ -35,8 +35,7 @@ import {
   wrongType,
 } from './seen.ts';
 
-/** Restores the previous file, or removes the file that the agent created. */
-
+/** Observes a file that the agent restores to its previous state or, if the agent created it, removes. */
 export async function observeFileForRemoval(
   resource: ResolvedResource,
   before: FileBefore,

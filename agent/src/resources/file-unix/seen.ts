@@ -108,7 +108,8 @@ export const wrongType = (path: string, found: Inspected): HostFailure =>
   );
 
 /**
- * Returns the ownership to keep. A file that replaces a link keeps only the owner, because links have no permissions.
+ * Returns the ownership to keep; null if the path does not exist. A file that replaces a link keeps only the owner and
+ * group, because links have no permissions.
  */
 export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null =>
   found.type === 'absent'
@@ -121,7 +122,8 @@ const writingFields = new Set(['content', 'ensure', 'symlink']);
 
 /**
  * Reports whether the file is rewritten completely: either its content changes, or its content is declared and a former
- * writer may have the file open, because it changes owner, loses write permission of the group, of others, or of an ACL, or gets a set-ID bit.
+ * writer may have the file open, because it changes owner, loses write permission of the group, of others, or of an
+ * ACL, or gets a set-ID bit.
  * @param changes known changes
  */
 export function isWritten(body: Body, { found, ownership, acl }: SeenFile, changes: readonly FieldChange[]): boolean {

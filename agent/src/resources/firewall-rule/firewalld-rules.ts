@@ -5,7 +5,8 @@ import { keyOf, partsOf, type Rule, type Rules, textOf } from './rules.ts';
 
 /**
  * Lowest priority of Muster's rules. Negative, so that they come before the ports and services of the zone. The range
- * has a number for each of 130 network sizes, 18 magnitudes of port numbers, and whether the rule accepts.
+ * has a number for each combination of 130 network sizes, 18 magnitudes of the number of ports, and whether the rule
+ * accepts.
  */
 const firstPriority = -20_000;
 const magnitudes = 18;

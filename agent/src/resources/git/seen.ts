@@ -136,7 +136,8 @@ function parseStatus(text: string): Pick<SeenCopy, 'head' | 'branch' | 'untracke
 }
 
 /**
- * Commits to which revisions resolve, as returned by the repositories. Several resources may declare the same revision.
+ * Commits to which revisions resolve, as returned by the repositories. Cached, because several resources may declare
+ * the same revision.
  */
 const askedCommits: Database<Map<string, Promise<string>>> = {
   name: 'commits of git repositories',

@@ -35,7 +35,7 @@ const fileOf = (resource: Declared) => {
   return writtenPart(resource, { path: '/etc/hostname', text, mode: '0644' });
 };
 
-/** Returns the first line that is neither empty nor a comment, as systemd reads the file. */
+/** Returns the first line that is neither empty nor a comment, as systemd reads the file; null if there is none. */
 function nameIn(text: string | null): string | null {
   const line = text?.split('\n').find((one) => one.trim() !== '' && !one.startsWith('#'));
   return line?.trim() ?? null;

@@ -55,7 +55,7 @@ function hiddenChanges(body: Body, succeeded: Circumstances['succeeded']): strin
     .map(pointerText);
 }
 
-/** Returns a value for display. */
+/** Returns a value for display; null if there is none. */
 const text = (value: Found): string | null =>
   value === undefined ? null : shown(typeof value === 'string' ? value : JSON.stringify(value));
 

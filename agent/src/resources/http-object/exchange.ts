@@ -78,7 +78,7 @@ function objectIn({ body: bytes, headers }: HttpReply, body: Declared['body']): 
   return found === null ? undefined : found;
 }
 
-/** An object that is declared absent may be text. */
+/** Parses a response. Returns text that is not JSON unchanged if the object is declared absent. */
 function parsed(text: string, { ensure, read_at }: Declared['body']): Json {
   try {
     return parseAnswer(text);
@@ -95,14 +95,14 @@ function unexpected({ status, headers }: HttpReply, from: string): string {
   return `the server redirects to ${shownUrl(to)}, and the agent does not follow redirects; declare that URL`;
 }
 
-/** Maximum length of the part of a response that a failure message contains. */
-const maxWords = 300;
+/** In characters. */
+const maxQuotedLength = 300;
 
 /**
  * Changes the object.
  * @returns the failure if the server refuses the change; `words`: the beginning of the response, which may contain a
  *   secret
- *   @throws HostFailure if there is no response
+ * @throws HostFailure if there is no response
  */
 export async function change(
   method: HttpMethod,
@@ -123,7 +123,7 @@ export async function change(
   if (method === 'DELETE' && (status === 404 || status === 410)) return null;
   const words = reply.body
     .toString('utf8')
-    .slice(0, maxWords)
+    .slice(0, maxQuotedLength)
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
     .toWellFormed();

@@ -13,7 +13,7 @@ export const placeOf = ({ body: { section, key } }: IniUnix): Place => ({
   key: inBytes(key),
 });
 
-/** Returns the declared value, encoded as in `TextLine`. */
+/** Returns the declared value, encoded as in `TextLine`; null if there is none. */
 export const declaredValue = ({ body: { value } }: IniUnix): string | null => (value == null ? null : inBytes(value));
 
 export interface SeenSetting extends SeenText {

@@ -50,7 +50,7 @@ function parseHostLine(text: string): HostLine | null {
 const lineText = ({ names, type, key, comment }: HostLine): string =>
   `${names.join(',')} ${type} ${key}${comment === '' ? '' : ` ${comment}`}`;
 
-/** ssh ignores the case of names. */
+/** Compares two names as ssh does, which ignores case. */
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
 /** Reports whether a line belongs to the host: its first name matches, and its key has this type. */

@@ -137,7 +137,7 @@ export function restored(
   const removed = new Set(own.filter((index) => !inPlace.has(pairs.get(index) as Lost)));
   let after = removeLines(replaced, removed);
   const back = before.lost.filter((entry) => entry.text !== null && !inPlace.has(entry));
-  for (const group of neighbours(back.sort((a, b) => a.index - b.index))) {
+  for (const group of adjacentGroups(back.sort((a, b) => a.index - b.index))) {
     const [first, last] = [group[0] as Lost, group.at(-1) as Lost];
     const position = { ...first, below: last.below };
     const index = findPosition(after, position) ?? Math.min(position.index, after.length);
@@ -150,7 +150,7 @@ export function restored(
 }
 
 /** Groups adjacent lines, because only the lines around a group determine its position. */
-function neighbours(entries: readonly Lost[]): Lost[][] {
+function adjacentGroups(entries: readonly Lost[]): Lost[][] {
   const groups: Lost[][] = [];
   for (const entry of entries) {
     const last = groups.at(-1)?.at(-1);

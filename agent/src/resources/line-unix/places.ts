@@ -101,7 +101,7 @@ export function placesOf<E extends Placed>(
   const rankAt = (entry: E, at: number): number => rankOf(entry, positionOf(lines, at, 1), neighbors);
   /**
    * Returns the best line that is not taken: preferably between both neighbors, otherwise at the index, otherwise next
-   * to a neighbor.
+   * to a neighbor. Returns null if there is no such line.
    */
   const bestIn = (index: Index, entry: E): number | null => {
     const wanted = wantedOf(entry, neighbors);
@@ -138,7 +138,7 @@ export function placesOf<E extends Placed>(
 
 const isNearer = (one: number, other: number, to: number): boolean => Math.abs(one - to) < Math.abs(other - to);
 
-/** Returns the position in an ascending list that is nearest to `to` and not taken. */
+/** Returns the position in an ascending list that is nearest to `to` and not taken; null if all are taken. */
 function nearestFree(list: readonly number[], to: number, taken: ReadonlyMap<number, unknown>): number | null {
   let [low, high] = [0, list.length];
   while (low < high) {

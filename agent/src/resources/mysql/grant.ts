@@ -61,7 +61,7 @@ export const mysqlGrant = defineProvider<'mysql-grant', SeenGrant, Privileges>({
   remove: ({ body }, before, { has }, _difference, machine) => change(grantStatements(body, has, before), machine),
 });
 
-/** In a grant on a database, `_` and `%` are wildcards. */
+/** Escapes `_` and `%`, which are wildcards in a grant on a database. */
 const pattern = (database: string): string => database.replace(/[_%]/g, (found) => `\\${found}`);
 
 async function look({ body }: Declared, machine: Machine): Promise<SeenGrant> {

@@ -168,7 +168,10 @@ export function diffUserRemoval(before: UserBefore, { missing, user, statements 
   return { ...difference, message };
 }
 
-/** The agent must still be able to sign in as root@localhost through the socket. */
+/**
+ * Returns the clause that sets the password of an account. For root@localhost, it also permits signing in through the
+ * socket, as the agent does.
+ */
 const identifiedBy = (account: string, hash: string): string =>
   account === accountSql('root', 'localhost')
     ? `IDENTIFIED VIA unix_socket OR mysql_native_password USING ${literal(hash)}`

@@ -141,7 +141,7 @@ function fixedChanges({ encoding, locale }: Declared['body'], database: Database
   return changes;
 }
 
-/** The C library writes an encoding in several ways, such as utf8 and UTF-8. */
+/** Compares two locales. The C library writes an encoding in several ways, such as utf8 and UTF-8. */
 const isSameLocale = (a: string | null, b: string): boolean => a !== null && plain(a) === plain(b);
 const plain = (locale: string): string => locale.toLowerCase().replace(/utf-8/, 'utf8');
 

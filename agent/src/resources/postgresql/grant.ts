@@ -30,7 +30,7 @@ export type GrantBefore = { objects: Record<string, Privileges> };
 type Declared = ResolvedResource<'postgresql-grant'>;
 type Body = Declared['body'];
 
-/** All privileges, by object type. */
+/** The privileges that ALL stands for, by object type. Lacks MAINTAIN, which PostgreSQL 17 added for tables. */
 const allOf: Readonly<Record<ObjectType, readonly string[]>> = {
   database: ['CREATE', 'CONNECT', 'TEMPORARY'],
   schema: ['CREATE', 'USAGE'],

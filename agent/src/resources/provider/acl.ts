@@ -181,7 +181,10 @@ export function widened(target: Ownership, entries: readonly string[]): Ownershi
   return { ...target, mode: target.mode | granted };
 }
 
-/** Returns the entries that a removal restores, and the permissions; never more for the owning group than it had. */
+/**
+ * Returns the entries that a removal restores, and the resulting permissions. The owning group gets no more permissions
+ * than it had.
+ */
 export const restoredAcl = (before: Acl, target: Ownership): { mode: number; entries: string[] } => ({
   mode: before.entries.some(isMask) ? target.mode & ~(0o070 & ~(before.group << 3)) : target.mode,
   entries: before.entries,

@@ -65,7 +65,11 @@ export const reboot = defineProvider<'reboot', SeenReboot, RebootBefore>({
 /** Returns milliseconds until the maintenance window closes, at most 0 if none is open. */
 const leftOf = ({ windowEnd, clock }: Machine): number => (windowEnd === null ? 0 : windowEnd * 1000 - clock.now());
 
-/** @returns null if the machine may reboot after the delay, in seconds */
+/**
+ * Returns why the machine cannot reboot now; null if it can.
+ * @param windowMs milliseconds until the maintenance window closes; at most 0 if none is open
+ * @param delay seconds before the reboot
+ */
 function whyItWaits(windowMs: number, delay: number): string | null {
   if (windowMs <= 0)
     return 'the reboot is due, but no maintenance window of this agent is open; apply again in one, or remove `window_only`';
@@ -94,7 +98,10 @@ async function rebootAfter(
   return { failure: `shutdown succeeded, but the machine is still running after ${shutdownMs / 60_000} minutes` };
 }
 
-/** Waits for the given time or until the agent stops. @returns whether the operation was canceled */
+/**
+ * Waits until the given time has passed, the agent stops, or the operation is canceled.
+ * @returns whether the operation was canceled
+ */
 async function passes(ms: number, { clock, stop, cancelled }: Machine): Promise<boolean> {
   const deadline = clock.monotonic() + ms;
   while (!cancelled() && !stop.aborted && clock.monotonic() < deadline)

@@ -36,7 +36,10 @@ const gate = `${waitForStart} exec 4<&-; exec "$@"`;
 /** Variables that pass the declared variables to the script's account, each as `NAME=value`. */
 const carrier = (index: number): string => `MUSTER_VARIABLE_${index}`;
 
-/** Shell code that runs as the script's account and then executes its arguments, starting with the third one. */
+/**
+ * Returns shell code that runs as the script's account. Its arguments are the umask, the working directory, and the
+ * command to execute.
+ */
 function enter(variables: number): string {
   const carriers = Array.from({ length: variables }, (_, index) => carrier(index));
   const exported = carriers.map((name) => `export "$${name}"; unset ${name}; `).join('');

@@ -83,7 +83,7 @@ const declaredRecord = ({ ensure, type, user, range }: Body): Partial<Context> |
         ...(range == null ? {} : { range }),
       };
 
-/** Labels also show whether an agent that was killed had relabeled the files. */
+/** Returns the change of wrong labels. They also show whether an agent that was killed had relabeled the files. */
 const labelChanges = ({ labels }: SeenContext): FieldChange[] =>
   labels === null
     ? []

@@ -201,7 +201,9 @@ export function diffMode(body: Body, seen: SeenMode, { purpose }: Pick<Circumsta
   return withChanges('update', changes, { awaits, message });
 }
 
-/** Returns why the mode cannot be declared: in mode enforcing, a kernel that finds no policy does not boot. */
+/**
+ * Returns why the mode cannot be declared; null if it can. In mode enforcing, a kernel without a policy does not boot.
+ */
 function unmet({ mode, policy }: Body, { type, hasPolicy, values }: SeenMode): string | null {
   if (type === 'absent') return `there is no file ${config}; install an SELinux policy, such as selinux-policy-default`;
   if (mode === 'disabled' || hasPolicy) return null;

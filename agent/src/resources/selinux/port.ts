@@ -35,7 +35,9 @@ export const selinuxPort = defineProvider<'selinux-port', SeenRecord, RecordBefo
 export function expectWords(...words: readonly (string | null | undefined)[]): void {
   for (const word of words)
     if (word != null && !/^[\w<][\w.:,<>-]{0,999}$/.test(word))
-      throw new HostFailure(`${JSON.stringify(word.slice(0, 100))} is not a part of an SELinux context`);
+      throw new HostFailure(
+        `${JSON.stringify(word.slice(0, 100))} is not a valid user, type, or range of an SELinux context`,
+      );
 }
 
 const declaredRecord = ({ ensure, type, range }: Body): Partial<Context> | null =>

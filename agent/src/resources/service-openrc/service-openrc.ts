@@ -29,13 +29,12 @@ import {
   type SeenRc,
 } from './diff.ts';
 
-/** Manages an OpenRC service: a script in /etc/init.d, its run level, and whether it is running. */
-
 const services: Database<ServiceStates> = {
   name: 'OpenRC services',
   read: (machine) => readServices(machine.limits.checkMs, machine),
 };
 
+/** An OpenRC service: a script in /etc/init.d, its run level, and whether it is running. */
 export const serviceOpenrc = defineProvider<'service-openrc', SeenRc, RcBefore>({
   type: 'service-openrc',
   fields: { name: 'text', enabled: 'boolean?', running: 'boolean?', runlevel: 'text?', ensure: 'text?' },

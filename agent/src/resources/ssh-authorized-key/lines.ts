@@ -30,7 +30,7 @@ const keyLine = (options: string, [, type, key, comment]: RegExpExecArray): KeyL
   comment: comment ?? '',
 });
 
-/** Returns where the options end: as in sshd, at the first space outside quotes. */
+/** Returns where the options end: as in sshd, at the first space or tab outside quotes. */
 function endOfOptions(text: string): number {
   let quoted = false;
   for (let i = 0; i < text.length; i++) {

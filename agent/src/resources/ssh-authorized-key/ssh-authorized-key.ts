@@ -192,8 +192,8 @@ async function look(resource: Declared, machine: Machine): Promise<SeenKey> {
 }
 
 /**
- * Reports whether the file and its directory are missing and will be created. A file that contains only keys from this
- * operation counts as created by it.
+ * Returns whether the agent creates the file, and whether it creates the directory. A file that contains only keys from
+ * this operation counts as created by it.
  */
 function madeByUs(
   owner: Owner,

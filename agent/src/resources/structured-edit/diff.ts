@@ -5,7 +5,7 @@ import type { ValueBefore } from './before.ts';
 import type { SeenValue, Structured } from './seen.ts';
 import { declaredValue, shownValue } from './value.ts';
 
-/** Returns a value for display. An object or a list may contain another resource's secret. */
+/** Returns a value for display. Hides an object or a list if it may contain another resource's secret. */
 const shownOrNull = (text: string | null, { hasSecret }: SeenValue): string | null => {
   if (text === null) return null;
   return hasSecret && /^[[{]/.test(text) ? '(sensitive)' : shown(text);

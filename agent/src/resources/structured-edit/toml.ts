@@ -144,7 +144,10 @@ function insertSetting(
   return joinText(insertLines(lines, index, [line]));
 }
 
-/** Returns the line below the comment at the start of the file, if an empty line separates it from the rest. */
+/**
+ * Returns the index of the line below the comment at the start of the file; 0 if no empty line separates the comment
+ * from the rest.
+ */
 function belowFirstComment(lines: readonly TextLine[]): number {
   const end = lines.findIndex(({ text }) => !text.trim().startsWith('#'));
   if (end === -1) return lines.length;

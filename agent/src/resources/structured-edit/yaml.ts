@@ -130,7 +130,7 @@ function replacement(value: Value, node: Node | null): string {
 const isBlock = (node: Node | null): boolean =>
   isMap(node) || isSeq(node) ? node.flow !== true : isScalar(node) && /^BLOCK/.test(String(node.type));
 
-/** Returns the text of a pair in flow style. */
+/** Returns the range of a pair in flow style. */
 const entryOf = ({ key, value }: Pair<Node, Node | null>): Range => ({
   start: startOf(key),
   end: Math.max(endOf(key), value === null ? 0 : endOf(value)),

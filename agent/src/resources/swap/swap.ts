@@ -81,7 +81,10 @@ interface Change {
   machine: Machine;
 }
 
-/** Deactivates the file before anything else changes, so that an observation shows that it must be activated again. */
+/**
+ * Changes the file, its line, and its activation. Deactivates the file first, so that an observation shows that it must
+ * be activated again.
+ */
 async function change({ path, seen, changing, file, edit, removesEmpty = false, use, machine }: Change): Promise<void> {
   const isNew = fileFields.some((field) => changing.has(field));
   const ends =

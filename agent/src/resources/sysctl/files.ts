@@ -14,7 +14,7 @@ export interface SysctlFile {
 /** In order of precedence. If two files have the same name, only the one in the earlier directory is read. */
 const directories = ['/etc/sysctl.d', '/run/sysctl.d', '/usr/local/lib/sysctl.d', '/usr/lib/sysctl.d', '/lib/sysctl.d'];
 
-/** Returns all files in the order in which they are read at boot. */
+/** All files, in the order in which they are read at boot. */
 export const sysctlFiles: Database<SysctlFile[]> = {
   name: 'sysctl files',
   read() {

@@ -71,7 +71,7 @@ function upFault(name: string, unit: UnitState, why: string): string | null {
   return `${name} did not start${unit.result === 'success' ? '' : `: ${howItEnded(unit)}`}${why}`;
 }
 
-/** Returns the lines of systemctl's output that concern one of several units. */
+/** Returns the lines of systemctl's output that concern one of several units, joined by spaces. */
 function linesAbout(name: string, stderr: string): string {
   return stderr
     .split('\n')

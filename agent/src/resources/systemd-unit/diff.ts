@@ -63,8 +63,9 @@ export function diffService(
 }
 
 /**
- * Returns the action that the triggers require. A restart includes a reload. A unit that cannot be reloaded is
- * restarted.
+ * Returns the action that a changed unit file or the triggers require; null if they require none. A restart includes a
+ * reload. A unit that cannot be reloaded is restarted.
+ * @param replaced whether the unit file changed in a way that requires a restart
  */
 function requiredProcess(
   replaced: boolean,

@@ -95,7 +95,10 @@ const changeMessage = (changes: readonly FieldChange[]): string | null =>
     ? 'the account gets another home directory; the contents of the old one are not moved'
     : null;
 
-/** Restores changed fields, removes accounts that the agent created, and restores accounts that it removed. */
+/**
+ * Decides about a removal, which restores changed fields, removes an account that the agent created, and restores an
+ * account that it removed.
+ */
 export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, seen: SeenUser): Difference {
   const { name } = bodyOf(resource);
   const { user } = seen;
