@@ -94,8 +94,8 @@ export function writePrivateFile(path: string, content: string | Uint8Array, exi
 }
 
 /**
- * Creates a file with mode 0600 and syncs it, on any file system, also on those without hard links, and in directories
- * that cannot be listed. Never replaces a file, and follows no link at the path. Removes the file if it cannot be written.
+ * Creates a file with mode 0600 and syncs it. Works on file systems without hard links, and in directories that cannot
+ * be listed. Never replaces a file, and follows no link at the path. Removes the file if it cannot be written.
  * @throws Error with code EEXIST if anything exists at the path
  */
 export function createPrivateFile(path: string, content: string | Uint8Array): void {

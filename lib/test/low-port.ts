@@ -1,7 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Below the ports that Linux and macOS choose for outgoing connections, which would occupy the port of a killed server. */
+/**
+ * Range below the ports that Linux and macOS choose for outgoing connections, which could occupy a killed server's
+ * port.
+ */
 const [from, until] = [20_000, 32_000];
 
 /** Returns a port of 127.0.0.1 that is free, and that a killed server will most likely find free when it starts again. */

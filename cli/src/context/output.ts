@@ -45,7 +45,7 @@ export interface Output {
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void;
   /** Shows a progress line on a terminal, after one second. */
   progress(text: string): Progress;
-  /** Redrawn lines on standard error. Drawn only on a terminal outside CI. */
+  /** Returns lines on standard error that can be redrawn. They are drawn only on a terminal outside CI. */
   live(): LiveBlock;
   /**
    * Clears and pauses all drawing while a question is on the screen.

@@ -34,7 +34,7 @@ export async function makeKey(
 
 /**
  * Creates a key file that contains only the public key line of a key in ssh-agent.
- * @returns the new path of the previous key
+ * @returns the new path of the previous key; null if there was none
  */
 export async function usePublicLine(
   path: string,
@@ -46,7 +46,7 @@ export async function usePublicLine(
 
 /**
  * Stores a symbolic link to an existing key file.
- * @returns the new path of the previous key
+ * @returns the new path of the previous key; null if there was none
  */
 export async function useFile(path: string, target: string, options: KeyFileOptions): Promise<string | null> {
   return await installKeyFile(path, options, (fresh) => symlink(target, fresh));

@@ -103,7 +103,7 @@ export async function signByAgent(socket: string, key: PublicKey, message: Uint8
   });
 }
 
-/** Imported on demand, because the import takes 100 ms. */
+/** Imports ssh2 on demand, because the import takes 100 ms. */
 const loadSsh = async (): Promise<typeof import('ssh2')> => {
   const loaded = await import('ssh2');
   return loaded.default ?? loaded;

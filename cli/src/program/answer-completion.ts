@@ -6,7 +6,7 @@ import type { Surroundings } from './surroundings.ts';
 /** Time limit for the orchestrator, in milliseconds. */
 const limitMs = 1200;
 
-/** A completion must not ask questions. */
+/** Takes the place of the prompt, because a completion must not ask questions. */
 const refusePrompt = async (): Promise<never> => {
   throw new Error('completion does not prompt');
 };

@@ -228,8 +228,9 @@ class PinnedAgent extends Agent {
   }
 
   /**
-   * All unverified connections must present the same server key, because a signature bound to this key must not reach
-   * another server.
+   * Refuses an unverified connection whose server key differs from that of earlier ones, because a signature bound to
+   * this key must not reach another server.
+   * @throws CliError
    */
   #sameKey(origin: string, socket: TLSSocket, certificate: X509Certificate): TLSSocket {
     const known = this.#certificate;

@@ -6,7 +6,7 @@ import { keys } from './query-keys.ts';
 /** Samples cause no events, so these queries poll while the page is visible. */
 const pollMs = 60_000;
 
-/** Unix seconds by the orchestrator's clock, which also timestamps the samples. */
+/** Returns the time in Unix seconds by the orchestrator's clock, which also timestamps the samples. */
 const now = (): number => Math.floor(serverClock.now() / 1000);
 
 /**

@@ -74,7 +74,7 @@ export async function preloadPages(signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Safari has no `requestIdleCallback`. */
+/** Calls a function when the browser is idle, or soon in Safari, which has no `requestIdleCallback`. */
 const whenIdle = (act: () => void): void => {
   if ('requestIdleCallback' in window) window.requestIdleCallback(act);
   else setTimeout(act, 100);

@@ -33,7 +33,7 @@ function moveBetweenSearchAndRows({ key, target }: KeyboardEvent): boolean {
   return next !== null;
 }
 
-/** The first row may be scrolled out of view, in which case the page does not contain it. */
+/** Returns the row that Tab focuses. The first row may not be in the page, because it may be scrolled out of view. */
 const tabStopRow = () => document.querySelector<HTMLElement>('#content [role=grid] [data-index][tabindex="0"]');
 
 export interface ShortcutActions {

@@ -42,7 +42,9 @@ const onVisibility = (): void => {
   if (!document.hidden) become({ ...moment, now: clock() });
 };
 
-/** All times on a page share one timer. It pauses while the tab is hidden. */
+/**
+ * Calls a function when the time advances. All times on a page share one timer, which pauses while the tab is hidden.
+ */
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   if (!isTooltipTimerSet) {

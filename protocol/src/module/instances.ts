@@ -157,7 +157,7 @@ export function instancesOf(
   return { instances, faults, scope, lookups: looked.used, conflicts };
 }
 
-/** Returns the version for packages that declare none, or the error in that version. */
+/** Returns the version for packages that declare none, and the error if the module declares an invalid version. */
 function packagesOf({ packages }: ModuleDocument, scope: Scope): [string, string | undefined] {
   if (packages === undefined) return ['any', undefined];
   const evaluated = evaluateText(packages, scope);

@@ -208,8 +208,8 @@ function resourceOf(value: Mapping, path: Path): OutlineResource {
 }
 
 /**
- * A mapping whose values are all text declares nested loops. A mapping without text values is a literal map. The schema
- * refuses other mappings.
+ * Reads `for_each`. A mapping whose values are all text declares nested loops. A mapping without text values is a
+ * literal map. The schema refuses other mappings.
  */
 function loopOf(value: unknown): Loop | undefined {
   if (typeof value === 'string') return { kind: 'expression', text: value };

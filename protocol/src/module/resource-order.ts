@@ -52,8 +52,8 @@ export function resolvedOrder(
 export type DeclaredOrder = { ok: true; order: ResourceOrder } | { ok: false; faults: Fault[] };
 
 /**
- * Orders the resources of modules as written, without an agent and without evaluating expressions. Ignores references to resources that
- * are not in the modules.
+ * Orders the resources of modules as written, without an agent and without evaluating expressions. Ignores references
+ * to resources that are not in the modules.
  * @param modules parsed without errors
  * @returns the order, or the cycle across modules
  */

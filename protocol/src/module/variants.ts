@@ -4,7 +4,7 @@ import type { Conditions } from './document.ts';
 export type Choice =
   | { readonly kind: 'chosen'; readonly index: number }
   | { readonly kind: 'none' }
-  /** Thrown if several matching variants have the largest number of keys. */
+  /** Several matching variants have the largest number of keys. */
   | { readonly kind: 'tie'; readonly indices: readonly number[] };
 
 /**
@@ -40,7 +40,7 @@ export interface VariantBudget {
   steps: number;
 }
 
-/** About 100 ms. */
+/** Returns a budget for about 100 ms of work. */
 export const newVariantBudget = (): VariantBudget => ({ steps: 200_000 });
 
 /** @returns whether work remains */

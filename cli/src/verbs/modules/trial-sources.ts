@@ -172,7 +172,7 @@ export function unresolved(
   return new CliError(exits.failed, code, message, 'Fix the errors at the positions above.');
 }
 
-/** Returns the module of an error whose path is a pointer into `{modules: {<name>: …}}`. */
+/** Returns the module of an error if its path is a pointer into `{modules: {<name>: …}}`; otherwise, undefined. */
 export const moduleOf = ({ path }: Fault): string | undefined => {
   const [root, name] = pointerKeys(path);
   return root === 'modules' ? name : undefined;

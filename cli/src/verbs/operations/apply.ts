@@ -131,7 +131,7 @@ async function refuseRemovals(call: Client, plan: Operation, agent: string): Pro
   );
 }
 
-/** A failed plan may have stopped before it found all resources to remove. */
+/** Refuses a plan that failed, because it may have stopped before it found all resources to remove. @throws CliError */
 function requireComplete({ status, operation_id, modules }: Operation, agent: string): void {
   if (status === 'succeeded') return;
   throw new CliError(

@@ -26,7 +26,7 @@ export const moduleQuery = (name: string, revision?: number) =>
       }),
   });
 
-/** Newest first. */
+/** The revisions of a module, newest first. */
 export const revisionsQuery = (name: string) =>
   queryOptions({
     queryKey: keys.revisions(name),
@@ -45,7 +45,7 @@ export const orderQuery = (modules: readonly string[], agent: string | null) =>
       call(orderModules, { body: { modules: [...modules], ...(agent === null ? {} : { agent }) }, signal }),
   });
 
-/** The revision to which a text's files belong; undefined for the newest revision. */
+/** @param revision the revision to which the text's files belong; undefined for the newest revision */
 const withFiles = (revision: number | undefined) => (revision === undefined ? {} : { files_of: revision });
 
 /** Validates a module without storing it. */

@@ -86,7 +86,7 @@ async function readLabelled(label: string, bytes: Uint8Array, passphrase: string
   }
 }
 
-/** @throws KeyFileError for another key type; RangeError if the key is not PKCS#8 */
+/** @throws KeyFileError for another key type or a seed of another length; RangeError if the bytes are not PKCS#8 */
 function seedOfPkcs8(bytes: Uint8Array): Uint8Array {
   const [container] = derValues(bytes);
   const fields = derValues(derContent(container === undefined ? [] : [container], 0, derTags.sequence));

@@ -191,7 +191,7 @@ export function agentColumns({
   readonly isPhone: boolean;
   readonly onDialog: (dialog: RowDialog, agent: Agent) => void;
 }): readonly Column<Agent>[] {
-  /** The newest sample. For an offline agent, it does not show the current usage. */
+  /** Returns the newest sample of a connected agent. That of an offline agent does not show the current usage. */
   const sampleOf = ({ node_id, connected }: Agent) => (connected ? samples[node_id] : undefined);
   const cpu = (agent: Agent) => share(sampleOf(agent)?.cpu_usage, 100);
   const memory = (agent: Agent) => share(sampleOf(agent)?.memory_used, sampleOf(agent)?.memory_total);

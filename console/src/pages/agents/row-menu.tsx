@@ -36,7 +36,7 @@ export function RowMenu({ agent, onDialog }: RowMenuProps) {
   );
 }
 
-/** Shift+F10 and the menu key open the menu of the focused row. */
+/** Opens the menu of the focused row on Shift+F10 or the menu key. */
 export function openRowMenu(event: KeyboardEvent<HTMLElement>): void {
   const isMenuKey = event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey);
   if (!isMenuKey || !(event.target instanceof HTMLElement) || event.target.dataset.index === undefined) return;

@@ -32,7 +32,7 @@ interface Row {
   readonly lastRun: RunEntry | undefined;
 }
 
-/** Only assignments that enforce can be restricted to windows, so `windows only` implies the mode. */
+/** Formats the mode. Only assignments that enforce can be restricted to windows, so `windows only` implies the mode. */
 const modeText = ({ mode, window_only }: Assignment): string =>
   mode === 'enforce' && window_only ? 'windows only' : mode;
 

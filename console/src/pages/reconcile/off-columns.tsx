@@ -17,14 +17,14 @@ export interface OffEntry extends OffGroup {
   readonly rank: number;
 }
 
-/** The agent that represents the row. */
+/** Returns the agent that represents the group. */
 export const firstOf = ({ agents }: OffGroup): OffAgent => agents[0] as OffAgent;
 
 /** Returns the agent's name, or the number of agents in the group. */
 export const labelOf = (group: OffGroup): string =>
   group.agents.length === 1 ? (firstOf(group).name ?? firstOf(group).node_id) : `${group.agents.length} agents`;
 
-/** Unix seconds; null if unknown. */
+/** Returns since when the first agent has been out of sync, in Unix seconds; null if unknown. */
 function sinceOf(group: OffGroup): number | null {
   const { drift, failed_operation } = firstOf(group);
   return drift.find(({ accepted }) => accepted === null)?.since ?? failed_operation?.finished_at ?? null;

@@ -179,7 +179,7 @@ const NeverApplied = ({ count }: { readonly count: number }) => (
   </p>
 );
 
-/** A check needs a connection. */
+/** Reports whether the agent can be checked for drift, which requires a connection. */
 const canCheck = ({ connected }: OffAgent): boolean => connected;
 
 function CheckOff({ agents, onClose }: { readonly agents: readonly OffAgent[]; readonly onClose: () => void }) {

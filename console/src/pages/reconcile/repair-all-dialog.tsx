@@ -22,7 +22,7 @@ export function RepairAllDialog({
   readonly onClose: () => void;
 }) {
   const { data, error } = useQuery(reconcileQuery({ reason }));
-  // The agents when the dialog opened. The list changes while they are applied.
+  // The agents in the list when the dialog opened. The list changes while the apply runs.
   const [agents, setAgents] = useState<readonly OffAgent[] | null>(null);
   if (agents === null && data !== undefined) setAgents(data.filter(canRepair));
   if (agents !== null && agents.length > 0) return <RepairDialog agents={agents} onClose={onClose} />;

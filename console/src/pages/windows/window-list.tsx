@@ -76,7 +76,7 @@ export function WindowList({
   );
 }
 
-/** Open and planned windows come first, soonest first, then past ones, latest first. */
+/** Sorts windows: first open and planned ones, soonest first, then past ones, latest first. */
 function sortForList(windows: readonly Window[], now: number): Window[] {
   const over = (window: Window) => stageOf(window, now) === 'over';
   return windows.toSorted((a, b) => {

@@ -11,7 +11,7 @@ type Loaded = Awaited<ReturnType<typeof load>>;
 const ready = Promise.withResolvers<void>();
 let setLoaded: (loaded: Loaded) => void = () => {};
 
-/** If the toaster fails to load, this toast is dropped. The next toast tries to load it again. */
+/** Shows a toast. If the toaster fails to load, drops the toast; the next one tries to load the toaster again. */
 async function show(send: (toast: Loaded['toast']) => void): Promise<void> {
   const loaded = await load().catch(() => null);
   if (loaded === null) return;

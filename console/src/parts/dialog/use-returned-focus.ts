@@ -1,8 +1,8 @@
 import { useRef } from 'react';
 
 /**
- * Returns the element to focus after a dialog closes. If a menu item opened the dialog, the menu is already closed;
- * returns its trigger instead.
+ * Returns the element to focus after a dialog closes; null if there is none. If a menu item opened the dialog, the menu
+ * is already closed, so this is the menu's trigger.
  */
 function openerOf(focused: Element | null): HTMLElement | null {
   const trigger = focused?.closest('[role=menu]')?.getAttribute('aria-labelledby');

@@ -51,7 +51,10 @@ export function checkReferences({ name, resources }: Outline, findings: Findings
   checkCycles(resources, dependencies, findings);
 }
 
-/** Returns the index of the resource that a reference such as `vhost?` or `this-module:vhost` refers to. */
+/**
+ * Returns the index of the resource that a reference such as `vhost?` or `this-module:vhost` refers to; undefined if
+ * this module has no such resource.
+ */
 function ownIndex(id: string, name: string, indexOf: ReadonlyMap<string, number>): number | undefined {
   const own = readingsOf(id).find(
     (reading) => (reading.module === null || reading.module === name) && indexOf.has(reading.id),

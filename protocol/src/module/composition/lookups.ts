@@ -36,7 +36,7 @@ export const lookupOfCheck: Check = allOf(maxLength(256), (text) =>
     : 'must be agent.name, agent.node_id, or an attribute or a tag, for example attr.default_address',
 );
 
-/** A key is read as `element.key` in expressions, where CEL reserves some words. */
+/** Checks a key of a lookup. Expressions read it as `element.key`, where CEL reserves some words. */
 export const lookupKeyCheck: Check = (text) => {
   if (
     /^(as|break|const|continue|else|false|for|function|if|import|in|let|loop|package|namespace|null|return|true|var|void|while)$/.test(
@@ -72,7 +72,10 @@ function sourceOf(of: string, agent: AgentFacts): string | undefined {
   return own(root === 'tag' ? agent.tags : agent.attributes, key);
 }
 
-/** Compares two values. Values of mappings are often equal, and comparing long texts as versions is slow. */
+/**
+ * Compares two texts. Compares equal texts without `compare`, because texts in mappings are often equal, and comparing
+ * long texts as versions is slow.
+ */
 export const compareTexts = (one: string, other: string, compare = compareVersions): number =>
   one === other ? 0 : compare(one, other) || (one < other ? -1 : 1);
 
@@ -117,7 +120,9 @@ export function lookupList(of: Lookup['of'], agents: readonly AgentFacts[]): Loo
   return sortedValues(distinct, typeof of === 'string' ? [] : Object.keys(of));
 }
 
-/** Counts only mappings, because lookups of texts had no such limit when modules that are in use were accepted. */
+/**
+ * Counts only mappings, because the limit did not exist when lookups of texts were added to modules that are in use.
+ */
 const charactersOf = (value: LookupElement): number =>
   typeof value === 'string' ? 0 : Object.entries(value).reduce((sum, [key, text]) => sum + key.length + text.length, 0);
 

@@ -77,7 +77,7 @@ export function mergeInstances(parts: readonly Part[]): Merge {
  */
 const maximumReferences = 48 * 1024 * 1024;
 
-/** Counts the keys in dependencies and triggers. */
+/** Limits the total length of the keys in dependencies and triggers. */
 class ReferenceBudget {
   #left = maximumReferences;
 

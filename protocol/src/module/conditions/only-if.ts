@@ -139,6 +139,6 @@ export function mapOnlyIf(
   return changed === null ? null : { command: changed };
 }
 
-/** Returns the error in an evaluated path or command. */
+/** Returns the error in an evaluated path or command; undefined if it is valid. */
 export const onlyIfFault = (text: string, leaf: Leaf): string | undefined =>
   leaves[leaf].resolved.safeParse(text).error?.issues[0]?.message;

@@ -86,7 +86,7 @@ export function blocksOf(parts: readonly Part[]): { blocks: Block[]; faults: Exp
 
 type Piece = TextPart | Expression | CelExpression | ControlPart;
 
-/** Ends included text with the line break of the line that includes it. */
+/** Marks an `include`, so that the included text ends with the line break of the line that includes it. */
 const endingLine = (part: ControlPart): ControlPart =>
   part.control.word === 'include' ? { ...part, control: { ...part.control, endsLine: true } } : part;
 

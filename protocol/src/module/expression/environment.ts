@@ -228,7 +228,7 @@ function countSteps(environment: Environment): void {
   };
 }
 
-/** Returns the operand from which a node reads a key. */
+/** Returns the operand from which a node reads a key; undefined if the node reads no key. */
 function ownerOf(node: ASTNode): ASTNode | undefined {
   if (node.op === '.' || node.op === '[]') return node.args[0];
   if (node.op !== 'call' || node.args[0] !== 'has') return undefined;

@@ -249,16 +249,16 @@ function readReference(name: string): { root: ExpressionRoot; key: string } | Re
   if (root === 'each') {
     return name === 'each' || /^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*$/.test(key)
       ? { root, key }
-      : { message: 'write each, or each.<key> if the elements are mappings', prefer: isNameLike(key) };
+      : { message: 'write each, or each.<key> if the elements are mappings', prefer: preferenceFor(key) };
   }
   const { pattern, form } = keyPatterns[root as keyof typeof keyPatterns];
   return pattern.test(key)
     ? { root: root as ExpressionRoot, key }
-    : { message: `${quoted(name)} is not of the form ${form}`, prefer: isNameLike(key) };
+    : { message: `${quoted(name)} is not of the form ${form}`, prefer: preferenceFor(key) };
 }
 
-/** Reports whether an error in a key concerns the name, rather than operators or brackets that CEL parses. */
-const isNameLike = (key: string): 'always' | 'never' => (/^[A-Za-z0-9._/:-]*$/.test(key) ? 'always' : 'never');
+/** Prefers the message about a key unless the key contains operators or brackets, which CEL parses. */
+const preferenceFor = (key: string): 'always' | 'never' => (/^[A-Za-z0-9._/:-]*$/.test(key) ? 'always' : 'never');
 
 const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
 

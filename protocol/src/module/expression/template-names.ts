@@ -26,7 +26,10 @@ const isFaulty = (text: string): boolean => {
   return blocks === null && faults.length > 0;
 };
 
-/** Without its control words, a text with errors would seem to use names that its loops define. */
+/**
+ * Returns the expressions of a text with their blocks. Returns none for a text whose control words have errors, because
+ * names that its loops define would seem undefined.
+ */
 const blocksIn = (text: string): readonly Block[] => {
   const { parts, blocks } = parseExpressions(text);
   if (isFaulty(text)) return [];

@@ -61,7 +61,7 @@ const emailAddress: Check = (text) =>
 const eabKeyId: Check = (text) =>
   /^[\x21-\x7e]{1,256}$/.test(text) ? undefined : 'must be 1 to 256 printable ASCII characters, without spaces';
 
-/** At least 16 bytes. Authorities show the key with or without padding. */
+/** A key of at least 16 bytes. Authorities show it with or without padding. */
 const eabHmacKey: Check = (text) =>
   /^[A-Za-z0-9_-]{22,1024}={0,2}$/.test(text)
     ? undefined

@@ -6,7 +6,9 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 
 const isExpression = (value: unknown): boolean => typeof value === 'string' && value.includes('${{');
 
-/** An expression that may yield `omit`, so that only its value determines whether the field is set. */
+/**
+ * Reports whether a value has an expression that may yield `omit`. Only its result determines whether the field is set.
+ */
 const mayBeOmitted = (value: unknown): boolean => typeof value === 'string' && /\$\{\{.*\bomit\b/s.test(value);
 
 /**

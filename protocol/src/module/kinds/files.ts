@@ -13,7 +13,7 @@ export const mode = {
   }),
   canonical: (value: string) => format.octalMode(value) ?? value.padStart(4, '0'),
 };
-/** Agents support only octal digits. */
+/** Writes the mode in octal digits, the only form that agents support. */
 export const normaliseMode = (body: Record<string, unknown>): void => {
   const octal = typeof body.mode === 'string' ? format.octalMode(body.mode) : null;
   if (octal !== null) body.mode = octal;

@@ -23,7 +23,7 @@ const network: Check = (text) =>
 const zone: Check = (text) =>
   /^[A-Za-z0-9_-]{1,17}$/.test(text) ? undefined : 'must be a zone of up to 17 letters, digits, "_", and "-"';
 
-/** nft(8) accepts 128 bytes of comment, which also contains the name. */
+/** A comment of a rule. nft(8) accepts comments of up to 128 bytes, and the agent's comment also contains the name. */
 const comment: Check = (text) =>
   /^[\x20-\x7e]{1,60}$/.test(text) && !/["\\]/.test(text)
     ? undefined

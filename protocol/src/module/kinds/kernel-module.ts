@@ -2,7 +2,7 @@ import { boolean, formatted, text } from './field.ts';
 import { allOf, type Check, notEmpty, oneLine } from './format.ts';
 import { defineKind, ensure } from './kind.ts';
 
-/** The kernel limits names to 55 bytes. */
+/** The name of a kernel module, which the kernel limits to 55 bytes. */
 const moduleName: Check = (name) =>
   /^[A-Za-z0-9_][A-Za-z0-9_-]{0,54}$/.test(name)
     ? undefined

@@ -152,7 +152,7 @@ class TreeBuilder {
     return { kind: 'map', entries, start, end, ...measure(values, keyCharacters) };
   }
 
-  /** Returns the text of a key. Refuses keys with an anchor or a tag, and keys that are not text. */
+  /** Returns the text of a key. Reports an error for a key that is not allowed, such as one with an anchor or a tag. */
   #key(node: Node | null, start: number, path: string): string | undefined {
     if (isScalar(node) && typeof node.value === 'string' && node.tag === undefined) {
       const { value } = node;

@@ -56,7 +56,9 @@ export interface ExplainedResource {
 
 export interface ExplainedParameter {
   readonly value: Json;
-  /** `given` if an assignment or a file sets the value; otherwise, the part of the declaration. */
+  /**
+   * `given` if an assignment or a file sets the value; otherwise, the part of the parameter's declaration that does.
+   */
   readonly origin: 'given' | 'variant' | 'default';
   /** Source of the layer with the highest precedence, and the name of its assignment or module. */
   readonly from: Layer['from'];

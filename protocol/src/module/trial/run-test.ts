@@ -25,7 +25,8 @@ export interface TestOutcome {
 type Add = (path: readonly (string | number)[], message: string, difference?: Mismatch['difference']) => void;
 
 /**
- * Resolves the modules for the agent of a test and compares the result. The test passes if the returned list is empty.
+ * Resolves the modules for the agent of a test and compares the result. The test passes if both returned lists are
+ * empty.
  */
 export function runModuleTest(test: ModuleTest, modules: readonly ModuleDocument[]): TestOutcome {
   const mismatches: Mismatch[] = [];

@@ -14,7 +14,7 @@ function mapOf(value: unknown, name: string): JsonMap {
   throw new ExpressionError(`${name} takes a map of names to values`);
 }
 
-/** JSON and TOML use the same escapes, but TOML does not allow an unescaped U+007F. */
+/** Quotes text for TOML, which uses the same escapes as JSON, but does not allow an unescaped U+007F. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007F', '\\u007f');
 
 const bareKey = /^[A-Za-z0-9_-]+$/;

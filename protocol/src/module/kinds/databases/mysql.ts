@@ -8,7 +8,7 @@ const host = formatted('Host from which the user connects; % for any', format.my
 
 const accountOf = (name: unknown, at: unknown): string => joined(name, '@', at ?? 'localhost');
 
-/** The agent signs in as root@localhost. */
+/** Refuses fields of root@localhost that could lock out the agent, which signs in as this account. */
 function agentAccountFaults({ ensure, ...body }: Readonly<Record<string, unknown>>): CombinationFault[] {
   const message =
     'cannot be declared for root@localhost, the account that the agent signs in as; declare only the password';

@@ -51,7 +51,7 @@ const unixPath: Check = (path) => {
   return undefined;
 };
 
-/** A directory may have one trailing slash, which `withoutClosingSlash` removes. */
+/** The path of a directory. It may have one trailing slash, which `withoutClosingSlash` removes. */
 export const unixDirectory: Check = (path) => unixPath(withoutClosingSlash(path));
 
 export const withoutClosingSlash = (path: string): string =>

@@ -52,7 +52,10 @@ export const windowsService: Check = byPattern(
   'must be 1 to 256 characters, without "/", "\\" and control characters',
 );
 
-/** `~` is the home directory of the service's user. With a leading `-`, systemd ignores a missing directory. */
+/**
+ * The working directory of a service. `~` is the home directory of its user. With a leading `-`, systemd ignores a
+ * missing directory.
+ */
 export const systemdWorkingDirectory: Check = (path) =>
   path === '~' ? undefined : unixDirectory(path.startsWith('-') ? path.slice(1) : path);
 
