@@ -20,7 +20,10 @@ export interface Reported {
 export interface TestAgent {
   engine: Engine;
   dataDir: string;
-  /** Sends an operation and waits until it finishes. */
+  /**
+   * Sends an operation and waits until it finishes. Its reports stay in the spool.
+   * @throws Error if the agent refuses it, because the reports of too many operations are not acknowledged
+   */
   run(operation: OperationMessage): Promise<Reported>;
   /** Waits until an operation that was sent earlier finishes. */
   ended(operationId: string): Promise<Reported>;
@@ -69,7 +72,7 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
     dataDir,
     ended,
     async run(operation) {
-      await engine.accept(operation);
+      if ((await engine.accept(operation)) === 'full') throw new Error('the agent has too many open operations');
       return ended(operation.operation_id);
     },
     stop: () => engine.stop(),
