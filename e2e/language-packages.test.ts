@@ -235,6 +235,22 @@ describePackages('pip', () => {
     await machine.sh('rm -r /opt/venv');
   });
 
+  testSome('removes dependencies of the declared version after a removal that was killed', async () => {
+    await machine.sh('python3 -m venv /opt/venv');
+    await byHand('tool==2.0.0');
+    const before = changes();
+    // The second agent is killed before the journal has the result.
+    for (const at of [0, { point: 'resource:after', nth: 1 }]) {
+      await agent.killedAt(operation('apply', [resolved(pip({ version: '1.1.0' }))]), at);
+      expect(await inVenv('pip list --format=freeze')).toMatch(/part==1\.0\.0[\s\S]*tool==1\.1\.0/);
+      // A removal that is killed at this point has restored the former version, which needs no other package.
+      await byHand('tool==2.0.0');
+      await apply();
+      expect(changes()).toEqual(before);
+    }
+    await machine.sh('rm -r /opt/venv');
+  });
+
   testSome('repairs a package without files, or without the list of its files', async () => {
     await apply(pip({ version: '1.0.0' }));
     const installed = changes();

@@ -11,7 +11,7 @@ import type { StepsState } from '../plan/steps-state.ts';
 import type { Progress } from '../progress.ts';
 import { noted, resultOf } from '../result.ts';
 import { awaitLeftover } from './apply-one.ts';
-import { claimIfNew, isUnmet, rememberPartial } from './apply-run.ts';
+import { claimIfNew, completedRecord, isUnmet, rememberPartial } from './apply-run.ts';
 import { endStep, servedEarly } from './trigger-immediately.ts';
 
 /**
@@ -248,8 +248,7 @@ async function resultFor(
     return resultOf(step, early, 'changed', ms);
   }
   if (wasFinished && original !== null) {
-    const later = kind === 'apply' && before !== null ? provider.afterwards : undefined;
-    record(later === undefined || before === null ? before : await later(resource, before, progress.view.machine()));
+    record(kind === 'apply' ? await completedRecord(progress, planned) : before);
     return resultOf(step, noted(original, `applied before ${progress.interruption}`), 'changed', ms);
   }
   if (outcome === null) {

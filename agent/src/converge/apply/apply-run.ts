@@ -237,7 +237,7 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
     if (original !== null) {
       // The change was journaled before the agent was killed, and the resource is now as declared, so the agent made
       // the change.
-      progress.recordBefore(resource.key, planned.before);
+      progress.recordBefore(resource.key, await completedRecord(progress, planned));
       return resultOf(step, noted(original, `applied before ${progress.interruption}`), 'changed', elapsed());
     }
     const fault = claimIfNew(progress, step, provider);
@@ -247,12 +247,12 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
   const seen = (planned.observation as { seen: unknown }).seen;
   try {
     const outcome = await provider.apply(resource, seen, decision.difference, progress.view.machine());
-    progress.recordBefore(resource.key, planned.before);
+    progress.recordBefore(resource.key, await completedRecord(progress, planned));
     const reported = original === null ? decision : noted(original, `resumed after ${progress.interruption}`);
     return progress.ended(step, reported, outcome, elapsed());
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    await rememberPartial(progress, planned, seen);
+    await rememberPartial(progress, { ...planned, before: await completedRecord(progress, planned) }, seen);
     return failedResult(step, decision, error.message, elapsed());
   }
 }
@@ -272,16 +272,29 @@ export function claimIfNew(progress: Progress, step: Step, provider: Provider): 
   }
 }
 
+type Recorded = Pick<PlannedStep, 'step' | 'provider' | 'before'>;
+
 /** Records the original state of a failed resource that may have changed, so that it can be restored. */
-export async function rememberPartial(
-  progress: Progress,
-  planned: Pick<PlannedStep, 'step' | 'provider' | 'before'>,
-  seen: unknown,
-): Promise<void> {
+export async function rememberPartial(progress: Progress, planned: Recorded, seen: unknown): Promise<void> {
   const { step, provider } = planned;
   const stepsState = new StepsState('apply', new Map(), []);
   const now = await progress.observe(step, stepsState);
   if (!('seen' in now) || differs(provider, seen, now.seen)) progress.recordBefore(step.resource.key, planned.before);
+}
+
+/** Returns the record for removal after a change; the earlier record if the provider cannot complete it. */
+export async function completedRecord(progress: Progress, { step, provider, before }: Recorded): Promise<Json | null> {
+  if (before === null || provider.afterwards === undefined) return before;
+  try {
+    return await provider.afterwards(step.resource, before, progress.view.machine());
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    // The change is finished, and without the addition a removal only leaves more behind.
+    const { key: resource } = step.resource;
+    const fields = { operation_id: progress.id, resource, error: error.message };
+    progress.context.warn(fields, 'failed to complete the record for removal');
+    return before;
+  }
 }
 
 /** Reports whether a resource differs from an earlier observation; true if that is unknown. */

@@ -50,6 +50,10 @@ export const packagePip = defineProvider<'package-pip', SeenPipPackage, PipPacka
     return {};
   },
 
+  async afterwards(resource, before, machine) {
+    return withDependencies(before, await look(resource, machine, before));
+  },
+
   observeForRemoval: (resource, before, machine) => look(resource, machine, before),
   diffRemoval: diffPipPackageRemoval,
 

@@ -336,8 +336,10 @@ export interface Provider<
    */
   recover?(machine: Machine): Promise<void>;
   /**
-   * If the agent was killed before it recorded the result of a change, completes the record for removal. Without this
-   * method, the earlier record stays.
+   * Completes the record for removal after a change, with what only the change reveals, such as the dependencies of a new
+   * version. Called after each change of a recheckable type, even if it failed or the agent was killed. `together` returns
+   * the record itself, so for types with it, this is called only if the agent was killed before it recorded the result.
+   * Without this method, the earlier record stays.
    */
   afterwards?(resource: Resource, before: Before, machine: Machine): Promise<Before>;
   /**
