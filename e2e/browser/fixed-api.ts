@@ -197,7 +197,8 @@ const answers: Readonly<Record<string, unknown>> = {
     operations: operations.map(({ resources: _, ...entry }) => entry),
     next_cursor: null,
   },
-  [listRuns.id]: ({ status }: Query) => runs.filter((each) => status === undefined || each.status === status),
+  [listRuns.id]: ({ status, kind }: Query) =>
+    runs.filter((run) => (status ?? run.status) === run.status && (kind ?? run.kind) === run.kind),
   [listAudit.id]: { ...example<object>(listAudit), events, next_cursor: null },
   [listNotifications.id]: { ...example<object>(listNotifications), notifications, unread_count: 3 },
   [listChannels.id]: channels,

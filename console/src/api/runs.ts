@@ -15,21 +15,23 @@ import { keys } from './query-keys.ts';
 
 export interface RunFilter {
   readonly status?: string;
+  readonly kind?: string;
   readonly assignment?: string;
 }
 
 const pageSize = 100;
 
 /** Runs without their results, in newest-first order, in pages. */
-export const runsQuery = ({ status, assignment }: RunFilter = {}) =>
+export const runsQuery = ({ status, kind, assignment }: RunFilter = {}) =>
   infiniteQueryOptions({
-    queryKey: [...keys.runs, status ?? '', assignment ?? ''],
+    queryKey: [...keys.runs, status ?? '', kind ?? '', assignment ?? ''],
     queryFn: ({ pageParam, signal }) =>
       call(listRuns, {
         query: {
           limit: pageSize,
           offset: pageParam,
           ...(status ? { status } : {}),
+          ...(kind ? { kind } : {}),
           ...(assignment ? { assignment } : {}),
         } as never,
         signal,

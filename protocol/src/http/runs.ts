@@ -7,13 +7,14 @@ import { route } from './definition/route.ts';
 import { entryExample, modulesField, operationId } from './operations.ts';
 import { operatorId } from './operators/operators.ts';
 
+export const runKinds = ['apply', 'plan'] as const;
 export const runStatuses = ['running', 'succeeded', 'failed', 'halted', 'cancelled'] as const;
 
 export const runSchema = z
   .strictObject({
     run_id: z.string(),
     assignment: z.string().nullable().describe('name of the assignment; null for a run on named agents'),
-    kind: z.enum(['apply', 'plan']),
+    kind: z.enum(runKinds),
     status: z.enum(runStatuses),
     started_at: unixSeconds,
     finished_at: unixSeconds
@@ -141,7 +142,7 @@ export const startRun = route({
   access: 'operator',
   respondAsync: true,
   body: fanOutBody.extend({
-    kind: z.enum(['apply', 'plan']),
+    kind: z.enum(runKinds),
     node_ids: z.array(z.string().max(64)).min(1).max(maxRunAgents).describe('agents in the order in which they start'),
     modules: modulesField,
     plan_run_id: optional(z.string().max(64)).describe(
@@ -166,6 +167,7 @@ export const listRuns = route({
   access: 'operator',
   query: z.strictObject({
     status: z.enum(runStatuses).optional(),
+    kind: z.enum(runKinds).optional(),
     assignment: z.string().max(128).optional(),
     ...pageQuery(50, 500),
   }),

@@ -1,5 +1,5 @@
 import type { Client } from '@muster/protocol/client';
-import { cancelRun, getRun, listRuns, type Run, runStatuses } from '@muster/protocol/http';
+import { cancelRun, getRun, listRuns, type Run, runKinds, runStatuses } from '@muster/protocol/http';
 import { runOutcomesText } from '../../../../client/src/run-outcomes.ts';
 import { statusText } from '../../../../client/src/status-text.ts';
 import type { Context } from '../../context/context.ts';
@@ -19,6 +19,7 @@ export const register: Register = (command, act) => {
     .command('list')
     .description('List runs, newest first')
     .option('--status <status>', `Status: ${runStatuses.join(', ')}`)
+    .option('--kind <kind>', `Kind: ${runKinds.join(', ')}`)
     .option('--assignment <name>', 'Only runs of this assignment')
     .option('--limit <n>', 'Maximum number', '50')
     .addOption(watchOption())
@@ -49,18 +50,25 @@ export const register: Register = (command, act) => {
 export const findRun = (call: Client, idPart: string): Promise<string> =>
   findId('run', 'muster runs list', idPart, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
 
-const recent = (call: Client, limit: number, filter: { status?: Run['status']; assignment?: string } = {}) =>
+type RunFilter = { status?: Run['status']; kind?: Run['kind']; assignment?: string };
+
+const recent = (call: Client, limit: number, filter: RunFilter = {}) =>
   call(listRuns, { query: { limit: String(limit), ...filter }, atMost: limit });
 
 async function list(
   context: Context,
-  options: { limit: string; status?: string; assignment?: string },
+  options: { limit: string; status?: string; kind?: string; assignment?: string },
 ): Promise<undefined> {
   const { out } = context;
   const limit = parseCount('--limit', options.limit, 1, 500);
   const { assignment } = options;
   const status = options.status === undefined ? undefined : parseChoice('--status', options.status, runStatuses);
-  const filter = { ...(status === undefined ? {} : { status }), ...(assignment === undefined ? {} : { assignment }) };
+  const kind = options.kind === undefined ? undefined : parseChoice('--kind', options.kind, runKinds);
+  const filter = {
+    ...(status === undefined ? {} : { status }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(assignment === undefined ? {} : { assignment }),
+  };
   const { call } = await context.connect();
   const runs = await recent(call, limit, filter);
   if (out.json) return out.data(runs);

@@ -1,4 +1,3 @@
-import type { RunEntry } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { runsQuery } from '../../api/runs.ts';
@@ -86,18 +85,14 @@ const maxEnded = 3;
 const maxEndedAge = 86_400;
 
 /**
- * Reports whether a run that ended is worth listing. Each dialog that applies plans first, so a plan is listed only if it
- * failed.
+ * The applies that ended within the last day, newest first. Nothing if there are none. Plans are left out, because each
+ * dialog that applies plans first.
  */
-const isNotable = ({ kind, status }: RunEntry): boolean =>
-  kind === 'apply' || status === 'failed' || status === 'halted';
-
-/** The applies and failed plans that ended within the last day, newest first. Nothing if there are none. */
 export function RecentlyEnded({ now }: { readonly now: number }) {
-  const { data } = useInfiniteQuery(runsQuery());
+  const { data } = useInfiniteQuery(runsQuery({ kind: 'apply' }));
   const runs = data?.pages
     .flat()
-    .filter((run) => hasEnded(run.status) && isNotable(run) && (run.finished_at ?? 0) > now / 1_000 - maxEndedAge)
+    .filter(({ status, finished_at }) => hasEnded(status) && (finished_at ?? 0) > now / 1_000 - maxEndedAge)
     .slice(0, maxEnded);
   if (runs === undefined || runs.length === 0) return null;
   return (

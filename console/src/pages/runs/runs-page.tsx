@@ -1,4 +1,4 @@
-import { type RunEntry, runStatuses } from '@muster/protocol/http';
+import { type RunEntry, runKinds, runStatuses } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { PlaySquare } from 'lucide-react';
@@ -104,6 +104,7 @@ const columns: readonly Column<RunEntry>[] = [
 const filters = [
   { name: 'assignment', label: 'Assignment', placeholder: 'Filter by assignment' },
   { name: 'status', label: 'Status', any: 'Any status', options: statusOptions(runStatuses) },
+  { name: 'kind', label: 'Type', any: 'Any type', options: runKinds },
 ] as const;
 
 export function RunsPage() {

@@ -516,7 +516,7 @@ describeAnyDatabase('runs in waves', (fixture) => {
     expect(await listed()).toEqual(ended);
   });
 
-  test('lists runs by status and assignment', async () => {
+  test('lists runs by status, kind, and assignment', async () => {
     const { context, actor, agents, start, execute, domain } = await open(fixture);
     const first = await start();
     await execute(agents[0]!);
@@ -532,6 +532,8 @@ describeAnyDatabase('runs in waves', (fixture) => {
     expect(await listed({ limit: 9, offset: 0, status: 'succeeded' })).toEqual([[first], false]);
     expect(await listed({ limit: 9, offset: 0, assignment: 'base', status: 'cancelled' })).toEqual([[second], false]);
     expect(await listed({ limit: 9, offset: 0, assignment: 'other' })).toEqual([[], false]);
+    expect(await listed({ limit: 9, offset: 0, kind: 'apply' })).toEqual([[first], false]);
+    expect(await listed({ limit: 9, offset: 0, kind: 'plan', status: 'succeeded' })).toEqual([[], false]);
   });
 });
 

@@ -212,15 +212,20 @@ async function* resultTexts({ db }: Context, runId: string): AsyncGenerator<Json
 
 export interface RunFilter {
   status?: Run['status'] | undefined;
+  kind?: Run['kind'] | undefined;
   assignment?: string | undefined;
 }
 
 /** Lists runs, newest first. Counts the outcomes of runs that have not ended; ended runs have stored counts. */
 export async function listRuns(context: Context, filter: RunFilter & PageRequest): Promise<Page<RunEntry>> {
   const { db } = context;
-  const { status, assignment } = filter;
-  const query = runs({ status: status !== undefined, assignment: assignment !== undefined });
-  const page = await readPage(filter, (part) => db.all(query, { status, assignment, ...part }));
+  const { status, kind, assignment } = filter;
+  const query = runs({
+    status: status !== undefined,
+    kind: kind !== undefined,
+    assignment: assignment !== undefined,
+  });
+  const page = await readPage(filter, (part) => db.all(query, { status, kind, assignment, ...part }));
   const uncounted = page.items.filter(({ succeeded }) => succeeded === null).map(({ run_id }) => run_id);
   const counts = await countOutcomes(context, uncounted);
   return mapPage(page, (row) => {

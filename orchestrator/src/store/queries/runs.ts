@@ -211,12 +211,13 @@ export const runs = defineVariants(
   'runs/list',
   (
     db,
-    p: { status: RunStatus; assignment: string; limit: number; offset: number },
+    p: { status: RunStatus; kind: 'apply' | 'plan'; assignment: string; limit: number; offset: number },
     _d,
-    v: { status?: boolean; assignment?: boolean },
+    v: { status?: boolean; kind?: boolean; assignment?: boolean },
   ) => {
     let query = db.selectFrom('runs').selectAll();
     if (v.status) query = query.where('status', '=', p.status);
+    if (v.kind) query = query.where('kind', '=', p.kind);
     if (v.assignment) query = query.where('assignment', '=', p.assignment);
     return query.orderBy('run_id', 'desc').limit(p.limit).offset(p.offset);
   },
