@@ -197,8 +197,13 @@ const answers: Readonly<Record<string, unknown>> = {
     operations: operations.map(({ resources: _, ...entry }) => entry),
     next_cursor: null,
   },
-  [listRuns.id]: ({ status, kind }: Query) =>
-    runs.filter((run) => (status ?? run.status) === run.status && (kind ?? run.kind) === run.kind),
+  [listRuns.id]: ({ status, kind, latest }: Query) =>
+    runs
+      .filter((run) => (status ?? run.status) === run.status && (kind ?? run.kind) === run.kind)
+      .filter(
+        ({ assignment }, at, all) =>
+          latest !== 'true' || all.findIndex((other) => other.assignment === assignment) === at,
+      ),
   [listAudit.id]: { ...example<object>(listAudit), events, next_cursor: null },
   [listNotifications.id]: { ...example<object>(listNotifications), notifications, unread_count: 3 },
   [listChannels.id]: channels,

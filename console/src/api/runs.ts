@@ -10,7 +10,7 @@ import {
 } from '@muster/protocol/http';
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
-import { cacheAnswer, queryClient } from './query-client.ts';
+import { cacheAnswer, queryClient, routeQuery } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 export interface RunFilter {
@@ -39,6 +39,12 @@ export const runsQuery = ({ status, kind, assignment }: RunFilter = {}) =>
     initialPageParam: 0,
     getNextPageParam: (last, all) => (last.length < pageSize ? undefined : all.length * pageSize),
   });
+
+/** The newest apply of each assignment, without its results. */
+export const lastAppliesQuery = routeQuery([...keys.runs, 'last-applies'], listRuns, {
+  query: { kind: 'apply', latest: 'true', limit: '500' },
+  all: true,
+});
 
 export const runQuery = (id: string) =>
   queryOptions({

@@ -169,6 +169,10 @@ export const listRuns = route({
     status: z.enum(runStatuses).optional(),
     kind: z.enum(runKinds).optional(),
     assignment: z.string().max(128).optional(),
+    latest: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe('`true` lists only the newest run of each assignment among the runs that match the other filters'),
     ...pageQuery(50, 500),
   }),
   answers: { 200: z.array(runEntrySchema) },

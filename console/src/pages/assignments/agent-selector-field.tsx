@@ -3,7 +3,9 @@ import { useDeferredValue, useMemo } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
+import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
+import { withStates } from './matched-states.ts';
 import { byName, matching } from './matching.ts';
 
 /** An assignment's selector, with the agents that match it now. */
@@ -18,16 +20,20 @@ export function AgentSelectorField({
 }) {
   const agents = useQuery(agentsQuery);
   const vocabulary = useSelectorVocabulary();
+  const sync = useFleetSync();
   const deferred = useDeferredValue(selector);
   const matched = useMemo(
     () => matching(deferred, agents.data ?? [])?.toSorted(byName) ?? null,
     [deferred, agents.data],
   );
+  const listed = useMemo(() => withStates(matched ?? [], sync), [matched, sync]);
   return (
     <div>
       <SelectorInput label="Selector" value={selector} onChange={onChange} vocabulary={vocabulary} error={error} />
       <p role="status" className="mt-2 text-sm">
-        {agents.isPending || matched === null ? (
+        {selector.trim() === '' ? (
+          <span className="text-muted">Type a selector, such as role=web. “all” matches every agent.</span>
+        ) : agents.isPending || matched === null ? (
           <span className="text-muted">{matched === null ? 'The selector is incomplete.' : 'Counting…'}</span>
         ) : (
           <>
@@ -36,9 +42,9 @@ export function AgentSelectorField({
           </>
         )}
       </p>
-      {matched !== null && matched.length > 0 && (
+      {listed.length > 0 && (
         <div className="mt-2">
-          <MatchedAgents agents={matched} />
+          <MatchedAgents agents={listed} />
         </div>
       )}
     </div>

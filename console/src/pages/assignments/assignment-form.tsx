@@ -19,7 +19,7 @@ const modes = [
 
 const purposes = [
   { value: 'modules', label: 'Assign modules', detail: 'Adds them to the desired state, with values' },
-  { value: 'values', label: 'Only give values', detail: 'To modules that other assignments add' },
+  { value: 'values', label: 'Set parameters only', detail: 'For modules that other assignments add' },
 ] as const;
 
 /** Creates or changes an assignment. Keeps its input until the orchestrator accepts it. */
@@ -73,7 +73,7 @@ export function AssignmentForm({
             error={faults.modules ?? null}
           />
           <TextArea
-            label="Description"
+            label="Description (optional)"
             rows={2}
             value={fields.description}
             error={faults.description}

@@ -11,7 +11,7 @@ import { Panel } from '../../parts/panel.tsx';
 import { SkeletonRows } from '../../parts/states.tsx';
 import { Text, visibleText } from '../../parts/text.tsx';
 import { ModuleLinks } from '../links.tsx';
-import { syncTones, syncWords } from '../reconcile/sync-tones.ts';
+import { syncWords } from '../reconcile/sync-tones.ts';
 import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
 import { AssignmentRuns } from './assignment-runs.tsx';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
@@ -54,7 +54,7 @@ export function AssignmentOverview({ assignment }: { readonly assignment: Assign
               />
             </div>
           </Panel>
-          <AssignmentRuns name={assignment.name} title="Last runs" maxRuns={5} />
+          <AssignmentRuns name={assignment.name} title="Last applies" kind="apply" maxRuns={5} />
         </div>
         <MatchesPanel ids={matches} selector={selector} />
       </div>
@@ -76,7 +76,7 @@ function MatchesPanel({ ids, selector }: { readonly ids: readonly string[]; read
       ) : (
         <div className="space-y-3">
           <SyncCounts counts={countedStates(matched, sync)} selector={selector} />
-          <MatchedAgents agents={listed.map(({ agent }) => agent)} />
+          <MatchedAgents agents={listed} />
         </div>
       )}
     </Panel>
@@ -99,12 +99,12 @@ function SyncCounts({
   if (counts.length === 0) return null;
   return (
     <ul aria-label="Agents by sync state" className="flex flex-wrap gap-x-4 gap-y-1 text-sm">
-      {counts.map(({ state, count }) => {
+      {counts.map(({ state, count, tone }) => {
         const text = `${countText(count)} ${syncWords[state]}`;
         const status = filterOf[state];
         return (
           <li key={state}>
-            <Dot tone={syncTones[state]}>
+            <Dot tone={tone}>
               {status === undefined ? (
                 text
               ) : (

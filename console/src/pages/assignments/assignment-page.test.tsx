@@ -103,6 +103,15 @@ test('removes an assignment after a confirmation', async () => {
   expect(api.received(removeAssignment)).toMatchObject([{ params: { name: 'base' } }]);
 });
 
+test('lists applies on the overview, and runs of all kinds on their tab', async () => {
+  const api = orchestrator();
+  const { user } = await renderPage(AssignmentPage, page);
+  await screen.findByText('Last applies');
+  expect(api.received(listRuns).map(({ query }) => query.kind)).toEqual(['apply']);
+  await user.click(screen.getByRole('tab', { name: 'Runs' }));
+  await waitFor(() => expect(api.received(listRuns).map(({ query }) => query.kind)).toEqual(['apply', undefined]));
+});
+
 test("lists an assignment's parameters", async () => {
   orchestrator().answer(getAssignment, { ...base, parameters: { motd: { text: 'Hello' } } } as never);
   await renderPage(AssignmentPage, page);
@@ -162,7 +171,7 @@ test('creates an assignment that only sets parameter values', async () => {
   api.answer(getModule, { ...(getModule.example.answer as object), content } as never);
   const { user } = await renderPage(NewAssignmentPage, { path: '/assignments/new' });
   await user.type(screen.getByLabelText('Name'), 'paris');
-  await user.click(screen.getByRole('radio', { name: /Only give values/ }));
+  await user.click(screen.getByRole('radio', { name: /Set parameters only/ }));
   expect(screen.queryByLabelText('Only in maintenance windows')).toBeNull();
   await user.type(screen.getByRole('combobox', { name: 'Add a module' }), 'motd{Enter}');
   await user.type(screen.getByRole('combobox', { name: 'Selector' }), 'site=paris');

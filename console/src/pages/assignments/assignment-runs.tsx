@@ -74,14 +74,17 @@ const columns: readonly Column<RunEntry>[] = [
 export function AssignmentRuns({
   name,
   title,
+  kind,
   maxRuns = Number.POSITIVE_INFINITY,
 }: {
   readonly name: string;
   readonly title?: string;
+  /** Lists the runs of all kinds if omitted. */
+  readonly kind?: RunEntry['kind'];
   readonly maxRuns?: number;
 }) {
   const navigate = useNavigate();
-  const query = useInfiniteQuery(runsQuery({ assignment: name }));
+  const query = useInfiniteQuery(runsQuery({ assignment: name, ...(kind === undefined ? {} : { kind }) }));
   const rows = useMemo(() => query.data?.pages.flat().slice(0, maxRuns) ?? [], [query.data, maxRuns]);
   return (
     <Panel flush {...(title === undefined ? {} : { title })}>
@@ -100,7 +103,7 @@ export function AssignmentRuns({
             if (rows.length < maxRuns) loadNextPage(query);
           }}
           empty={
-            <Empty title="No runs yet">
+            <Empty title={kind === 'apply' ? 'Never applied' : 'No runs yet'}>
               A plan shows what an apply would change on each agent, and changes nothing.
             </Empty>
           }

@@ -20,7 +20,7 @@ const [assignment] = listAssignments.example.answer as never as [Assignment];
 const [run] = listRuns.example.answer as never as [RunEntry];
 const named = (name: string): Agent => ({ ...agent, node_id: name.padEnd(32, '0'), name, tags: { role: name } });
 
-test('distinguishes assignments whose agents were never applied, and plans from applies', async () => {
+test('shows the last apply of each assignment, however many runs are newer', async () => {
   const api = fakeApi();
   api.answer(listReconcile, []);
   api.answer(listAgents, [named('web'), named('db')] as never);
@@ -30,10 +30,11 @@ test('distinguishes assignments whose agents were never applied, and plans from 
     { ...assignment, name: 'db', selector: 'role=db' },
     { ...assignment, name: 'web', selector: 'role=web' },
   ] as never);
-  api.answer(listRuns, [{ ...run, assignment: 'web', kind: 'plan', status: 'succeeded' }] as never);
+  const last = { ...run, assignment: 'web', kind: 'apply', status: 'halted' };
+  api.answer(listRuns, ({ query }) => (query.kind === 'apply' && query.latest === 'true' ? [last] : []) as never);
   await renderPage(AssignmentsPage);
   const table = within(await screen.findByRole('grid', { name: 'Assignments' }));
-  expect(await table.findByText('1 never applied')).toBeTruthy();
+  expect(await table.findAllByText('1 never applied')).toHaveLength(2);
   const ends = table.getAllByRole('row').map((row) =>
     within(row)
       .queryAllByRole('gridcell')
@@ -41,13 +42,13 @@ test('distinguishes assignments whose agents were never applied, and plans from 
       .map(({ textContent }) => textContent),
   );
   expect(ends.slice(1)).toEqual([
-    ['1 never applied', 'never run'],
-    ['never applied', 'never run'],
-    ['in sync', expect.stringMatching(/^plansucceeded/)],
+    ['1 never applied', 'never'],
+    ['1 never applied', 'never'],
+    ['in sync', expect.stringMatching(/^halted/)],
   ]);
 });
 
-test('counts the agents of all states that need an action, and labels the mode with one badge', async () => {
+test('counts the agents of all states that need an action, in the tone of a failure, and labels the mode with one badge', async () => {
   const api = fakeApi();
   const [off] = listReconcile.example.answer as never as [OffAgent];
   const { outdated, ...differs } = { ...off, reasons: ['drifted'] };
@@ -55,7 +56,7 @@ test('counts the agents of all states that need an action, and labels the mode w
   const [a, b, c] = members.map(({ node_id, name }) => ({ node_id, name }));
   const newer = outdated ?? { modules: 1, examples: [] };
   api.answer(listReconcile, [
-    { ...differs, ...a },
+    { ...differs, ...a, reasons: ['apply_failed'] },
     { ...differs, ...b, reasons: [], drift: [], outdated: newer },
     { ...differs, ...c, reasons: [], drift: [], outdated: newer },
   ] as never);
@@ -66,6 +67,7 @@ test('counts the agents of all states that need an action, and labels the mode w
   await renderPage(AssignmentsPage);
   const table = within(await screen.findByRole('grid', { name: 'Assignments' }));
   const summary = await table.findByText('3 need action');
+  expect(summary.parentElement?.querySelector('.bg-bad')).toBeTruthy();
   expect(summary.closest('[title]')?.getAttribute('title')).toBe('1 out of sync, 2 outdated');
   expect(table.queryByText('enforce')).toBeNull();
   expect(table.getByText('windows only')).toBeTruthy();

@@ -1,11 +1,11 @@
 import type { Agent, Assignment, RunEntry } from '@muster/protocol/http';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus, Target } from 'lucide-react';
 import { useMemo } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
-import { runsQuery } from '../../api/runs.ts';
+import { lastAppliesQuery } from '../../api/runs.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { type ButtonLook, buttonClasses } from '../../parts/button.tsx';
 import { nameLinkClasses } from '../../parts/class-names.ts';
@@ -16,9 +16,9 @@ import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
+import { StatusDot } from '../../parts/work-status.tsx';
 import { ModuleLinks, RunLink } from '../links.tsx';
-import { syncTones, syncWords } from '../reconcile/sync-tones.ts';
+import { syncWords } from '../reconcile/sync-tones.ts';
 import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
 import { countedStates } from './matched-states.ts';
 import { matching } from './matching.ts';
@@ -29,7 +29,8 @@ interface Row {
   readonly matched: readonly Agent[] | undefined;
   /** The number of matching agents in each sync state, the most urgent first; empty while loading. */
   readonly states: ReturnType<typeof countedStates>;
-  readonly lastRun: RunEntry | undefined;
+  /** Null if the assignment was never applied; undefined while the applies are loading. */
+  readonly lastApply: RunEntry | null | undefined;
 }
 
 /** Formats the mode. Only assignments that enforce can be restricted to windows, so `windows only` implies the mode. */
@@ -111,20 +112,22 @@ const columns: readonly Column<Row>[] = [
   },
   {
     id: 'run',
-    header: 'Last run',
-    width: 'minmax(13.5rem,1fr)',
-    sort: ({ lastRun }) => lastRun?.started_at ?? null,
-    cell: ({ lastRun }) =>
-      lastRun === undefined ? (
-        <Dot tone="faint">never run</Dot>
+    header: 'Last apply',
+    width: 'minmax(11rem,1fr)',
+    phone: 'labeled',
+    sort: ({ lastApply }) => lastApply?.started_at ?? null,
+    cell: ({ lastApply }) =>
+      lastApply === undefined ? (
+        <span className="text-muted">–</span>
+      ) : lastApply === null ? (
+        <Dot tone="faint">never</Dot>
       ) : (
         <span className="flex min-w-0 items-center gap-2">
-          <KindBadge kind={lastRun.kind} />
-          <RunLink id={lastRun.run_id}>
-            <StatusDot status={lastRun.status} />
+          <RunLink id={lastApply.run_id}>
+            <StatusDot status={lastApply.status} />
           </RunLink>
           <span className="text-muted text-xs">
-            <Time at={lastRun.started_at} />
+            <Time at={lastApply.started_at} />
           </span>
         </span>
       ),
@@ -134,20 +137,20 @@ const columns: readonly Column<Row>[] = [
 const needsAction = ({ state }: Row['states'][number]): boolean => state !== 'in_sync' && state !== 'accepted';
 
 /**
- * Summarizes the sync states of an assignment's agents: the state that all of them have, or the most urgent state with
- * its number of agents. If agents in several states need an action, shows how many do.
+ * Summarizes the sync states of an assignment's agents: the most urgent state with its number of agents, or the number
+ * of agents in all states that need an action. The tone is that of the most urgent agent.
  */
 function SyncSummary({ states }: Pick<Row, 'states'>) {
-  const [worst, ...others] = states;
+  const [worst] = states;
   if (worst === undefined) return null;
   const text = ({ state, count }: typeof worst) => `${countText(count)} ${syncWords[state]}`;
   const urgent = states.filter(needsAction);
   const urgentCount = urgent.reduce((sum, { count }) => sum + count, 0);
   return (
     <span className="flex min-w-0" title={states.map(text).join(', ')}>
-      <Dot tone={syncTones[worst.state]}>
-        {others.length === 0
-          ? syncWords[worst.state]
+      <Dot tone={worst.tone}>
+        {worst.state === 'in_sync'
+          ? syncWords.in_sync
           : urgent.length > 1
             ? `${countText(urgentCount)} need action`
             : text(worst)}
@@ -164,18 +167,17 @@ export function AssignmentsPage() {
   const navigate = useNavigate();
   const query = useQuery(assignmentsQuery);
   const { data: agents } = useQuery(agentsQuery);
-  const { data: runs } = useInfiniteQuery(runsQuery());
+  const { data: applies } = useQuery(lastAppliesQuery);
   const sync = useFleetSync();
   const rows = useMemo(() => {
-    const lastRuns = new Map<string, RunEntry>();
-    for (const run of runs?.pages.flat() ?? [])
-      if (run.assignment !== null && !lastRuns.has(run.assignment)) lastRuns.set(run.assignment, run);
+    const byAssignment = applies && new Map(applies.map((apply) => [apply.assignment, apply]));
     return query.data?.map((assignment) => {
       const matched = agents === undefined ? undefined : (matching(assignment.selector, agents) ?? []);
       const states = countedStates(matched ?? [], sync);
-      return { assignment, matched, states, lastRun: lastRuns.get(assignment.name) };
+      const lastApply = byAssignment && (byAssignment.get(assignment.name) ?? null);
+      return { assignment, matched, states, lastApply };
     });
-  }, [query.data, agents, runs, sync]);
+  }, [query.data, agents, applies, sync]);
   const add = (look: ButtonLook) => (
     <Link to="/assignments/new" className={buttonClasses(look)}>
       <Plus aria-hidden="true" className="size-4" />

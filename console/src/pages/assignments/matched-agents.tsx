@@ -1,28 +1,25 @@
 import type { Agent } from '@muster/protocol/http';
-import type { SyncState } from '@muster/protocol/sync-state';
 import { useState } from 'react';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { AgentLink } from '../links.tsx';
-import { agentSync } from '../reconcile/agent-sync.ts';
-import { syncTones, syncWords } from '../reconcile/sync-tones.ts';
-import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
+import { syncWords } from '../reconcile/sync-tones.ts';
+import type { MatchedAgent } from './matched-states.ts';
 
 const initialCount = 24;
 
 /** Lists the first matching agents with their sync states, and a button that shows more. */
-export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] }) {
+export function MatchedAgents({ agents }: { readonly agents: readonly MatchedAgent[] }) {
   const [shown, setShown] = useState(initialCount);
-  const sync = useFleetSync();
   return (
     <div>
       <ul className="flex flex-wrap gap-1.5" aria-label="Matching agents">
-        {agents.slice(0, shown).map((agent) => (
+        {agents.slice(0, shown).map(({ agent, state, tone }) => (
           <li
             key={agent.node_id}
             className="inline-flex max-w-60 items-center gap-1.5 rounded border px-1.5 py-0.5 text-xs"
           >
-            <SyncDot state={agentSync(agent, sync)} />
+            <SyncDot state={state} tone={tone} />
             <AgentLink id={agent.node_id} name={agent.name} />
             {!agent.connected && <span className="text-muted">offline</span>}
           </li>
@@ -37,12 +34,11 @@ export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] })
   );
 }
 
-/** @param state null while loading */
-function SyncDot({ state }: { readonly state: SyncState | null }) {
-  if (state === null) return <Dot tone="neutral" />;
+function SyncDot({ state, tone }: Pick<MatchedAgent, 'state' | 'tone'>) {
+  if (state === null) return <Dot tone={tone} />;
   return (
     <span className="inline-flex" title={syncWords[state]}>
-      <Dot tone={syncTones[state]} />
+      <Dot tone={tone} />
       <span className="sr-only">{syncWords[state]}</span>
     </span>
   );

@@ -534,6 +534,12 @@ describeAnyDatabase('runs in waves', (fixture) => {
     expect(await listed({ limit: 9, offset: 0, assignment: 'other' })).toEqual([[], false]);
     expect(await listed({ limit: 9, offset: 0, kind: 'apply' })).toEqual([[first], false]);
     expect(await listed({ limit: 9, offset: 0, kind: 'plan', status: 'succeeded' })).toEqual([[], false]);
+    expect(await listed({ limit: 9, offset: 0, latest: 'true' })).toEqual([[second], false]);
+    expect(await listed({ limit: 9, offset: 0, latest: 'true', kind: 'apply' })).toEqual([[first], false]);
+    expect(await listed({ limit: 9, offset: 0, latest: 'false', assignment: 'base' })).toEqual([
+      [second, first],
+      false,
+    ]);
   });
 });
 

@@ -214,16 +214,19 @@ export interface RunFilter {
   status?: Run['status'] | undefined;
   kind?: Run['kind'] | undefined;
   assignment?: string | undefined;
+  /** `true` lists only the newest run of each assignment among the runs that match the other filters. */
+  latest?: 'true' | 'false' | undefined;
 }
 
 /** Lists runs, newest first. Counts the outcomes of runs that have not ended; ended runs have stored counts. */
 export async function listRuns(context: Context, filter: RunFilter & PageRequest): Promise<Page<RunEntry>> {
   const { db } = context;
-  const { status, kind, assignment } = filter;
+  const { status, kind, assignment, latest } = filter;
   const query = runs({
     status: status !== undefined,
     kind: kind !== undefined,
     assignment: assignment !== undefined,
+    latest: latest === 'true',
   });
   const page = await readPage(filter, (part) => db.all(query, { status, kind, assignment, ...part }));
   const uncounted = page.items.filter(({ succeeded }) => succeeded === null).map(({ run_id }) => run_id);

@@ -213,13 +213,18 @@ export const runs = defineVariants(
     db,
     p: { status: RunStatus; kind: 'apply' | 'plan'; assignment: string; limit: number; offset: number },
     _d,
-    v: { status?: boolean; kind?: boolean; assignment?: boolean },
+    v: { status?: boolean; kind?: boolean; assignment?: boolean; latest?: boolean },
   ) => {
-    let query = db.selectFrom('runs').selectAll();
-    if (v.status) query = query.where('status', '=', p.status);
-    if (v.kind) query = query.where('kind', '=', p.kind);
-    if (v.assignment) query = query.where('assignment', '=', p.assignment);
-    return query.orderBy('run_id', 'desc').limit(p.limit).offset(p.offset);
+    let matching = db.selectFrom('runs');
+    if (v.status) matching = matching.where('status', '=', p.status);
+    if (v.kind) matching = matching.where('kind', '=', p.kind);
+    if (v.assignment) matching = matching.where('assignment', '=', p.assignment);
+    const newest = matching
+      .where('assignment', 'is not', null)
+      .groupBy('assignment')
+      .select((e) => e.fn.max('run_id').as('run_id'));
+    const query = v.latest ? db.selectFrom('runs').where('run_id', 'in', newest) : matching;
+    return query.selectAll().orderBy('run_id', 'desc').limit(p.limit).offset(p.offset);
   },
 );
 
