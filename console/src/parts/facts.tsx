@@ -6,14 +6,17 @@ import { Skeleton } from './states.tsx';
 const gridClasses =
   'grid grid-cols-[repeat(auto-fill,minmax(8rem,1fr))] sm:grid-cols-[repeat(auto-fill,minmax(8.75rem,1fr))] 2xl:grid-cols-[repeat(auto-fill,minmax(11rem,1fr))] gap-x-6 gap-y-3';
 
+/** A wide fact has the space of two, for a value that should stay on one line. */
+type Fact = readonly [name: string, value: ReactNode, size?: 'wide'] | null;
+
 /** A list of names and values. Skips values that are null. */
-export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode] | null)[] }) {
+export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <dl className={gridClasses}>
       {facts
         .filter((fact) => fact !== null)
-        .map(([name, value]) => (
-          <div key={name} className="min-w-0">
+        .map(([name, value, size]) => (
+          <div key={name} className={classNames('min-w-0', size === 'wide' && 'col-span-2')}>
             <dt className="text-muted text-xs">{name}</dt>
             {/* The zero-width space sets the baseline, so that values in another font are aligned too. */}
             <dd className="flex min-w-0 items-baseline text-sm before:content-['\200b']">

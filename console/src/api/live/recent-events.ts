@@ -4,7 +4,8 @@ import { useEffect } from 'react';
 import { call } from '../client.ts';
 import { queryClient } from '../query-client.ts';
 import { onLiveMessage } from './events.ts';
-import { maxEvents, withNewer } from './newest-events.ts';
+import { maxEvents, newestEvents, withNewer } from './newest-events.ts';
+import { isPlanEvent } from './plan-events.ts';
 
 /**
  * Fetched once; the event stream adds later events. The key differs from the audit log's, so that events do not mark
@@ -14,19 +15,23 @@ const recentEventsQuery = queryOptions({
   queryKey: ['recent-events'],
   // The list misses events while no page that shows it is open, so the page fetches the list again when it opens.
   gcTime: 0,
-  queryFn: async ({ signal }) => (await call(listAudit, { query: { limit: maxEvents } as never, signal })).events,
+  queryFn: ({ signal }) =>
+    newestEvents((cursor) =>
+      call(listAudit, { query: { limit: 2 * maxEvents, ...(cursor === null ? {} : { cursor }) } as never, signal }),
+    ),
 });
 
 /** Maximum delay before new events are rendered, to batch them. */
 const gatherMs = 400;
 
-/** Returns the newest events in the audit log, updated from the event stream. */
+/** Returns the newest events in the audit log without those of plans, updated from the event stream. */
 export function useRecentEvents() {
   useEffect(() => {
     let gathered: AuditEvent[] = [];
     let timer = 0;
     const stop = onLiveMessage((message) => {
       if (message.kind !== 'event') return;
+      if (isPlanEvent(message.event)) return;
       gathered.push(message.event);
       if (gathered.length > maxEvents) gathered = gathered.slice(-maxEvents);
       timer ||= window.setTimeout(() => {

@@ -28,3 +28,18 @@ test('shows the type of an event only in its details, in words and as a code', a
   expect(screen.getByText('a, b')).toBeTruthy();
   expect(screen.queryByText('Modules')).toBeNull();
 });
+
+test('names the actor next to the sentence for phones, unless the sentence does', async () => {
+  if (event === undefined) throw new Error('the example has no event');
+  fakeApi();
+  const row = (summary: string) => ({ ...event, id: summary, summary, actor: { ...event.actor, name: 'ada' } });
+  await renderPage(() => (
+    <>
+      <EventRow event={row('module web created')} open={false} onToggle={() => {}} />
+      <EventRow event={row('ada signed in')} open={false} onToggle={() => {}} />
+    </>
+  ));
+  const [created, signedIn] = await screen.findAllByRole('listitem');
+  expect(created?.querySelector('.md\\:hidden')?.textContent).toBe('ada');
+  expect(signedIn?.querySelector('.md\\:hidden')).toBeNull();
+});

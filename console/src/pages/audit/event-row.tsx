@@ -4,7 +4,7 @@ import { ChevronRight } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { classNames } from '../../parts/class-names.ts';
 import { countedText } from '../../parts/count.ts';
-import { Line, Text } from '../../parts/text.tsx';
+import { Line, lineText, Text } from '../../parts/text.tsx';
 import { absoluteTime, Time, withLocalTimes } from '../../parts/time.tsx';
 import { eventLabel } from '../notifications/event-labels.ts';
 import { EventDetails } from './event-details.tsx';
@@ -29,6 +29,7 @@ function EventLine({
   readonly isNested?: boolean;
 }) {
   const sentence = withLocalTimes(eventSentence(event));
+  const actor = event.actor.name || event.actor.type;
   return (
     <div className={classNames('flex min-h-9 items-center gap-2 px-4 py-1 text-sm sm:gap-3', isNested && 'sm:pl-12')}>
       <button
@@ -49,9 +50,11 @@ function EventLine({
           <Line text={sentence} maxLength={300} />
         )}
         {more}
+        {/* A phone has no column for the actor. */}
+        {!sentence.includes(actor) && <span className="text-muted text-xs md:hidden">{lineText(actor, 64)}</span>}
       </span>
       <span className="flex w-32 min-w-0 shrink-0 max-md:hidden">
-        <Line text={event.actor.name || event.actor.type} />
+        <Line text={actor} />
       </span>
       <span className="w-16 shrink-0 text-right text-muted text-xs">
         <Time at={event.timestamp} />

@@ -32,6 +32,18 @@ test('groups consecutive events of one actor about one operation, and no other e
   expect(idsOf([cancelled, upload, requested])).toEqual([[cancelled.id], [upload.id], [requested.id]]);
 });
 
+test('groups the events of plans, which change nothing, apart from applies', () => {
+  const plan = (at: number, event_type: string, summary: string, id: string) =>
+    event(at, event_type, { summary, actor: { type: 'agent', id, name: id } });
+  const plans = [
+    plan(1, 'run.ended', 'plan of web succeeded on 2 agents', 'system'),
+    plan(20, 'state.planned', 'plan on web-1 succeeded', 'web-1'),
+    plan(21, 'run.started', 'plan of web started on 2 agents', 'ada'),
+  ];
+  const applied = plan(22, 'state.applied', 'apply on web-1 succeeded', 'web-1');
+  expect(groupRelated([...plans, applied]).map(({ events }) => events.length)).toEqual([3, 1]);
+});
+
 test('groups similar events of several agents', () => {
   const by = (id: string, at: number) => event(at, 'state.applied', { actor: { type: 'agent', id, name: id } });
   expect(groupRelated([by('a', 1), by('b', 2), by('c', 3)])).toHaveLength(1);

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '@muster/protocol/http';
+import { isPlanEvent } from '../../api/live/plan-events.ts';
 import { similarityOf } from '../overview/event-groups.ts';
 
 /** Consecutive events of one action, such as the events of a sign-in, newest first. */
@@ -11,6 +12,7 @@ export interface RelatedEvents {
 /** Maximum interval in milliseconds between consecutive events of one action. An operator confirms a sign-in. */
 const maxGapMs = 10_000;
 const maxSignInGapMs = 60_000;
+const maxPlanGapMs = 60_000;
 
 /** Fields of an event's metadata that identify the action of the event. */
 const references = ['operation_id', 'run_id', 'plan_run_id', 'session_id', 'drift_id', 'enrolment_token_id'] as const;
@@ -24,8 +26,10 @@ function referencesOf({ target, metadata }: AuditEvent): string[] {
 function areRelated(newer: AuditEvent, older: AuditEvent): boolean {
   // Events that need attention are never hidden behind another one.
   if (newer.severity !== 'info' || older.severity !== 'info') return false;
-  const maxGap = newer.event_type.startsWith('auth.') ? maxSignInGapMs : maxGapMs;
+  const arePlans = isPlanEvent(newer) && isPlanEvent(older);
+  const maxGap = newer.event_type.startsWith('auth.') ? maxSignInGapMs : arePlans ? maxPlanGapMs : maxGapMs;
   if (Date.parse(newer.timestamp) - Date.parse(older.timestamp) > maxGap) return false;
+  if (arePlans) return true;
   if (similarityOf(newer) === similarityOf(older)) return true;
   const isSameActor = newer.actor.type === older.actor.type && newer.actor.id === older.actor.id;
   const known = new Set(referencesOf(newer));

@@ -80,7 +80,7 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
         <Panel>
           <Facts
             facts={[
-              ['Result', <SummaryLine key="s" wrap summary={operation.summary} resultKind={kind} />],
+              ['Result', <SummaryLine key="s" wrap summary={operation.summary} resultKind={kind} />, 'wide'],
               ['Modules', <ModuleLinks key="m" modules={operation.modules} />],
               ['Requested by', <OperatorName key="o" id={operation.requested_by} />],
               ['Requested', <Time key="c" at={operation.created_at} />],

@@ -1,5 +1,4 @@
 import type { OperationStatus } from '@muster/protocol';
-import type { OperationEntry } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { ListChecks } from 'lucide-react';
@@ -8,6 +7,7 @@ import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { operationsQuery } from '../../api/operations.ts';
 import { buttonClasses } from '../../parts/button.tsx';
 import { nameLinkClasses } from '../../parts/class-names.ts';
+import { countedText } from '../../parts/count.ts';
 import { durationText } from '../../parts/resource/resource-row.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
@@ -18,6 +18,7 @@ import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot, statusOptions } from '../../parts/work-status.tsx';
 import { AgentName, OperatorName } from '../links.tsx';
+import { foldPlans, type OperationRow } from './folded-plans.ts';
 
 const statuses: readonly OperationStatus[] = [
   'queued',
@@ -29,17 +30,23 @@ const statuses: readonly OperationStatus[] = [
   'expired',
 ];
 
-const columns: readonly Column<OperationEntry>[] = [
+/** The page that shows a row's operations: the operation, or the run that plans. */
+const targetOf = ({ operation_id, run_id, agents }: OperationRow) =>
+  (agents === undefined
+    ? { to: '/operations/$operation', params: { operation: operation_id } }
+    : { to: '/runs/$run', params: { run: run_id } }) as { to: '/operations/$operation'; params: { operation: string } };
+
+const columns: readonly Column<OperationRow>[] = [
   {
     id: 'operation',
     header: 'Operation',
     width: 'minmax(9rem,2fr)',
-    cell: ({ operation_id, kind, node_id }) => (
-      <Link to="/operations/$operation" params={{ operation: operation_id }} className={`${nameLinkClasses} gap-1`}>
+    cell: (row) => (
+      <Link {...targetOf(row)} className={`${nameLinkClasses} gap-1`}>
         <span className="w-12 shrink-0">
-          <KindBadge kind={kind} />
+          <KindBadge kind={row.kind} />
         </span>
-        <AgentName id={node_id} />
+        {row.agents === undefined ? <AgentName id={row.node_id} /> : countedText(row.agents, 'agent')}
       </Link>
     ),
   },
@@ -122,9 +129,15 @@ const filters = [
 ] as const;
 
 export function OperationsPage() {
-  const query = useInfiniteQuery(operationsQuery(useFilterValues(filters)));
+  const filter = useFilterValues(filters);
+  const query = useInfiniteQuery(operationsQuery(filter));
   const navigate = useNavigate();
-  const rows = useMemo(() => query.data?.pages.flatMap(({ operations }) => operations), [query.data]);
+  // Someone who filters by plans wants to see each of them.
+  const folds = filter.kind !== 'plan';
+  const rows = useMemo(() => {
+    const operations = query.data?.pages.flatMap(({ operations }) => operations);
+    return folds ? operations && foldPlans(operations) : operations;
+  }, [query.data, folds]);
   return (
     <ListPage
       title="Operations"
@@ -134,9 +147,7 @@ export function OperationsPage() {
       filters={filters}
       columns={columns}
       rowKey={({ operation_id }) => operation_id}
-      onOpen={({ operation_id }) =>
-        void navigate({ to: '/operations/$operation', params: { operation: operation_id } })
-      }
+      onOpen={(row) => void navigate(targetOf(row))}
       noMatch="No matching operations"
       empty={
         <Empty

@@ -204,7 +204,7 @@ test('approves only the pending agents that the operator ticks, and rejects one 
   );
 });
 
-test('lists applies that ended recently, and requests no plans', async () => {
+test('lists applies that ended recently, failures first, and requests no plans', async () => {
   const api = fakeApi();
   api.answerExamples(listOperators, listAssignments, listModules, getOverview);
   api.answer(listAudit, { events: [], next_cursor: null, has_more: false } as never);
@@ -222,5 +222,5 @@ test('lists applies that ended recently, and requests no plans', async () => {
   const names = within(list)
     .getAllByRole('link')
     .map(({ textContent }) => textContent);
-  expect(names).toEqual([expect.stringContaining('mail'), expect.stringContaining('dns')]);
+  expect(names).toEqual([expect.stringContaining('dns'), expect.stringContaining('mail')]);
 });

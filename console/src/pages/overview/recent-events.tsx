@@ -7,7 +7,6 @@ import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line, lineText } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
-import { isPlanEvent } from '../audit/plan-events.ts';
 import { pathOf } from '../audit/target-link.tsx';
 import { eventTone } from '../notifications/event-tones.ts';
 import { eventAddress } from './event-address.ts';
@@ -18,7 +17,6 @@ const words: Record<AuditEvent['severity'], string> = { info: '', warning: 'warn
 /** The newest events, except those of plans, because plans change nothing. */
 export function RecentEvents() {
   const query = useRecentEvents();
-  const shown = query.data?.filter((event) => !isPlanEvent(event)) ?? [];
   return (
     <Panel
       title="Recent events"
@@ -34,13 +32,11 @@ export function RecentEvents() {
       ) : query.isError ? (
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : query.data.length === 0 ? (
-        <Empty title="No events yet">Changes, sign-ins, and the results of operations appear here.</Empty>
-      ) : shown.length === 0 ? (
-        <Empty title="No recent changes">The newest events are plans. The audit log lists them.</Empty>
+        <Empty title="No recent events">Changes, sign-ins, and the results of operations appear here.</Empty>
       ) : (
         <section className="max-h-128 overflow-y-auto" aria-label="Recent events" tabIndex={0}>
           <ol className="divide-y">
-            {groupEvents(shown).map((group) => (
+            {groupEvents(query.data).map((group) => (
               <GroupLine key={group.event.id} group={group} />
             ))}
           </ol>

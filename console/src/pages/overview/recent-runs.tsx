@@ -80,19 +80,20 @@ export function Running({ queued, running }: { readonly queued: number; readonly
   );
 }
 
-const maxEnded = 3;
+const maxEnded = 5;
 /** Seconds. */
 const maxEndedAge = 86_400;
 
 /**
- * The applies that ended within the last day, newest first. Nothing if there are none. Plans are left out, because each
- * dialog that applies plans first.
+ * The applies that ended within the last day, failures first, and otherwise newest first. Nothing if there are none.
+ * Plans are left out, because each dialog that applies plans first.
  */
 export function RecentlyEnded({ now }: { readonly now: number }) {
   const { data } = useInfiniteQuery(runsQuery({ kind: 'apply' }));
   const runs = data?.pages
     .flat()
     .filter(({ status, finished_at }) => hasEnded(status) && (finished_at ?? 0) > now / 1_000 - maxEndedAge)
+    .toSorted((a, b) => Number(a.status === 'succeeded') - Number(b.status === 'succeeded'))
     .slice(0, maxEnded);
   if (runs === undefined || runs.length === 0) return null;
   return (
