@@ -920,6 +920,38 @@ describe('plan, apply, drift, operations', () => {
       expect(ran.stderr).toContain('muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P');
     });
 
+    test('prints the reason of a failed agent before skipped agents, and counts those that it does not list', async () => {
+      const failed = result({ type: 'script', identity: 'deploy', id: 'deploy', status: 'failed', message: 'exit 2' });
+      const other = { operation_id: null, summary: null };
+      const error = 'not tried: the run was halted, because a canary did not succeed';
+      const skipped = Array.from({ length: 30 }, (_, at) => ({
+        ...outcome(0),
+        ...{ ...other, name: `app-${at}`, node_id: `app-${at}`, status: 'cancelled' as const, error },
+      }));
+      const offline = Array.from({ length: 90 }, (_, at) => ({
+        ...outcome(0),
+        ...{
+          ...other,
+          name: `db-${at}`,
+          node_id: `db-${at}`,
+          status: 'failed' as const,
+          error: 'the agent is offline',
+        },
+      }));
+      answers.startRun = () => ({
+        status: 202,
+        body: runOf([...skipped, ...offline, outcome(1, { status: 'failed' })], { kind: 'apply', status: 'halted' }),
+      });
+      answers.getOperation = () => ({ body: operation([failed], { kind: 'apply', status: 'failed' }) });
+      answers.getOperationOutput = () => ({ body: { operation_id: 'x', output: {} } });
+      const { stdout } = await muster('apply', 'web-1', 'web-2', '-m', 'site', '--yes', '--canary', '1');
+      expect(stdout).toContain('  script deploy: exit 2\n');
+      expect(stdout).not.toContain('app-');
+      expect(stdout).toContain('and 11 more: muster runs show 01KAGZ5R3E5F6G7H8J9K0M1N2P\n');
+      expect(stdout).toContain('91 failed, 30 skipped');
+      expect(stdout).toContain('Halted because a canary did not succeed. 30 agents were skipped.');
+    });
+
     test('drift --check compares several machines, prints those that have drifted, and continues after an offline one', async () => {
       const moved = result({
         action: 'update',

@@ -8,15 +8,17 @@ import {
   type Run,
   startRun,
 } from '@muster/protocol/http';
+import { runOutcomeOf } from '../../../client/src/run-outcomes.ts';
 import type { Context } from '../context/context.ts';
 import { CliError, exits, usageError } from '../exit.ts';
 import { lastLines } from '../text/output-text.ts';
 import { sanitise, sanitiseLine } from '../text/sanitize.ts';
 import { counted, duration } from '../text/style.ts';
-import { byName, countsOf, type FanOut, outcomeLine, outcomeName } from './apply-view.ts';
+import { countsOf, type FanOut, outcomeLine, outcomeName } from './apply-view.ts';
 import { inTurns } from './each.ts';
 import { workRefused } from './operation.ts';
 import { renderPlans } from './plan-groups.ts';
+import { haltedLine, worstFirst } from './run-text.ts';
 import { seeRunThrough } from './run-through.ts';
 
 /**
@@ -142,6 +144,8 @@ export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: st
 
 /** Runs with more agents than this do not list successful agents individually. */
 const fewAgents = 20;
+/** Maximum number of agents to list individually in larger runs. */
+const maxListed = 80;
 /** Maximum number of failed agents whose script output is shown. */
 const maxShownFailures = 5;
 const tailLines = 5;
@@ -155,12 +159,16 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
   }
   const { color, verbose } = out.style;
   const { started_at, finished_at, status } = run;
-  const results = byName(run.results);
-  const bad = results.filter((result) => result.status !== 'succeeded');
-  if (verbose || results.length <= fewAgents)
-    for (const result of results) out.print(outcomeLine(result, run.kind, color));
-  else for (const result of bad.slice(0, 4 * fewAgents)) out.print(outcomeLine(result, run.kind, color));
-  for (const result of bad.slice(0, maxShownFailures)) {
+  const results = worstFirst(run.results);
+  // The counts below include skipped agents, and all of them have the same reason.
+  const tried = verbose ? results : results.filter((result) => runOutcomeOf(result) !== 'skipped');
+  const listed = results.length <= fewAgents ? tried : tried.filter((result) => result.status !== 'succeeded');
+  const shown = verbose ? tried : listed.slice(0, maxListed);
+  for (const result of shown) out.print(outcomeLine(result, run.kind, color));
+  if (!verbose && listed.length > maxListed)
+    out.print(`and ${listed.length - maxListed} more: muster runs show ${sanitiseLine(run.run_id)}`);
+  const failures = results.filter((result) => runOutcomeOf(result) === 'failed' && result.operation_id !== null);
+  for (const result of failures.slice(0, maxShownFailures)) {
     const lines = await whyFailed(call, result, out.style.color.dim);
     if (lines.length > 0) out.print(['', color.bold(outcomeName(result)), ...lines].join('\n'));
   }
@@ -175,10 +183,7 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
   out.print(
     `\n${color.bold(`${status === 'cancelled' ? 'Canceled' : 'Applied'} on ${counted(results.length, 'agent')}${took}:`)} ${parts.join(', ')}`,
   );
-  if (status === 'halted')
-    out.print(
-      color.red('The run was halted because a canary or too many agents failed. The remaining agents were skipped.'),
-    );
+  if (status === 'halted') out.print(color.red(haltedLine(run) ?? 'The run was halted.'));
   if (status === 'cancelled') out.print('The run was canceled. The remaining agents were skipped.');
   out.note(out.noteColor.dim(`To see more: muster runs show ${sanitiseLine(run.run_id)}`));
 }

@@ -24,7 +24,7 @@ export const runChanges = ({ results }: Pick<Run, 'results'>): boolean =>
   results.some(({ summary }) => summary !== null && summary.changed + summary.removed > 0);
 
 /** Returns the results, failures first, then by name. */
-const worstFirst = (results: Run['results']): Run['results'] =>
+export const worstFirst = (results: Run['results']): Run['results'] =>
   results.toSorted(
     (one, other) =>
       runOutcomeOrder.indexOf(runOutcomeOf(one)) - runOutcomeOrder.indexOf(runOutcomeOf(other)) ||
@@ -36,7 +36,7 @@ const byName = new Intl.Collator('en', { numeric: true });
 const notTried = /^not tried: the run was halted, because (?<reason>.+)$/s;
 
 /** Returns why a halted run was halted and how many agents it skipped; null for other runs. */
-function haltedLine({ status, results }: Run): string | null {
+export function haltedLine({ status, results }: Run): string | null {
   const skipped = results.filter((result) => runOutcomeOf(result) === 'skipped');
   const reason = notTried.exec(skipped[0]?.error ?? '')?.groups?.reason;
   if (status !== 'halted' || reason === undefined) return null;
