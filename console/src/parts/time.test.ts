@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { milliseconds, relativeTime, setClock, shortDuration, withLocalTimes } from './time.tsx';
+import { milliseconds, relativeTime, remainingTime, setClock, shortDuration, withLocalTimes } from './time.tsx';
 
 afterEach(() => setClock(Date.now));
 
@@ -15,6 +15,22 @@ test.each([
   [800 * 86_400, '2y'],
 ])('formats %s s as %s', (seconds, shown) => {
   expect(shortDuration(seconds)).toBe(shown);
+});
+
+test.each([
+  [45, '45s'],
+  [3_590, '1h'],
+  [5_340, '1h 29m'],
+  [7_200, '2h'],
+  [10_799, '3h'],
+  [12_700, '4h'],
+  [86_399, '1d'],
+  [172_740, '2d'],
+  [170_000, '1d 23h'],
+  [15 * 86_400 + 82_800, '16d'],
+  [50 * 86_400, '50d'],
+])('formats %s remaining seconds as %s', (seconds, shown) => {
+  expect(remainingTime(seconds)).toBe(shown);
 });
 
 test('formats past, future, and current times relative to now', () => {

@@ -93,6 +93,23 @@ export function shortDuration(seconds: number): string {
   return `${Math.floor(seconds / per)}${unit}`;
 }
 
+/** Units in which a remaining time of less than three units also shows the next smaller unit, which is in seconds. */
+const dividedUnits: Readonly<Record<string, number>> = { h: 60, d: 3_600 };
+
+/**
+ * Formats a remaining time, rounded to its unit, because a time that is rounded down names the wrong day. Short times
+ * have two units, such as `1d 23h`.
+ * @param seconds not negative
+ */
+export function remainingTime(seconds: number): string {
+  const [, per, unit] = steps.find(([below]) => seconds < below) as (typeof steps)[number];
+  const smaller = dividedUnits[unit];
+  if (smaller === undefined || seconds / per >= 3) return shortDuration(Math.round(seconds / per) * per);
+  const rounded = Math.round(seconds / smaller) * smaller;
+  const rest = rounded % per;
+  return rest === 0 ? shortDuration(rounded) : `${shortDuration(rounded - rest)} ${shortDuration(rest)}`;
+}
+
 /**
  * Formats a time relative to another time, such as `4m ago`, `in 3h`, or `now`. Both times are in Unix milliseconds.
  */
@@ -101,7 +118,7 @@ export function relativeTime(at: number, from: number): string {
   // A current time may appear to be in the future: the page's clock updates every five seconds, or later on a busy
   // machine, and it estimates the clock of the orchestrator.
   if (seconds < 5 && seconds > -16) return 'now';
-  return seconds > 0 ? `${shortDuration(seconds)} ago` : `in ${shortDuration(-seconds)}`;
+  return seconds > 0 ? `${shortDuration(seconds)} ago` : `in ${remainingTime(-seconds)}`;
 }
 
 let fullFormat: Intl.DateTimeFormat | undefined;
