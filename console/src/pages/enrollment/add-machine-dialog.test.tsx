@@ -58,7 +58,8 @@ test('creates a token for one named machine and shows its commands', async () =>
   expect(api.received(createEnrolmentToken)).toMatchObject([
     { body: { expires_in: 3_600, uses: 1, approve: true, name: 'web-2', tags: { role: 'web' } } },
   ]);
-  await user.click(screen.getByRole('button', { name: 'Done' }));
+  const [, close] = screen.getAllByRole('button', { name: 'Close' });
+  await user.click(close as HTMLElement);
   expect(onClose).toHaveBeenCalled();
 });
 

@@ -62,7 +62,7 @@ export function AddMachineDialog({
         ) : (
           <>
             <Button onClick={() => setAsking(true)}>Options…</Button>
-            <Button onClick={onClose}>{token === undefined ? 'Cancel' : 'Done'}</Button>
+            <Button onClick={onClose}>{token === undefined ? 'Cancel' : 'Close'}</Button>
           </>
         )
       }

@@ -14,6 +14,9 @@ const tones: Readonly<Record<ReturnType<typeof tokenState>, Tone>> = {
   revoked: 'neutral',
 };
 
+/** The end of an ID, which is enough for the CLI to find the token. */
+export const shortIdOf = (id: string): string => `…${id.slice(-8)}`;
+
 /**
  * @param names operator names by id
  * @param now Unix milliseconds
@@ -47,13 +50,25 @@ export function tokenColumns(
     {
       id: 'state',
       header: 'Status',
-      width: '6rem',
+      width: '5.5rem',
       cell: (token) => <Dot tone={tones[tokenState(token, now)]}>{tokenState(token, now)}</Dot>,
+    },
+    {
+      id: 'id',
+      header: 'ID',
+      width: '6rem',
+      from: 'xl',
+      phone: 'labeled',
+      cell: ({ id }) => (
+        <code className="font-mono text-muted text-xs" title={id}>
+          {shortIdOf(id)}
+        </code>
+      ),
     },
     {
       id: 'uses',
       header: 'Uses left',
-      width: '5.5rem',
+      width: '5rem',
       align: 'right',
       from: 'md',
       phone: 'labeled',
@@ -63,13 +78,14 @@ export function tokenColumns(
       id: 'approve',
       header: 'Approval',
       width: '6.5rem',
-      from: 'lg',
+      from: 'md',
+      phone: 'labeled',
       cell: ({ approve }) => (approve ? 'automatic' : 'manual'),
     },
     {
       id: 'expires',
       header: 'Expires',
-      width: '7rem',
+      width: '6rem',
       from: 'sm',
       phone: 'labeled',
       // Once a token can no longer be used, its expiry does not matter.
@@ -80,6 +96,7 @@ export function tokenColumns(
       header: 'Created',
       width: 'minmax(9rem,2fr)',
       from: 'lg',
+      phone: 'labeled',
       cell: ({ created_at, created_by }) => (
         <span className="truncate">
           <Time at={created_at} /> <span className="text-muted">by {names.get(created_by) ?? created_by}</span>
@@ -89,12 +106,12 @@ export function tokenColumns(
     {
       id: 'actions',
       header: 'Actions',
-      width: '5.5rem',
+      width: '5rem',
       phone: 'end',
       align: 'right',
       cell: (token) =>
         tokenState(token, now) === 'valid' && (
-          <RowActions on={`the token for ${token.name ?? 'any machine'}`}>
+          <RowActions on={`the token ${shortIdOf(token.id)} for ${token.name ?? 'any machine'}`}>
             <MenuItem danger onSelect={() => onRevoke(token)}>
               Revoke…
             </MenuItem>

@@ -12,8 +12,8 @@ import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ListTable } from '../../parts/table/list-table.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import { TagWidth } from '../../parts/tag-chip.tsx';
-import { useNow } from '../../parts/time.tsx';
-import { tokenColumns } from './token-columns.tsx';
+import { Time, useNow } from '../../parts/time.tsx';
+import { shortIdOf, tokenColumns } from './token-columns.tsx';
 import { tokenState } from './token-state.ts';
 
 /** Pixels next to the tags in a row on a phone: the button of the menu, and the padding. */
@@ -64,13 +64,19 @@ export function TokensTable({ onNew }: { readonly onNew: () => void }) {
       <Confirm
         open={revoking !== null}
         onOpenChange={() => setRevoking(null)}
-        title="Revoke this token?"
+        title={`Revoke the token ${shortIdOf(revoking?.id ?? '')}?`}
         action="Revoke token"
         onConfirm={async () => {
           await revokeToken(revoking?.id ?? '');
           notify('Token revoked');
         }}
       >
+        {revoking !== null && (
+          <>
+            It is for {revoking.name ?? 'any machine'}, and was created <Time at={revoking.created_at} /> by{' '}
+            {names.get(revoking.created_by) ?? revoking.created_by}.{' '}
+          </>
+        )}
         No more agents can enroll with it. Agents that it enrolled stay.
       </Confirm>
     </div>
