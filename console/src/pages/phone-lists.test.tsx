@@ -103,22 +103,28 @@ test('truncates a long path in the middle, and shows the whole path of an open r
   expect(cells(open)[2]).toContain(identity);
 });
 
-test('shows the state, the tags, and the time of the last contact of an agent', async () => {
+test.each([
+  [true, ['web-1', '', 'connected', 'in sync', 'role=web', '']],
+  [false, ['web-1', 'seen 4m ago', 'offline', 'in sync', 'role=web', '']],
+])('shows the state, the tags, and the last contact of an agent (connected: %s)', async (connected, shown) => {
   const [agent] = listAgents.example.answer as never as [Agent];
+  const last_seen_at = Math.floor(Date.now() / 1000) - 250;
   const row = await render(async ({ DataTable }) => {
     const { agentColumns } = await import('./agents/agent-columns.tsx');
     const sync = { off: new Map(), neverApplied: new Set<string>() };
     return (
       <DataTable
         label="Agents"
-        rows={[{ ...agent, name: 'web-1', connected: true, status: 'approved', tags: { role: 'web' } }]}
+        rows={[{ ...agent, name: 'web-1', connected, last_seen_at, status: 'approved', tags: { role: 'web' } }]}
         columns={agentColumns({ samples: {}, sync, isPhone: true, onDialog: () => {} })}
         rowKey={({ node_id }) => node_id}
         empty={null}
       />
     );
   });
-  expect(cells(row)).toEqual(['web-1', 'seen now', 'connected', 'in sync', 'role=web', '']);
+  expect(cells(row)).toEqual(shown);
+  // The state of an agent that is offline is not known.
+  expect(row.queryByTitle('when last seen') === null).toBe(connected);
 });
 
 const failing: Channel = {

@@ -12,6 +12,7 @@ import { Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { agentSync, type FleetSync } from '../reconcile/agent-sync.ts';
 import { FindingLabel, SyncLabel } from '../reconcile/sync-labels.tsx';
+import { syncWords } from '../reconcile/sync-tones.ts';
 import { agentParam, displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
 import { type RowDialog, RowMenu } from './row-menu.tsx';
 
@@ -122,14 +123,17 @@ const recordColumns: Record<
   },
 };
 
-/** On a phone, the first line of a row ends with the time of the last contact, so the state needs no time. */
+/** On a phone, the first line of an offline agent's row ends with the time of the last contact, so the state needs none. */
 const phoneColumns: Pick<typeof recordColumns, 'state' | 'seen'> = {
   state: { ...recordColumns.state, cell: (agent) => <Dot tone={tones[stateOf(agent)]}>{stateOf(agent)}</Dot> },
   seen: {
     ...recordColumns.seen,
-    cell: ({ connected, last_seen_at }) => (
-      <span className="text-muted">seen {connected ? 'now' : <Time at={last_seen_at} />}</span>
-    ),
+    cell: ({ connected, last_seen_at }) =>
+      connected ? null : (
+        <span className="text-muted">
+          seen <Time at={last_seen_at} />
+        </span>
+      ),
   },
 };
 
@@ -166,6 +170,13 @@ const syncColumn = (sync: FleetSync | null, approve: ((agent: Agent) => void) | 
     const state = agentSync(agent, sync);
     // On a phone, no column would be empty.
     if (state === null) return approve === null ? null : <span className="text-muted">–</span>;
+    // The orchestrator does not know the current state of an agent that is offline.
+    if (first === undefined && state === 'in_sync' && !agent.connected)
+      return (
+        <span className="flex min-w-0" title="when last seen">
+          <Dot tone="neutral">{syncWords.in_sync}</Dot>
+        </span>
+      );
     if (first === undefined) return <SyncLabel state={state} />;
     return (
       <span

@@ -8,10 +8,13 @@ import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { fieldClasses } from '../../parts/form/field.tsx';
+import { compareNames } from '../../parts/table/compare-names.ts';
 import { Line } from '../../parts/text.tsx';
+import { Time } from '../../parts/time.tsx';
+import { stateSince, systemText } from './agent-state.ts';
 import { faultsOf, namesFor } from './naming.ts';
 
-const columns = 'sm:grid sm:grid-cols-[1rem_14rem_minmax(0,1fr)_9rem_5rem] sm:items-center sm:gap-x-4';
+const columns = 'sm:grid sm:grid-cols-[1rem_minmax(8rem,2fr)_minmax(0,3fr)_8rem_5rem] sm:items-center sm:gap-x-4';
 
 interface ApproveProps {
   readonly agents: readonly Agent[];
@@ -25,8 +28,8 @@ interface ApproveProps {
 
 /** Tracks the agents' names, and which agents are ticked or rejected. */
 function useApproval({ agents, all, areSelected = true }: ApproveProps) {
-  // The agents when the dialog opened. Rows must not move while agents are approved.
-  const [waiting] = useState(agents);
+  // The agents when the dialog opened, by hostname. Rows must not move while agents are approved.
+  const [waiting] = useState(() => agents.toSorted((a, b) => compareNames(a.initial_hostname, b.initial_hostname)));
   const [taken] = useState(() => {
     const approvedIds = new Set(agents.map(({ node_id }) => node_id));
     return new Set(all.flatMap(({ node_id, name }) => (name === null || approvedIds.has(node_id) ? [] : [name])));
@@ -157,7 +160,7 @@ function TickAll({ open, chosen, tick }: Pick<Approval, 'open' | 'chosen' | 'tic
 }
 
 function AgentRow({
-  agent: { node_id, name, initial_hostname, initial_ip },
+  agent,
   approval: { faults, ticked, rejected, nameOf, rename, tick },
   onReject,
 }: {
@@ -165,7 +168,9 @@ function AgentRow({
   readonly approval: Approval;
   readonly onReject: () => void;
 }) {
+  const { node_id, name, initial_hostname, initial_ip } = agent;
   const fault = faults.get(node_id);
+  const system = systemText(agent);
   const isRejected = rejected.has(node_id);
   const label = initial_hostname.slice(0, 80);
   return (
@@ -185,6 +190,12 @@ function AgentRow({
         </span>
         <span className="block text-muted [overflow-wrap:anywhere]">
           <Id id={node_id} length={node_id.length} />
+        </span>
+        <span className="flex min-w-0 gap-1 text-muted text-xs">
+          {system !== '' && <Line text={`${system},`} maxLength={60} />}
+          <span className="shrink-0">
+            {agent.connected ? 'connected' : 'last seen'} <Time at={stateSince(agent)} />
+          </span>
         </span>
       </span>
       <span className="block font-mono text-muted text-xs sm:order-3">{initial_ip}</span>

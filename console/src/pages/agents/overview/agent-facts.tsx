@@ -8,7 +8,7 @@ import { Facts } from '../../../parts/facts.tsx';
 import { Meter } from '../../../parts/meter.tsx';
 import { Panel } from '../../../parts/panel.tsx';
 import { Text } from '../../../parts/text.tsx';
-import { shortDuration, Time } from '../../../parts/time.tsx';
+import { Elapsed, shortDuration, Time } from '../../../parts/time.tsx';
 import { systemText } from '../agent-state.ts';
 
 const pins: Record<Agent['pin_source'], string> = {
@@ -49,7 +49,7 @@ export function MachineFacts({ agent }: { readonly agent: Agent }) {
             </span>,
           ],
           agent.connected
-            ? ['Connected', <Time key="connected" at={agent.connected_at} />]
+            ? ['Connected for', <Elapsed key="connected" at={agent.connected_at} />]
             : ['Last seen', <Time key="seen" at={agent.last_seen_at} />],
         ]}
       />
