@@ -65,6 +65,18 @@ export function Line({ text, maxLength = 200 }: { readonly text: string; readonl
   );
 }
 
+/** Two lines of this height fit in the row of a table. */
+export const twoLineClasses = 'line-clamp-2 min-w-0 leading-4 [overflow-wrap:anywhere]';
+
+/** Shows untrusted text in at most two lines, for reasons in the rows of tables. */
+export function TwoLineText({ text, className = '' }: { readonly text: string; readonly className?: string }) {
+  return (
+    <bdi className={`${twoLineClasses} ${className}`} title={visibleText(cutText(text, 1000))}>
+      {lineText(text, 300)}
+    </bdi>
+  );
+}
+
 /** Maximum number of characters to keep at the end of a truncated path. */
 const maxPathEnd = 22;
 /** Texts up to this length are never divided, because they fit in the narrowest row. */

@@ -56,7 +56,7 @@ test('plans immediately and starts a run with a canary and batches that applies 
   const { api, user, address } = await open(planRun([{ changed: 2 }, { changed: 1 }, {}]));
   expect(await screen.findByText('3 to change, 0 to remove')).toBeTruthy();
   expect(screen.getByText(/on 2 agents/).textContent).toContain('1 already matches');
-  expect(screen.getByText(/^Runs on 1 agent first/)).toBeTruthy();
+  expect(screen.getByText(/^Runs on 1 agent first/).closest('footer')).toBeTruthy();
   await user.click(button('Apply 3 changes'));
   await waitFor(() => expect(address()).toBe('/runs/APPLY'));
   expect(applied(api)).toMatchObject([

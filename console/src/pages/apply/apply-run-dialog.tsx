@@ -124,6 +124,8 @@ function useApplyRun({ loadSubjects, given = null, choice, onClose }: ApplyRunPr
   };
 }
 
+type ApplyRunState = ReturnType<typeof useApplyRun>;
+
 /**
  * Applies to several agents: plans immediately, shows the changes, and after confirmation starts a run that applies
  * exactly these changes.
@@ -141,6 +143,7 @@ export function ApplyRunDialog(props: ApplyRunProps) {
       {...(description === undefined ? {} : { description })}
       footer={
         <>
+          {isPlanned && <Pace state={state} />}
           <Button onClick={close}>Cancel</Button>
           {state.needsPlan ? (
             <Button look="primary" onClick={state.planAgain}>
@@ -204,11 +207,9 @@ function Choices({
   state: { totals, count, coversAll, options, isExact, setExact, isConfirmed, setConfirmed },
   hasExact,
 }: {
-  readonly state: ReturnType<typeof useApplyRun>;
+  readonly state: ApplyRunState;
   readonly hasExact: boolean;
 }) {
-  // An apply that changes nothing needs no canary.
-  const hasWork = totals.changed + totals.removed + totals.unplanned > 0 || !isExact;
   return (
     <>
       {totals.unplanned > 0 && <Unplanned count={totals.unplanned} isSkipped={!coversAll} />}
@@ -219,7 +220,15 @@ function Choices({
         onChange={setConfirmed}
       />
       {hasExact && <ExactChoice isExact={isExact} onChange={setExact} />}
-      {count > 0 && hasWork && <RunOptions {...{ options, isExact }} />}
+      {count > 0 && hasWork({ totals, isExact }) && (
+        <FanOutForm
+          draft={options.draft}
+          onChange={options.setDraft}
+          faults={options.faults}
+          hasPace={options.hasPace}
+          hasOffline={!isExact}
+        />
+      )}
     </>
   );
 }
@@ -245,28 +254,28 @@ function useFanOutDraft(counts: readonly number[]) {
   };
 }
 
-function RunOptions({
-  options: { draft, setDraft, read, faults, counts, hasPace },
-  isExact,
-}: {
-  readonly options: ReturnType<typeof useFanOutDraft>;
-  readonly isExact: boolean;
-}) {
+/** Reports whether an apply would do anything. If not, it needs no canary. */
+const hasWork = ({ totals, isExact }: Pick<ApplyRunState, 'totals' | 'isExact'>): boolean =>
+  totals.changed + totals.removed + totals.unplanned > 0 || !isExact;
+
+/** Describes the rollout next to the button that starts it, where it is visible however long the list of changes is. */
+function Pace({ state }: { readonly state: ApplyRunState }) {
+  const { count, isExact, options, needsPlan } = state;
+  const { read, counts, hasPace } = options;
+  if (needsPlan || count === 0 || !hasWork(state) || (!hasPace && counts.length < 2)) return null;
   const lines =
     'options' in read
       ? sentences(isExact ? { ...read.options, offline: undefined } : read.options, counts)
       : ['Correct the options above.'];
   return (
-    <>
-      <FanOutForm draft={draft} onChange={setDraft} faults={faults} hasPace={hasPace} hasOffline={!isExact} />
-      {(hasPace || counts.length > 1) && (
-        <div aria-live="polite" className="space-y-1 rounded-md bg-raised px-3 py-2 text-sm">
-          {lines.map((line) => (
-            <p key={line}>{line}</p>
-          ))}
-        </div>
-      )}
-    </>
+    <div
+      aria-live="polite"
+      className="min-w-0 space-y-1 self-center text-muted text-sm max-sm:min-w-full sm:mr-auto sm:flex-1"
+    >
+      {lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+    </div>
   );
 }
 

@@ -1,11 +1,13 @@
 import type { DriftRecord } from '@muster/protocol/http';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { GitCompareArrows } from 'lucide-react';
 import { useMemo } from 'react';
 import { latestDriftQuery } from '../../api/drift.ts';
+import { overviewQuery } from '../../api/overview.ts';
 import { buttonClasses } from '../../parts/button.tsx';
 import { linkClasses } from '../../parts/class-names.ts';
+import { countedText } from '../../parts/count.ts';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { useFilterValues } from '../../parts/table/filters.tsx';
@@ -39,7 +41,7 @@ const columns: readonly Column<DriftRecord>[] = [
     header: 'Resources',
     width: 'minmax(8rem,4fr)',
     from: 'sm',
-    phone: 'line',
+    phone: 'block',
     cell: (record) => <DriftFindings record={record} />,
   },
   {
@@ -65,7 +67,7 @@ const columns: readonly Column<DriftRecord>[] = [
 ];
 
 const filters = [
-  { name: 'filter', label: 'Selector', placeholder: 'role=web' },
+  { name: 'filter', label: 'Selector', placeholder: 'Filter: role=web' },
   {
     ...{ name: 'status', label: 'Result', any: 'Any result' },
     options: statusOptions,
@@ -74,10 +76,13 @@ const filters = [
 
 /** Lists the latest check of each agent. */
 export function DriftChecks() {
-  const query = useInfiniteQuery(latestDriftQuery(useFilterValues(filters)));
+  const filter = useFilterValues(filters);
+  const query = useInfiniteQuery(latestDriftQuery(filter));
+  const { data: overview } = useQuery(overviewQuery);
   const navigate = useNavigate();
   const rows = useMemo(() => query.data?.pages.flat(), [query.data]);
-  return (
+  const unchecked = Object.values(filter).some(Boolean) ? 0 : (overview?.drift.unchecked ?? 0);
+  const table = (
     <ListTable
       fill
       label="Drift of each agent"
@@ -102,5 +107,16 @@ export function DriftChecks() {
         </Empty>
       }
     />
+  );
+  return (
+    <div className="flex h-full min-h-0 flex-col gap-3">
+      {rows !== undefined && rows.length > 0 && unchecked > 0 && (
+        <p className="text-muted text-sm">
+          {countedText(unchecked, 'agent was', 'agents were')} not checked yet. Checks on schedule begin after the first
+          apply.
+        </p>
+      )}
+      {table}
+    </div>
   );
 }

@@ -1,20 +1,15 @@
 import type { DriftRecord } from '@muster/protocol/http';
 import { Fragment } from 'react';
 import { SummaryLine } from '../../parts/summary.tsx';
-import { Line, lineText } from '../../parts/text.tsx';
+import { lineText, TwoLineText, twoLineClasses } from '../../parts/text.tsx';
 import { driftText, nameOf } from '../reconcile/issues.ts';
 
-/** The result of a check in one line: the error, the drifted resources, or the counts. */
+/** The result of a check in at most two lines: the error, the drifted resources, or the counts. */
 export function DriftFindings({ record: { error, status, resources, summary } }: { readonly record: DriftRecord }) {
-  if (error !== null)
-    return (
-      <span className="flex min-w-0 text-bad">
-        <Line text={error} />
-      </span>
-    );
+  if (error !== null) return <TwoLineText text={error} className="text-bad" />;
   if (status !== 'drifted' || resources.length === 0) return <SummaryLine summary={summary} resultKind="drift" />;
   return (
-    <span className="truncate" title={lineText(resources.map(driftText).join('; '), 1_000)}>
+    <span className={twoLineClasses} title={lineText(resources.map(driftText).join('; '), 1_000)}>
       {resources.slice(0, maxNamed).map((resource, at) => {
         const name = nameOf(resource);
         return (
@@ -30,5 +25,5 @@ export function DriftFindings({ record: { error, status, resources, summary } }:
   );
 }
 
-/** Maximum number of resources to name. More do not fit on a line. */
+/** Maximum number of resources to name. More do not fit. */
 const maxNamed = 8;

@@ -25,7 +25,7 @@ test('shows the fields of the kind that the URL names', async () => {
   expect(await fieldTexts()).toEqual([
     'keyrequiredidentitytextName of the parameter',
     'valuerequiredtextValue of the parameter',
-    'ensurepresent, absent · default presentDesired presence of the resource; default: present',
+    'ensurepresent, absent · default presentDesired presence of the resource',
   ]);
   expect(api.received(getKind)).toMatchObject([{ params: { name: 'sysctl' } }]);
   expect(screen.getByText('A kernel parameter.')).toBeTruthy();

@@ -43,7 +43,7 @@ function KindDetails({
       <Panel>
         <Facts
           facts={[
-            ['For', platformsText(platforms)],
+            ['Systems', platformsText(platforms)],
             ['Identity', <Names key="identity" names={identity} />],
           ]}
         />
@@ -82,8 +82,14 @@ const Names = ({ names }: { readonly names: readonly string[] }) => (
   <code className="break-words font-mono text-xs">{names.join(', ')}</code>
 );
 
+/** Returns a field's description without its default, which the column of values includes. */
+function withoutDefault({ description, default: value }: KindField): string {
+  const end = `; default: ${value}`;
+  return description.endsWith(end) ? description.slice(0, -end.length) : description;
+}
+
 function FieldEntry({ field }: { readonly field: KindField }) {
-  const { name, required, identity, sensitive, description } = field;
+  const { name, required, identity, sensitive } = field;
   return (
     <li className={`grid gap-y-1 px-4 py-2.5 text-sm ${fieldColumns}`}>
       <span className="flex min-w-0 flex-wrap items-center gap-1.5 self-start">
@@ -96,7 +102,7 @@ function FieldEntry({ field }: { readonly field: KindField }) {
         {field.default !== null && <> · default {field.default}</>}
       </span>
       <span className="min-w-0 break-words">
-        <CodeText text={description} />
+        <CodeText text={withoutDefault(field)} />
         {sensitive && '; never shown'}
       </span>
     </li>

@@ -27,7 +27,7 @@ const columns: readonly Column<Kind>[] = [
   },
   {
     id: 'platforms',
-    header: 'For',
+    header: 'Systems',
     width: 'minmax(7rem,1fr)',
     cell: ({ platforms }) => <span className="truncate text-muted">{platformsText(platforms)}</span>,
   },
@@ -38,7 +38,7 @@ const columns: readonly Column<Kind>[] = [
     from: 'sm',
     phone: 'line',
     cell: ({ summary }) => (
-      <span className="sm:truncate">
+      <span className="sm:line-clamp-2 sm:leading-4">
         <CodeText text={summary} />
       </span>
     ),
@@ -48,16 +48,17 @@ const columns: readonly Column<Kind>[] = [
     header: 'Supported',
     width: '6.5rem',
     from: 'md',
+    phone: 'line',
     sort: ({ executable }) => (executable ? 'yes' : 'not yet'),
     cell: ({ executable }) =>
-      executable ? <span className="text-muted">yes</span> : <Badge tone="warn">not yet</Badge>,
+      executable ? <span className="text-muted max-sm:hidden">yes</span> : <Badge tone="warn">not yet</Badge>,
   },
   {
     id: 'fields',
     header: 'Fields',
     width: '4.5rem',
     align: 'right',
-    from: 'sm',
+    from: 'lg',
     sort: ({ field_count }) => field_count,
     cell: ({ field_count }) => field_count,
   },
@@ -65,7 +66,7 @@ const columns: readonly Column<Kind>[] = [
 
 const filters = [
   { name: 'q', label: 'Search kinds', placeholder: 'Search kinds' },
-  { name: 'for', label: 'For', any: 'Any machine', options: platformOptions },
+  { name: 'for', label: 'System', any: 'Any system', options: platformOptions },
 ] as const;
 const matches = ({ name, summary, platforms }: Kind, { q, for: platform }: FilterTexts) =>
   containsText(q, name, summary) && (platform === '' || platforms.some((each) => each === platform));

@@ -1,9 +1,12 @@
 import type { OffAgent } from '@muster/protocol/http';
+import { Link } from '@tanstack/react-router';
 import { findingsOf } from '../../../../client/src/reason-words.ts';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
+import { nameLinkClasses } from '../../parts/class-names.ts';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
+import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { IssueBlock, IssueLine } from './issue-line.tsx';
 import { issuesOf } from './issues.ts';
@@ -50,7 +53,18 @@ export function offColumns({
       sort: labelOf,
       cell: (group) => (
         <span className="min-w-0">
-          <RowToggle name={labelOf(group)} isOpen={open.has(group.key)} onToggle={() => onToggle(group.key)} />
+          <RowToggle
+            name={labelOf(group)}
+            isOpen={open.has(group.key)}
+            onToggle={() => onToggle(group.key)}
+            link={
+              group.agents.length > 1 ? undefined : (
+                <Link to="/agents/$agent" params={{ agent: firstOf(group).node_id }} className={nameLinkClasses}>
+                  <Line text={labelOf(group)} maxLength={64} />
+                </Link>
+              )
+            }
+          />
           {!isPhone && <LastSeen group={group} />}
         </span>
       ),

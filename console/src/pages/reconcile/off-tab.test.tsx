@@ -58,7 +58,7 @@ const rowNames = () =>
   screen
     .getAllByRole('row')
     .slice(1)
-    .map((row) => row.querySelector('[aria-expanded]')?.textContent);
+    .map((row) => row.querySelector('[aria-expanded]')?.getAttribute('aria-label'));
 
 test('sorts by urgency, and by a clicked header', async () => {
   const api = orchestrator();
@@ -84,6 +84,14 @@ test('opens a row, and keeps it open when its details are clicked', async () => 
   expect(toggle.getAttribute('aria-expanded')).toBe('true');
   await user.click(toggle);
   expect(screen.queryByText('1 module has a newer revision')).toBeNull();
+});
+
+test('links the name of an agent to its page, and opens the row with its chevron', async () => {
+  const api = orchestrator();
+  api.answer(listReconcile, [named('web-1')]);
+  const { user, address } = await renderPage(OutOfSyncPage);
+  await user.click(await screen.findByRole('link', { name: 'web-1' }));
+  expect(address()).toBe(`/agents/${'web-1'.padEnd(32, '0')}`);
 });
 
 test('selects all agents of a group, and offers to apply to them', async () => {

@@ -26,7 +26,7 @@ import { syncTones } from './sync-tones.ts';
 import { useFleetSync } from './use-fleet-sync.ts';
 
 const noAgents: readonly OffAgent[] = [];
-const selector = { name: 'filter', label: 'Selector', placeholder: 'role=web' } as const;
+const selector = { name: 'filter', label: 'Selector', placeholder: 'Filter: role=web' } as const;
 const reason = {
   ...{ name: 'reason', label: 'Reason', any: 'Any reason' },
   options: [...offReasons, 'outdated' as const].map((each) => ({ value: each, label: reasonWords[each] })),

@@ -1,10 +1,9 @@
 import type { Run } from '@muster/protocol/http';
 import { operationErrorText } from '../../../../client/src/operation-error.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
-import { classNames } from '../../parts/class-names.ts';
 import { SummaryLine } from '../../parts/summary.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
-import { Line } from '../../parts/text.tsx';
+import { TwoLineText } from '../../parts/text.tsx';
 import { StatusDot } from '../../parts/work-status.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
 import { outcomeOfResult, outcomeOrder, type RunResult, reasonOfHalt } from './run-groups.ts';
@@ -46,12 +45,13 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     header: 'Result',
     width: 'minmax(6rem,4fr)',
     from: 'sm',
-    phone: 'line',
+    phone: 'block',
     cell: ({ summary, error, operation_id }) =>
       error !== null ? (
-        <span className={classNames('flex min-w-0', operation_id === null && 'text-muted')}>
-          <Line text={reasonOfHalt(error) ?? operationErrorText(error)} />
-        </span>
+        <TwoLineText
+          text={reasonOfHalt(error) ?? operationErrorText(error)}
+          className={operation_id === null ? 'text-muted' : ''}
+        />
       ) : (
         <SummaryLine summary={summary} resultKind={kind} />
       ),
@@ -60,7 +60,7 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     id: 'operation',
     header: 'Operation',
     width: '8rem',
-    from: 'md',
+    from: 'lg',
     cell: ({ operation_id }) =>
       operation_id === null ? <span className="text-muted">–</span> : <OperationLink id={operation_id} />,
   },

@@ -14,7 +14,7 @@ import { Empty, Problem, Skeleton } from '../../parts/states.tsx';
 import { SummaryLine } from '../../parts/summary.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
-import { firstToCompare, groupResults, hasChanges, type RunGroup, type RunResult } from './run-groups.ts';
+import { byAgentName, firstToCompare, groupResults, hasChanges, type RunGroup, type RunResult } from './run-groups.ts';
 import { toneOf, wordOf } from './run-progress.tsx';
 
 /** Number of operations to compare initially, and number of additional ones to compare per click. */
@@ -208,7 +208,8 @@ const maxNames = 500;
 
 function Names({ results }: { readonly results: readonly RunResult[] }) {
   const [all, setAll] = useState(false);
-  const shown = results.slice(0, all ? maxNames : initialNames);
+  const sorted = useMemo(() => results.toSorted(byAgentName), [results]);
+  const shown = sorted.slice(0, all ? maxNames : initialNames);
   return (
     <ul className="flex max-h-60 flex-wrap items-center gap-1 overflow-y-auto" aria-label="Agents">
       {shown.map(({ node_id, name, operation_id }) => (

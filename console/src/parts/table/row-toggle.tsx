@@ -1,5 +1,5 @@
 import { ChevronRight } from 'lucide-react';
-import { useCallback, useState } from 'react';
+import { type ReactNode, useCallback, useState } from 'react';
 import { classNames } from '../class-names.ts';
 import { Line } from '../text.tsx';
 import { toggled } from './choosing.ts';
@@ -20,21 +20,42 @@ export const RowToggle = ({
   name,
   isOpen,
   onToggle,
+  link,
 }: {
   readonly name: string;
   readonly isOpen: boolean;
   readonly onToggle: () => void;
-}) => (
-  <button
-    type="button"
-    aria-expanded={isOpen}
-    onClick={onToggle}
-    className="relative -left-1 flex min-h-6 min-w-0 max-w-full items-center gap-1 rounded text-left font-medium"
-  >
-    <ChevronRight
-      aria-hidden="true"
-      className={classNames('size-4 shrink-0 text-muted transition-transform duration-100', isOpen && 'rotate-90')}
-    />
-    <Line text={name} maxLength={64} />
-  </button>
+  /** A link to the page of the row's object, as its name. The button then has only the chevron. */
+  readonly link?: ReactNode;
+}) =>
+  link === undefined ? (
+    <button
+      type="button"
+      aria-expanded={isOpen}
+      onClick={onToggle}
+      className="relative -left-1 flex min-h-6 min-w-0 max-w-full items-center gap-1 rounded text-left font-medium"
+    >
+      <Chevron isOpen={isOpen} />
+      <Line text={name} maxLength={64} />
+    </button>
+  ) : (
+    <span className="relative -left-1 flex min-h-6 min-w-0 max-w-full items-center font-medium">
+      <button
+        type="button"
+        aria-expanded={isOpen}
+        aria-label={name}
+        onClick={onToggle}
+        className="-ml-1 flex size-6 shrink-0 items-center justify-center rounded hover:bg-hover max-sm:-my-2.5 max-sm:-ml-3.5 max-sm:size-11"
+      >
+        <Chevron isOpen={isOpen} />
+      </button>
+      {link}
+    </span>
+  );
+
+const Chevron = ({ isOpen }: { readonly isOpen: boolean }) => (
+  <ChevronRight
+    aria-hidden="true"
+    className={classNames('size-4 shrink-0 text-muted transition-transform duration-100', isOpen && 'rotate-90')}
+  />
 );
