@@ -1,4 +1,5 @@
 import { MusterError } from '@muster/protocol';
+import type { Run, RunOutcomes } from '@muster/protocol/http';
 import {
   anyRunResultOpen,
   endRunIfDone,
@@ -37,7 +38,7 @@ export async function endFinishedRun(context: Context, runId: string): Promise<v
           type: 'run.ended',
           actor: systemActor,
           target: { type: 'run', id: runId, name: run.assignment ?? '' },
-          summary: `${run.kind} of ${run.assignment ?? 'selected agents'} has ended`,
+          summary: endText(run, { succeeded, failed, cancelled, skipped }),
         }),
       ],
     });
@@ -45,6 +46,21 @@ export async function endFinishedRun(context: Context, runId: string): Promise<v
     ignoreFinished(error);
   }
   context.bus.publish({ type: 'run_ended', run_id: runId });
+}
+
+/** Describes the outcome of a run, for example `apply of web failed on 1 of 20 agents`. */
+export function endText(
+  { kind, assignment, status }: Pick<Run, 'assignment' | 'status'> & { readonly kind: string },
+  { succeeded, failed, cancelled, skipped }: Pick<RunOutcomes, 'succeeded' | 'failed' | 'cancelled' | 'skipped'>,
+): string {
+  const subject = `${kind} of ${assignment ?? 'selected agents'}`;
+  const total = succeeded + failed + cancelled + skipped;
+  const agents = `${total} ${total === 1 ? 'agent' : 'agents'}`;
+  if (status !== 'running')
+    return `${subject} ended after it was ${status === 'halted' ? 'halted' : 'canceled'}: succeeded on ${succeeded} of ${agents}`;
+  return succeeded === total
+    ? `${subject} succeeded on ${agents}`
+    : `${subject} failed on ${total - succeeded} of ${agents}`;
 }
 
 /** Halts a run permanently: operations in progress continue, but no further agent starts. */
