@@ -37,7 +37,7 @@ interface Form {
 const forms: readonly Form[] = [
   {
     ...{ path: '/secrets', open: 'New secret', dialog: 'New secret', secret: 'Value' },
-    typed: { Name: 'db_password', Description: 'of the half-written shop' },
+    typed: { Name: 'db_password', 'Description (optional)': 'of the half-written shop' },
   },
   {
     ...{ path: '/channels', open: 'Add channel', dialog: 'Add channel', secret: 'Signing secret (optional)' },

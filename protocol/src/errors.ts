@@ -154,7 +154,12 @@ export const errorKinds = {
     'List the operators with `GET /api/v1/operators?include_removed=true`, which includes removed ones.',
   ),
   agent_not_found: kind(404, false, 'No such agent', 'List the agents with `muster agents list`.'),
-  tag_not_found: kind(404, false, 'The agent has no such tag', 'List the tags of the agent with `muster agents list`.'),
+  tag_not_found: kind(
+    404,
+    false,
+    'The agent has no such tag',
+    'Show the tags of the agent with `muster agents show AGENT`.',
+  ),
   module_not_found: kind(404, false, 'No such module', 'List the modules with `muster modules list`.'),
   module_file_not_found: kind(
     404,

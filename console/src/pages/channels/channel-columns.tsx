@@ -52,7 +52,7 @@ export function channelColumns({
     {
       id: 'name',
       header: 'Name',
-      width: 'minmax(8rem,2fr)',
+      width: 'minmax(8rem,4fr)',
       sort: ({ name }) => name,
       cell: ({ id, name }) => <RowToggle name={name} isOpen={open.has(id)} onToggle={() => onToggle(id)} />,
     },
@@ -69,7 +69,7 @@ export function channelColumns({
     {
       id: 'state',
       header: 'Status',
-      width: 'minmax(11rem,3fr)',
+      width: 'minmax(11rem,5fr)',
       phone: 'line',
       sort: (channel) => channelStates.indexOf(stateOfChannel(channel)),
       cell: (channel) => <Status channel={channel} />,
@@ -77,7 +77,7 @@ export function channelColumns({
     {
       id: 'target',
       header: 'Sends to',
-      width: 'minmax(10rem,3fr)',
+      width: 'minmax(10rem,7fr)',
       from: 'lg',
       cell: (channel) => (
         <code className="flex min-h-6 min-w-0 items-center font-mono text-muted text-xs">

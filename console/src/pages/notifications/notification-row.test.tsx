@@ -37,3 +37,13 @@ test('indicates that a notification was not sent because of a maintenance window
   await row({ suppressed: true });
   expect(screen.getByText('maintenance window, not sent').className).toContain('border');
 });
+
+test('indicates that the notifications of a group were not sent', async () => {
+  fakeApi();
+  const [group] = groupNotifications([
+    { ...example, suppressed: true },
+    { ...example, id: 'x', suppressed: true },
+  ]);
+  if (group !== undefined) await renderPart(<NotificationGroupRow group={group} />);
+  expect(screen.getByText('maintenance window, not sent')).toBeTruthy();
+});

@@ -75,6 +75,8 @@ const MarkRead = ({
 const textClasses = 'min-w-0 flex-1 sm:flex sm:items-baseline sm:gap-3';
 const timeClasses = 'flex shrink-0 flex-wrap items-center gap-x-2 text-muted text-xs sm:justify-end';
 
+const NotSent = () => <span className="rounded border bg-surface px-1.5">maintenance window, not sent</span>;
+
 /** Shows a notification, or several of one type that can be expanded. */
 export function NotificationGroupRow({ group }: { readonly group: NotificationGroup }) {
   const [open, setOpen] = useState(false);
@@ -106,6 +108,7 @@ export function NotificationGroupRow({ group }: { readonly group: NotificationGr
             />
           </button>
           <p className={timeClasses}>
+            {newest.suppressed && <NotSent />}
             <span>
               Latest <Time at={newest.timestamp_ms / 1000} />
             </span>
@@ -160,9 +163,7 @@ function NotificationRow({
           </Link>
         </p>
         <p className={timeClasses}>
-          {notification.suppressed && (
-            <span className="rounded border bg-surface px-1.5">maintenance window, not sent</span>
-          )}
+          {notification.suppressed && <NotSent />}
           <Time at={notification.timestamp_ms / 1000} />
         </p>
       </div>

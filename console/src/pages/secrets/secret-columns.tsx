@@ -39,7 +39,7 @@ export function secretColumns({
       id: 'description',
       header: 'Description',
       width: '2.5fr',
-      from: 'md',
+      from: 'lg',
       cell: ({ description }) =>
         description === null || description === '' ? (
           <span className="text-muted">–</span>
@@ -51,7 +51,8 @@ export function secretColumns({
       id: 'restriction',
       header: 'Allowed agents',
       width: '2fr',
-      from: 'lg',
+      from: 'md',
+      phone: 'labeled',
       cell: ({ restriction }) => <Restriction {...{ restriction, names }} />,
     },
     {
@@ -106,7 +107,7 @@ function Expiry({ at, now }: { readonly at: string | null; readonly now: number 
   if (expiry === 'none') return <span className="text-muted">never</span>;
   if (expiry === 'later') return <Time at={at} />;
   return (
-    <Badge tone={expiry === 'expired' ? 'bad' : 'warn'}>
+    <Badge tone={expiry === 'expired' || expiry === 'days' ? 'bad' : 'warn'}>
       {expiry === 'expired' ? 'expired ' : ''}
       <Time at={at} />
     </Badge>

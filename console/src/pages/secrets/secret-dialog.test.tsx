@@ -38,7 +38,7 @@ test('refuses an invalid name', async () => {
 test('keeps the stored value unless it is replaced', async () => {
   const { api, user, onClose } = await open({ ...stored, restriction: null });
   expect(screen.queryByLabelText('Value')).toBeNull();
-  await user.type(screen.getByLabelText('Description'), ' in Paris');
+  await user.type(screen.getByLabelText('Description (optional)'), ' in Paris');
   await user.click(button('Save'));
   await waitFor(() => expect(onClose).toHaveBeenCalled());
   const [{ body }] = api.received(updateSecret) as unknown as [{ body: object }];

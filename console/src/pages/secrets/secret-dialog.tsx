@@ -30,7 +30,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
       )}
       <NameField name={fields.name} fault={fault} isNew={secret === null} onChange={(name) => change({ name })} />
       <Input
-        label="Description"
+        label="Description (optional)"
         value={fields.description}
         maxLength={1024}
         onChange={(event) => change({ description: event.target.value })}

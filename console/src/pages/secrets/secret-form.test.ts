@@ -36,8 +36,10 @@ test('uses the end of the local day as expiry, and keeps the exact time if the d
 test('classifies the expiry of a secret', () => {
   const now = Date.parse('2027-01-01T00:00:00Z');
   expect(
-    [null, '2026-12-31T00:00:00Z', '2027-01-30T00:00:00Z', '2027-02-01T00:00:00Z'].map((at) => expiryOf(at, now)),
-  ).toEqual(['none', 'expired', 'soon', 'later']);
+    [null, '2026-12-31T00:00:00Z', '2027-01-03T00:00:00Z', '2027-01-30T00:00:00Z', '2027-02-01T00:00:00Z'].map((at) =>
+      expiryOf(at, now),
+    ),
+  ).toEqual(['none', 'expired', 'days', 'soon', 'later']);
 });
 
 test('generates random values without bias', () => {

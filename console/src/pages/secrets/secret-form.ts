@@ -47,15 +47,22 @@ export function endOfDay(day: string, before: string | null): string | null {
   return new Date(`${day}T23:59:59`).toISOString();
 }
 
-export type Expiry = 'none' | 'expired' | 'soon' | 'later';
+export type Expiry = 'none' | 'expired' | 'days' | 'soon' | 'later';
 
 const soonDays = 30;
+const urgentDays = 3;
 
 /** @param now Unix milliseconds */
 export function expiryOf(expires_at: string | null, now: number): Expiry {
   if (expires_at === null) return 'none';
   const left = Date.parse(expires_at) - now;
-  return left <= 0 ? 'expired' : left < soonDays * 86_400_000 ? 'soon' : 'later';
+  return left <= 0
+    ? 'expired'
+    : left < urgentDays * 86_400_000
+      ? 'days'
+      : left < soonDays * 86_400_000
+        ? 'soon'
+        : 'later';
 }
 
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789-_';

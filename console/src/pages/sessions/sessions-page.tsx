@@ -65,7 +65,7 @@ const columns = (onEnd: (session: SignInSession) => void): readonly Column<SignI
   {
     id: 'program',
     header: 'Program',
-    width: '2fr',
+    width: 'minmax(9rem,3fr)',
     cell: ({ user_agent, kind, current }) => (
       <span className="flex min-w-0 items-center gap-2">
         <Line text={programName(user_agent)} />
@@ -85,7 +85,7 @@ const columns = (onEnd: (session: SignInSession) => void): readonly Column<SignI
   {
     id: 'signed_in',
     header: 'Signed in',
-    width: '8rem',
+    width: '6rem',
     from: 'md',
     sort: ({ signed_in_at }) => signed_in_at,
     cell: ({ signed_in_at }) => <Time at={signed_in_at} />,
@@ -93,13 +93,13 @@ const columns = (onEnd: (session: SignInSession) => void): readonly Column<SignI
   {
     id: 'used',
     header: 'Last used',
-    width: '8rem',
+    width: '6rem',
     from: 'sm',
     phone: 'labeled',
     sort: ({ last_used_at, signed_in_at }) => last_used_at ?? signed_in_at,
     cell: ({ last_used_at, signed_in_at }) => <Time at={last_used_at ?? signed_in_at} />,
   },
-  { id: 'expires', header: 'Expires', width: '8rem', from: 'md', cell: ({ expires_at }) => <Time at={expires_at} /> },
+  { id: 'expires', header: 'Expires', width: '6rem', from: 'md', cell: ({ expires_at }) => <Time at={expires_at} /> },
   {
     id: 'actions',
     header: 'Actions',

@@ -8,6 +8,7 @@ import { Badge, Dot } from '../../parts/badge.tsx';
 import { Id } from '../../parts/copy.tsx';
 import { FactsSkeleton } from '../../parts/facts.tsx';
 import { SearchInput } from '../../parts/form/search-input.tsx';
+import { Meter } from '../../parts/meter.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Loading } from '../../parts/skeletons.tsx';
@@ -56,6 +57,7 @@ const columns: Column<Setting>[] = [
     header: 'Source',
     width: '7rem',
     from: 'sm',
+    phone: 'line',
     cell: ({ source }) =>
       source === 'default' ? <span className="text-muted">{source}</span> : <Badge>{source}</Badge>,
   },
@@ -161,12 +163,7 @@ function Health() {
           <div className="sm:col-span-2">
             <dt className="text-muted text-xs">Disk of the data directory</dt>
             <dd>
-              <div className="mt-1.5 h-2 overflow-hidden rounded-full bg-raised">
-                <div
-                  className={`h-full ${disk.low ? 'bg-bad' : 'bg-accent'}`}
-                  style={{ width: `${(100 * (disk.size_bytes - disk.free_bytes)) / Math.max(1, disk.size_bytes)}%` }}
-                />
-              </div>
+              <Meter share={(disk.size_bytes - disk.free_bytes) / Math.max(1, disk.size_bytes)} />
               <p className="mt-1 text-muted text-xs">
                 {bytesText(disk.free_bytes)} free of {bytesText(disk.size_bytes)}
                 {disk.reserve_bytes > 0 &&

@@ -40,7 +40,8 @@ export function ReplayControls({
   const { duration } = loading;
   return (
     <div className="flex shrink-0 flex-wrap items-center gap-x-3 gap-y-2 border-t px-3 py-2">
-      <div className="flex w-full min-w-0 items-center gap-2 sm:w-auto sm:flex-1">
+      {/* On a phone, the slider has its own line. */}
+      <div className="flex w-full min-w-0 items-center gap-2 max-sm:flex-wrap sm:w-auto sm:flex-1">
         <IconButton
           label={playing ? 'Pause' : 'Play'}
           look="plain"
@@ -53,7 +54,7 @@ export function ReplayControls({
           type="range"
           aria-label="Position in the recording"
           aria-valuetext={`${clockTime(position)} of ${clockTime(duration)}`}
-          className="h-5 min-w-0 flex-1 accent-[var(--accent)]"
+          className="h-5 min-w-0 flex-1 accent-[var(--accent)] max-sm:order-first max-sm:basis-full"
           min={0}
           max={Math.max(duration, 0.1)}
           // With a fixed step, the slider could not reach an end that lies between two steps.

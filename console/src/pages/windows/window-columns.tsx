@@ -33,7 +33,7 @@ export function windowColumns({
     {
       id: 'reason',
       header: 'Reason',
-      width: 'minmax(9rem,4fr)',
+      width: 'minmax(8rem,3fr)',
       sort: ({ reason }) => reason,
       cell: ({ id, reason }) => <RowToggle name={reason} isOpen={open.has(id)} onToggle={() => onToggle(id)} />,
     },
@@ -61,7 +61,7 @@ export function windowColumns({
     {
       id: 'time',
       header: 'Time',
-      width: 'minmax(17rem,2fr)',
+      width: 'minmax(15rem,3fr)',
       phone: 'line',
       sort: ({ starts_at }) => starts_at,
       cell: (window) => (
@@ -76,8 +76,8 @@ export function windowColumns({
     {
       id: 'agents',
       header: 'Agents',
-      width: 'minmax(6rem,2fr)',
-      from: 'lg',
+      width: 'minmax(6rem,1fr)',
+      from: 'md',
       phone: 'line',
       cell: ({ selector }) => <Agents selector={selector} />,
     },
@@ -85,7 +85,7 @@ export function windowColumns({
       id: 'by',
       header: 'Created by',
       width: '7rem',
-      from: 'xl',
+      from: '2xl',
       cell: ({ created_by }) => <OperatorName id={created_by} />,
     },
     ...(onAction === null ? [] : [actionColumn(now, onAction)]),
