@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Reported } from '../agent/src/converge/test/agent.ts';
 import { operation } from '../agent/src/converge/test/desired.ts';
-import { DrivenAgent } from './hosts/driven-agent.ts';
+import type { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
-import { fileServerUp, requestsTo, sha256On, urlOf } from './hosts/registries/package-files.ts';
-import { installedRpms, packageDnfSubjects, rpmRoot, rpms } from './hosts/rpm-root.ts';
+import { dnf, packageDnfSubjects, rpmRoot } from './hosts/packages/dnf-root.ts';
+import { ends, messageOf, type Package, PackageAgent } from './hosts/packages/package-agent.ts';
+import { expectLibKept, expectWait, testInstallations } from './hosts/packages/package-scenarios.ts';
+import { rpms } from './hosts/packages/rpm-packages.ts';
+import { describeRpmFiles } from './hosts/packages/rpm-scenarios.ts';
 import { resolved } from './hosts/subjects/subject.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
@@ -22,101 +24,33 @@ const reason = noHosts();
 describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${reason})`}`, () => {
   let hosts: TestHosts;
   let machine: Machine;
+  let packages: PackageAgent;
   let agent: DrivenAgent;
   beforeAll(async () => {
     hosts = await open();
     machine = await hosts.start('dnf');
-    agent = await DrivenAgent.start(machine);
+    packages = await PackageAgent.start(machine, dnf);
+    agent = packages.agent;
   });
   afterAll(() => hosts?.end());
 
-  const of = (names: readonly (string | [name: string, fields: object])[]) =>
-    names.map((entry) => {
-      const [name, fields] = typeof entry === 'string' ? [entry, {}] : entry;
-      const resource = resolved({ 'package-dnf': { name, ...fields } });
-      return { ...resource, id: name };
-    });
-  const apply = (...names: (string | [string, object])[]) => agent.run(operation('apply', of(names)));
-  const ends = ({ results }: Reported) => Object.fromEntries(results.map(({ identity, status }) => [identity, status]));
-  const messageOf = ({ results }: Reported, name: string) => results.find(({ identity }) => identity === name)?.message;
-  const installed = async () => (await machine.sh(installedRpms)).trim().split('\n');
+  const of = (names: readonly Package[]) => packages.of(...names);
+  const apply: PackageAgent['apply'] = (...names) => packages.apply(...names);
+  const installed = () => packages.installed();
 
-  test('an apply reports as failed only the packages that cannot be installed, with the reason from dnf or the scriptlet', async () => {
-    const reported = await apply('other', 'unmet', 'refuses', 'grumbles', 'nosuch', 'webserver');
-    expect(ends(reported)).toEqual({
-      other: 'changed',
-      unmet: 'failed',
-      refuses: 'failed',
-      grumbles: 'changed',
-      nosuch: 'failed',
-      webserver: 'failed',
-    });
-    expect(messageOf(reported, 'unmet')).toContain('nothing provides nowhere-to-be-found needed by unmet-1.0-1.noarch');
-    expect(messageOf(reported, 'refuses')).toContain('its %prein scriptlet failed, exit status 1: I will not');
-    expect(messageOf(reported, 'grumbles')).toContain('installed, but its %post scriptlet failed');
-    expect(messageOf(reported, 'nosuch')).toContain('no repository of this machine offers a package nosuch');
-    expect(messageOf(reported, 'webserver')).toContain('declare a package that provides it: web');
-    expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'other 0:1.0-1', 'shell 0:1.0-1']);
-  });
-
-  test('removing a package also removes its unneeded dependencies, but no packages that others need', async () => {
-    await machine.sh('dnf -qy install needs');
-    const reported = await apply('grumbles');
-    expect(ends(reported)).toEqual({ other: 'changed', grumbles: 'unchanged' });
-    expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'needs 0:1.0-1', 'shell 0:1.0-1']);
-    const refused = await apply('grumbles', ['lib', { ensure: 'absent' }]);
-    expect(ends(refused)).toEqual({ grumbles: 'unchanged', lib: 'failed' });
-    expect(messageOf(refused, 'lib')).toContain('other packages depend on it and would be removed too: needs');
-    await machine.sh('rpm --erase needs');
-    await apply();
-    // The package existed before it was declared absent, so removing the declaration restores it.
-    expect(await installed()).toEqual(['lib 0:2.0-1']);
-    await machine.sh('rpm --erase lib');
+  testInstallations(() => packages, {
+    failing: {
+      unmet: 'nothing provides nowhere-to-be-found needed by unmet-1.0-1.noarch',
+      refuses: 'its %prein scriptlet failed, exit status 1: I will not',
+    },
+    grumbles: 'its %post scriptlet failed',
+    brought: ['shell'],
   });
 
   /** These tests are independent, so `npm test` runs only some of them. */
   const testSome = someTests(test, 3, 'packages by dnf');
 
-  /** Replaces dnf with shell text. `$args` contains the arguments, with a space on each side. */
-  const replaceDnf = (text: string) =>
-    machine.run(['sh', '-euc', 'cat > /usr/local/sbin/dnf; chmod 755 /usr/local/sbin/dnf'], {
-      input: `#!/bin/sh
-args=" $* "
-${text}
-`,
-    });
-  const restoreDnf = () => machine.sh('rm /usr/local/sbin/dnf');
-  /**
-   * Returns shell text that starts another dnf in the background, which installs packages and holds the lock until
-   * `/run/slow-waits` is deleted. The text waits until that dnf holds the lock.
-   */
-  const holdLock = (...names: string[]) => `
-    touch /run/slow-waits
-    rm -f /run/installed
-    setsid sh -c '/usr/bin/dnf -qy install slow ${names.join(' ')}; touch /run/installed' > /dev/null 2>&1 < /dev/null &
-    until rpm -q slow > /dev/null; do sleep 0.05; done`;
-  /** Shell text that runs dnf. If another dnf holds the lock, it lets the other dnf finish and waits for it. */
-  const meetLock = `
-    /usr/bin/dnf "$@" > /run/said 2>&1
-    code=$?
-    cat /run/said
-    if grep -q 'already locked by' /run/said; then
-      echo met >> /run/locks-met
-      rm -f /run/slow-waits
-      until test -e /run/installed; do sleep 0.05; done
-    fi
-    exit $code`;
-  const locksMet = () => machine.sh('wc -l < /run/locks-met; rm /run/locks-met');
-
-  testSome('an installation waits for another dnf that holds the lock', async () => {
-    await machine.sh(holdLock());
-    await replaceDnf(meetLock);
-    expect(ends(await apply('web'))).toEqual({ web: 'changed' });
-    expect((await locksMet()).trim()).toBe('1');
-    await restoreDnf();
-    await apply();
-    await machine.sh('rpm --erase slow');
-  });
+  testSome('an installation waits for another dnf that holds the lock', () => expectWait(packages));
 
   testSome('a stream of a module decides the version of its packages, also in the same apply', async () => {
     const ofStream = (stream: string) => [
@@ -201,41 +135,27 @@ ${text}
     *" remove "* | *" replay "*) ;;
     *) exec /usr/bin/dnf "$@" ;;
   esac`;
-  const keepsLib = async (reported: Reported) => {
-    expect(reported.results).toMatchObject([
-      {
-        identity: 'lib',
-        status: 'failed',
-        message: expect.stringContaining('other packages depend on it and would be removed too: needs'),
-      },
-    ]);
-    expect(await installed()).toEqual(expect.arrayContaining(['lib 0:2.0-1', 'needs 0:1.0-1']));
-    await machine.sh('rpm --erase needs');
-    await restoreDnf();
-    expect(ends(await apply())).toEqual({ lib: 'changed' });
-  };
-
   testSome('a removal keeps packages that others install while it waits for the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    await replaceDnf(`${removal}
-    if ! test -e /run/locks-met; then ${holdLock('needs')}
-    fi${meetLock}`);
+    await packages.replace(`${removal}
+    if ! test -e /run/locks-met; then ${packages.holdLock('needs')}
+    fi${packages.meetLock}`);
     const reported = await apply();
-    expect((await locksMet()).trim()).toBe('1');
+    expect(await packages.locksMet()).toBe(1);
     await machine.sh('rpm --erase slow');
-    await keepsLib(reported);
+    await expectLibKept(packages, reported);
   });
 
   /**
    * Shell text that runs dnf while another dnf holds the lock. Lets the other dnf finish after this dnf has encountered
    * the lock five times.
    */
-  const heldForLong = `case $args in
+  const heldForLong = () => `case $args in
       *" --assumeno "*) exec /usr/bin/dnf "$@" ;;
       *" install "* | *" replay "*) ;;
       *) exec /usr/bin/dnf "$@" ;;
     esac
-    if ! test -e /run/locks-met; then ${holdLock()}
+    if ! test -e /run/locks-met; then ${packages.holdLock()}
     fi
     /usr/bin/dnf "$@" > /run/said 2>&1
     code=$?
@@ -256,7 +176,7 @@ ${text}
   const [secondInstallation, secondRemoval] = [process(2), process(4)];
 
   testSome('a canceled installation that waits for the lock stops and installs nothing later', async () => {
-    await replaceDnf(heldForLong);
+    await packages.replace(heldForLong());
     const { points, reported } = await agent.interruptedAt(
       operation('apply', of(['web'])),
       secondInstallation,
@@ -266,9 +186,9 @@ ${text}
       { identity: 'web', status: 'failed', message: expect.stringContaining('because the operation was canceled') },
     ]);
     expect(points.filter((point) => point === secondInstallation.point)).toHaveLength(2);
-    expect((await locksMet()).trim()).toBe('2');
+    expect(await packages.locksMet()).toBe(2);
     await released();
-    await restoreDnf();
+    await packages.restorePrograms();
     expect(await installed()).not.toContain('web 0:1.0-1');
     expect(ends(await apply('web'))).toEqual({ web: 'changed' });
     await apply();
@@ -276,37 +196,36 @@ ${text}
 
   testSome('a canceled removal that waits for the lock stops and keeps the package', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    await replaceDnf(heldForLong);
+    await packages.replace(heldForLong());
     const { reported } = await agent.interruptedAt(operation('apply'), secondRemoval, 'cancel');
     expect(reported.results).toMatchObject([
       { identity: 'lib', status: 'failed', message: expect.stringContaining('because the operation was canceled') },
     ]);
-    expect((await locksMet()).trim()).toBe('2');
+    expect(await packages.locksMet()).toBe(2);
     expect(await installed()).toContain('lib 0:2.0-1');
     await released();
-    await restoreDnf();
+    await packages.restorePrograms();
     expect(ends(await apply())).toEqual({ lib: 'changed' });
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
   testSome('a removal completes once if the agent is killed while it waits for the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    await replaceDnf(heldForLong);
+    await packages.replace(heldForLong());
     const { points, reported } = await agent.killedAt(operation('apply'), secondRemoval);
     expect(points.at(-1)).toBe(secondRemoval.point);
     expect(ends(reported)).toEqual({ lib: 'changed' });
-    expect(Number(await locksMet())).toBe(5);
+    expect(await packages.locksMet()).toBe(5);
     await released();
-    await restoreDnf();
+    await packages.restorePrograms();
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
   testSome('a removal keeps packages that others install after its query and before its start', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    await replaceDnf(`${removal}
-    rpm -q needs > /dev/null || /usr/bin/dnf -qy install needs > /dev/null 2>&1
-    exec /usr/bin/dnf "$@"`);
-    await keepsLib(await apply());
+    await packages.replace(`${removal}
+    rpm -q needs > /dev/null || /usr/bin/dnf -qy install needs > /dev/null 2>&1`);
+    await expectLibKept(packages, await apply());
   });
 
   testSome(
@@ -323,10 +242,10 @@ class Meanwhile(dnf.Plugin):
             os.system('rpm -q needs || rpm --install /srv/rpms/noarch/needs-1.0-1.noarch.rpm')
 `,
       });
-      await replaceDnf('exec /usr/bin/dnf "$@"');
+      await packages.replace('');
       const reported = await apply();
       await machine.sh(`rm ${plugin}`);
-      await keepsLib(reported);
+      await expectLibKept(packages, reported);
     },
   );
 
@@ -383,76 +302,20 @@ END
   });
 
   testSome('a restarted agent removes the old version of a package whose upgrade was interrupted', async () => {
-    await machine.sh(`cd /srv/rpms/noarch
+    await machine.sh(`cd ${rpms}
       rpm --install lib-2.0-1.noarch.rpm hello-0.9-1.noarch.rpm
       rpm --install --justdb --force --nodeps --oldpackage hello-1.0-1.noarch.rpm`);
     const halves = async () => (await installed()).filter((line) => line.startsWith('hello '));
     expect(await halves()).toEqual(['hello 0:1.0-1', 'hello 1:0.9-1']);
-    const beforeDnf = { point: 'process:before', nth: 1 };
-    const { points, reported } = await agent.killedAt(operation('apply', of(['web'])), beforeDnf);
+    const { points, reported } = await agent.killedAt(operation('apply', of(['web'])), process(1));
     expect(points.at(-1)).toBe('process:before');
     expect(ends(reported)).toEqual({ web: 'changed' });
     expect(await halves()).toEqual(['hello 1:0.9-1']);
     await apply();
-    await machine.sh('rpm --erase hello lib');
+    await packages.remove('hello', 'lib');
   });
 
-  describe('from files', () => {
-    beforeAll(async () => {
-      await machine.sh(`${fileServerUp('/srv/files')}
-        mkdir -p /srv/files; cp ${rpms}/*.rpm /srv/files; echo 'not a package' > /srv/files/text.rpm`);
-      await requestsTo(machine);
-    });
-
-    const fromFile = async (file: string, fields: object = {}) => ({
-      url: urlOf(file),
-      sha256: await sha256On(machine, `/srv/files/${file}`),
-      ...fields,
-    });
-
-    test('a package is installed, upgraded, and downgraded to the version of its file', async () => {
-      const old = await fromFile('hello-1.0-1.noarch.rpm');
-      const recent = await fromFile('hello-0.9-1.noarch.rpm', { version: '1:0.9' });
-      for (const [fields, version] of [
-        [old, '0:1.0-1'],
-        [recent, '1:0.9-1'],
-        [old, '0:1.0-1'],
-      ] as const) {
-        expect(ends(await apply(['hello', fields]))).toEqual({ hello: 'changed' });
-        expect(await installed()).toEqual(expect.arrayContaining([`hello ${version}`, 'lib 0:2.0-1']));
-        await requestsTo(machine);
-        expect(ends(await apply(['hello', fields]))).toEqual({ hello: 'unchanged' });
-        expect(await requestsTo(machine)).toEqual([]);
-      }
-      await apply();
-      expect((await installed()).filter((line) => /^(hello|lib) /.test(line))).toEqual([]);
-    });
-
-    test('an unsuitable package file fails before anything is installed, and does not stop other packages', async () => {
-      const reported = await apply(
-        ['hash', { url: urlOf('hello-1.0-1.noarch.rpm'), sha256: '0'.repeat(64) }],
-        ['text', await fromFile('text.rpm')],
-        ['other', await fromFile('hello-1.0-1.noarch.rpm')],
-        ['hello.x86_64', await fromFile('hello-1.1-1.noarch.rpm')],
-        ['needs', await fromFile('needs-1.0-1.noarch.rpm', { version: '2.0' })],
-        ['lib', await fromFile('lib-2.0-1.noarch.rpm')],
-      );
-      expect(ends(reported)).toEqual({
-        ...{ hash: 'failed', text: 'failed', other: 'failed', 'hello.x86_64': 'failed', needs: 'failed' },
-        lib: 'changed',
-      });
-      for (const [name, message] of Object.entries({
-        hash: 'the content does not have the declared SHA-256',
-        text: 'the file is not an .rpm file: ',
-        other: 'the file has the package hello, not other',
-        'hello.x86_64': 'the file is for the architecture noarch, not x86_64',
-        needs: 'the file has version 1.0-1, not the declared 2.0',
-      }))
-        expect(messageOf(reported, name)).toContain(message);
-      expect((await installed()).filter((line) => /^(hello|other|needs) /.test(line))).toEqual([]);
-      await apply();
-    });
-  });
+  describeRpmFiles(() => packages);
 
   test.each(['@core', 'hel*'])(
     'a module must not contain the package name %s, which dnf resolves to several packages',

@@ -30,7 +30,16 @@ const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as 
 
 /** Kinds of resources that a test host without a network, git, npm, pip, Podman, and SELinux does not support. */
 const elsewhereKinds = [
-  ...['package-dnf', 'dnf-module', 'service-openrc', 'git', 'package-npm', 'package-pip', 'container'],
+  ...[
+    'package-dnf',
+    'dnf-module',
+    'package-zypper',
+    'service-openrc',
+    'git',
+    'package-npm',
+    'package-pip',
+    'container',
+  ],
   ...['selinux-mode', 'selinux-boolean', 'selinux-port', 'selinux-context'],
 ];
 /**

@@ -7,8 +7,9 @@ import { packagePool } from './apt/pool.ts';
 import { baseRoot } from './base-root.ts';
 import { firewallsRoot } from './firewalls/firewalls-root.ts';
 import { curlRoot } from './installed.ts';
+import { rpmRoot } from './packages/dnf-root.ts';
+import { zypperRoot } from './packages/zypper-root.ts';
 import { recipesRoot } from './recipes-root.ts';
-import { rpmRoot } from './rpm-root.ts';
 import { selinuxRoot } from './selinux/selinux-root.ts';
 import { databasesRoot } from './subjects/databases.ts';
 
@@ -17,6 +18,7 @@ if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
   await Promise.all([
     packagePool(base),
     rpmRoot(),
+    zypperRoot(),
     curlRoot(),
     databasesRoot(),
     selinuxRoot(),

@@ -75,6 +75,7 @@ const longest = [
   'e2e/hosts/sites.test.ts',
   'e2e/hosts/installation.test.ts',
   'e2e/package-dnf.test.ts',
+  'e2e/package-zypper.test.ts',
   'e2e/providers-1.test.ts',
   'e2e/browser/flows.test.ts',
   'e2e/selinux.test.ts',

@@ -31,6 +31,7 @@ import { packageApt } from './package-apt/package-apt.ts';
 import { packageDnf } from './package-dnf/package-dnf.ts';
 import { packageNpm } from './package-npm/package-npm.ts';
 import { packagePip } from './package-pip/package-pip.ts';
+import { packageZypper } from './package-zypper/package-zypper.ts';
 import { postgresqlDatabase } from './postgresql/database.ts';
 import { postgresqlExtension } from './postgresql/extension.ts';
 import { postgresqlGrant } from './postgresql/grant.ts';
@@ -109,6 +110,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     selinuxContext,
     httpObject,
     dnfModule,
+    packageZypper,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

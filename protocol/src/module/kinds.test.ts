@@ -16,6 +16,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     `name: NetworkManager, version: latest, hold: true, url: "https://x.example/a.rpm", sha256: ${'0123456789abcdef'.repeat(4)}, ensure: absent`,
     'package-dnf:NetworkManager',
   ],
+  'package-zypper': [
+    `name: MozillaFirefox, version: ">=1:1.2", hold: true, url: "https://x.example/a.rpm", sha256: ${'0123456789abcdef'.repeat(4)}, ensure: absent`,
+    'package-zypper:MozillaFirefox',
+  ],
   'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],
   'package-choco': ['name: git.install, version: latest, ensure: absent', 'package-choco:git.install'],
   'package-winget': ['name: Git.Git, version: latest, ensure: absent', 'package-winget:Git.Git'],

@@ -103,12 +103,12 @@ describe('output of dnf', () => {
 
   test('lists the packages that a removal would remove', () => {
     expect(parseRemoval(removal)).toEqual({
-      requested: [{ name: 'lib', nevra: 'lib-2.0-1.noarch' }],
+      requested: [{ name: 'lib', spec: 'lib-2.0-1.noarch' }],
       dependent: [
-        { name: 'needs', nevra: 'needs-1:1.0-1.noarch' },
-        { name: 'a-package-with-quite-a-long-name', nevra: 'a-package-with-quite-a-long-name-1.0-1.noarch' },
+        { name: 'needs', spec: 'needs-1:1.0-1.noarch' },
+        { name: 'a-package-with-quite-a-long-name', spec: 'a-package-with-quite-a-long-name-1.0-1.noarch' },
       ],
-      unused: [{ name: 'shell', nevra: 'shell-2.0-1.noarch' }],
+      unused: [{ name: 'shell', spec: 'shell-2.0-1.noarch' }],
     });
     expect(parseRemoval(unmet)).toEqual({ requested: [], dependent: [], unused: [] });
   });

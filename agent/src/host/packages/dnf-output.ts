@@ -1,3 +1,5 @@
+import type { Removal } from './removal.ts';
+
 /** Pure functions that parse the output of dnf in the locale `C`. */
 
 const maxLines = 6;
@@ -57,30 +59,15 @@ export function scriptComplaint(output: string, name: string): string | null {
   return before.length === 0 ? reason : `${reason}: ${before.join(' / ')}`;
 }
 
-/** Reports whether the command failed because another process held the lock. */
+/** Reports whether rpm failed because another process held the lock of its database. */
+export const isRpmLocked = (output: string): boolean => /can't create transaction lock on /.test(output);
+
+/** Reports whether the command failed because another process held the lock of dnf or rpm. */
 export const isDnfLocked = (output: string): boolean =>
-  /already locked by \d+$/m.test(output) ||
-  /^ *The application with PID \d+ is: /m.test(output) ||
-  /can't create transaction lock on /.test(output);
+  /already locked by \d+$/m.test(output) || /^ *The application with PID \d+ is: /m.test(output) || isRpmLocked(output);
 
 /** Reports whether dnf stopped before its first change. */
 export const isDnfRefusal = (output: string): boolean => !/^Running transaction$/m.test(output);
-
-/** A package that a transaction would remove. */
-export interface Removed {
-  name: string;
-  /** `name-[epoch:]version-release.arch`. */
-  nevra: string;
-}
-
-/**
- * Packages that a transaction would remove: the requested ones, their dependents, and dependencies that become unused.
- */
-export interface Removal {
-  requested: Removed[];
-  dependent: Removed[];
-  unused: Removed[];
-}
 
 const removalTable = /^(Removing|Removing dependent packages|Removing unused dependencies):\n((?: .*\n)+)/gm;
 // dnf prints the other columns on the next line if the name is long.
@@ -93,7 +80,7 @@ export function parseRemoval(output: string): Removal {
     const into =
       title === 'Removing' ? removal.requested : title?.includes('dependent') ? removal.dependent : removal.unused;
     for (const [, name = '', arch, version] of rows.matchAll(removalRow))
-      into.push({ name, nevra: `${name}-${version}.${arch}` });
+      into.push({ name, spec: `${name}-${version}.${arch}` });
   }
   return removal;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { findRpm, parsePackages, parseRpm, splitName } from './rpm.ts';
+import { findInstalled, splitName } from './installed-packages.ts';
+import { parsePackages, parseRpm } from './rpm.ts';
 
 const listed = [
   'lib\t0\t2.0\t1\tnoarch',
@@ -17,13 +18,13 @@ describe('the database of rpm', () => {
   const database = { ...parseRpm(listed), native: 'x86_64' };
 
   test('lists the installed versions of a package, newest last', () => {
-    expect(findRpm(database, 'kernel').map(({ version }) => version)).toEqual(['6.9.0', '6.10.0']);
-    expect(findRpm(database, 'lib')).toHaveLength(1);
-    for (const none of ['nosuch', 'gpg-pubkey', 'kernel.i686']) expect(findRpm(database, none)).toEqual([]);
+    expect(findInstalled(database, 'kernel').map(({ version }) => version)).toEqual(['6.9.0', '6.10.0']);
+    expect(findInstalled(database, 'lib')).toHaveLength(1);
+    for (const none of ['nosuch', 'gpg-pubkey', 'kernel.i686']) expect(findInstalled(database, none)).toEqual([]);
   });
 
   test("prefers the requested architecture, then the machine's own, then any", () => {
-    const archs = (name: string) => findRpm(database, name).map(({ arch }) => arch);
+    const archs = (name: string) => findInstalled(database, name).map(({ arch }) => arch);
     expect(archs('glibc')).toEqual(['x86_64']);
     expect(archs('glibc.i686')).toEqual(['i686']);
     expect(archs('only')).toEqual(['i686']);

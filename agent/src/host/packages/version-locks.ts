@@ -1,6 +1,6 @@
-import { readRootFile, writeRootFile } from '../files/root-file.ts';
-import { fileStatus, readText } from '../read-system.ts';
-import type { RpmVersion } from './rpm-version.ts';
+import { readText } from '../read-system.ts';
+import type { PackageLock, PackageLocks } from './package-locks.ts';
+import type { PackageVersion } from './rpm-version.ts';
 
 /** Reads and edits the list of dnf's plugin versionlock. dnf's own command drops the comments of the list. */
 
@@ -10,30 +10,9 @@ const usualList = '/etc/dnf/plugins/versionlock.list';
 /** Returns the path of the list, which `locklist` in the settings of the plugin may change. */
 export const lockListIn = (settings: string): string =>
   /^[ \t]*locklist[ \t]*[=:][ \t]*(\/\S*)[ \t]*$/m.exec(settings)?.[1] ?? usualList;
-const listFile = (): string => lockListIn(readText(pluginFile) ?? '');
-
-/** A line of the list, and its index. */
-export type VersionLock = { at: number; line: string };
 
 /** Reports whether the plugin is installed and enabled. */
-export const locksVersions = (): boolean => /^\s*enabled\s*=\s*(1|true|yes|on)\s*$/im.test(readText(pluginFile) ?? '');
-
-/**
- * Returns the text of the list, with one character for each byte; empty if the plugin does not read it.
- * @throws HostFailure if it cannot be read
- */
-export const readLockList = (): string => (locksVersions() ? (readRootFile(listFile()) ?? '') : '');
-
-/**
- * Changes the list.
- * @throws HostFailure if it cannot be read or written
- */
-export async function editLockList(edit: (text: string) => string): Promise<void> {
-  const path = listFile();
-  const text = readRootFile(path) ?? '';
-  const edited = edit(text);
-  if (edited !== text) await writeRootFile(path, Buffer.from(edited, 'latin1'), fileStatus(path)?.mode ?? 0o644);
-}
+const locksVersions = (): boolean => /^\s*enabled\s*=\s*(1|true|yes|on)\s*$/im.test(readText(pluginFile) ?? '');
 
 /**
  * Returns the name of the package that a line locks: `name-epoch:version-release.arch`, with `*` for any part. Null for
@@ -54,11 +33,11 @@ export const parseLocks = (text: string): string[] =>
   });
 
 /** Returns the lines that lock exactly this package. Excludes patterns, which may also lock other packages. */
-export const locksOf = (text: string, name: string): VersionLock[] =>
+export const locksOf = (text: string, name: string): PackageLock[] =>
   text.split('\n').flatMap((line, at) => (lockedName(line) === name ? [{ at, line }] : []));
 
 /** Replaces the lines that lock exactly this package. An index beyond the list refers to its end. */
-export function withLocks(text: string, name: string, locks: readonly VersionLock[]): string {
+export function withLocks(text: string, name: string, locks: readonly PackageLock[]): string {
   const lines = text.split('\n').filter((line) => lockedName(line) !== name);
   // The last line is the empty text after the last line break.
   for (const { at, line } of locks) lines.splice(Math.min(at, Math.max(0, lines.length - 1)), 0, line);
@@ -66,6 +45,17 @@ export function withLocks(text: string, name: string, locks: readonly VersionLoc
 }
 
 /** Returns the line that locks a package at a version, as `dnf versionlock add` writes it. */
-export const lockLine = (name: string, version: RpmVersion): string => `${name}-${nevra(version)}.*`;
+export const lockLine = (name: string, version: PackageVersion): string => `${name}-${nevra(version)}.*`;
 
-const nevra = ({ epoch, version, release }: RpmVersion): string => `${epoch}:${version}-${release}`;
+const nevra = ({ epoch, version, release }: PackageVersion): string => `${epoch}:${version}-${release}`;
+
+export const versionLocks: PackageLocks = {
+  title: "the list of dnf's versionlock",
+  file: () => lockListIn(readText(pluginFile) ?? ''),
+  isDeletedIfEmpty: false,
+  isUsed: locksVersions,
+  names: parseLocks,
+  of: locksOf,
+  replaced: withLocks,
+  entries: (name, version, former) => [{ at: former[0]?.at ?? 0, line: lockLine(name, version) }],
+};

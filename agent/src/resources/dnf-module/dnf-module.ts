@@ -7,7 +7,7 @@ import { dnf, dnfWould } from '../../host/packages/dnf.ts';
 import { dnfComplaint } from '../../host/packages/dnf-output.ts';
 import { type ModuleState, moduleFile, parseModuleState } from '../../host/packages/module-state.ts';
 import { fileStatus } from '../../host/read-system.ts';
-import { freshOffers, knownOffers } from '../package-dnf/seen.ts';
+import { dnfTool } from '../package-dnf/package-dnf.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { type Circumstances, type Difference, type Machine, nothing, withChanges } from '../provider/provider.ts';
 
@@ -89,7 +89,7 @@ export const dnfModule = defineProvider<'dnf-module', SeenDnfModule, DnfModuleBe
 });
 
 const forgetOffers = (machine: Machine): void => {
-  for (const database of [freshOffers, knownOffers]) machine.stale(database);
+  for (const database of [dnfTool.freshOffers, dnfTool.knownOffers]) machine.stale(database);
 };
 
 function look({ body: { name } }: Declared): SeenDnfModule {

@@ -1,4 +1,4 @@
-import { freshOffers, knownOffers } from '../package-dnf/seen.ts';
+import { dnfTool } from '../package-dnf/package-dnf.ts';
 import { type RepositoryBefore, type SeenRepository, sourceProvider } from '../package-source/source-and-key.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { keyPath, renderSource, sourceChanges, sourceFault, sourcePath } from './source.ts';
@@ -10,7 +10,7 @@ export const dnfRepository = defineProvider<'dnf-repository', SeenRepository, Re
     ...{ sourcePath, keyPath, render: renderSource, fault: sourceFault, changes: sourceChanges },
     key: ({ gpgkey }) => gpgkey ?? null,
     keyField: 'gpgkey',
-    offers: [freshOffers, knownOffers],
+    offers: [dnfTool.freshOffers, dnfTool.knownOffers],
   }),
   type: 'dnf-repository',
   fields: {

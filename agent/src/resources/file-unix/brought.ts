@@ -1,9 +1,9 @@
 import type { Brought } from '../provider/provider.ts';
 
 const unitDirectory = /^\/(etc|run|usr\/lib|usr\/local\/lib|lib)\/systemd\/system\/|^\/etc\/init\.d\//;
-/** Matches the paths of sources, settings, and trusted keys for apt and dnf. */
+/** Matches the paths of sources, settings, and trusted keys for apt, dnf, and zypper. */
 const sourceDirectory =
-  /^\/(etc\/(apt|dnf|yum\.repos\.d|yum\/repos\.d|distro\.repos\.d|yum|pki\/rpm-gpg)|usr\/share\/keyrings)\/|^\/etc\/yum\.conf$/;
+  /^\/(etc\/(apt|dnf|yum\.repos\.d|yum\/repos\.d|distro\.repos\.d|yum|zypp|pki\/rpm-gpg)|usr\/share\/keyrings)\/|^\/etc\/yum\.conf$/;
 const programDirectory = /^\/(usr\/(local\/)?)?s?bin\/|^\/opt\//;
 
 /**

@@ -8,7 +8,7 @@ import { knownContents, remember } from './known-files.ts';
 
 /** Packages that are installed from a .deb or .rpm file instead of from the package sources. */
 
-type Declared = ResolvedResource<'package-apt' | 'package-dnf'>;
+type Declared = ResolvedResource<'package-apt' | 'package-dnf' | 'package-zypper'>;
 
 /** How one package system names, reads, and compares package files. */
 export interface FileFormat {

@@ -2,7 +2,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import type { Item, Outcome } from '../provider/provider.ts';
 
-/** Holds of apt and version locks of dnf, which keep a package at its version. */
+/** Holds of apt and locks of other package managers, which keep a package at its version. */
 
 type Change = Pick<Item, 'kind' | 'resource' | 'difference'>;
 

@@ -63,6 +63,21 @@ export const packageKinds = {
     ...rpmFile.rules,
     exclusive: [...rpmFile.rules.exclusive, ['url', 'from'], ['source', 'from']],
   }),
+  'package-zypper': defineKind({
+    description: 'A package installed by zypper',
+    platforms: ['linux'],
+    example: 'name: nginx\nversion: latest',
+    required: { name: formatted('Name of the package', format.dnfPackage) },
+    optional: {
+      version: versionRange,
+      hold: boolean(
+        'Whether zypper locks the package, so that other upgrades do not change it; default: as on the machine',
+      ),
+      ...rpmFile.fields,
+      ensure,
+    },
+    ...rpmFile.rules,
+  }),
   'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName, 'name: jq'),
   'package-choco': packageKind('Chocolatey', ['windows'], format.packageName, 'name: git'),
   'package-winget': packageKind('winget', ['windows'], format.packageName, 'name: Git.Git'),

@@ -1,18 +1,9 @@
-import { dnfRemoveExactly, dnfWould } from '../../host/packages/dnf.ts';
-import {
-  dnfComplaint,
-  isDnfLocked,
-  isDnfRefusal,
-  parseRemoval,
-  type Removal,
-  type Removed,
-  scriptComplaint,
-} from '../../host/packages/dnf-output.ts';
 import { untilUnlocked } from '../../host/packages/package-lock.ts';
-import { splitName } from '../../host/packages/rpm.ts';
+import type { Removal, Removed } from '../../host/packages/removal.ts';
 import type { TransactionResult } from '../../host/processes/transaction.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
-import { bodyOf, rpmDatabase, seenIn } from './seen.ts';
+import { baseNameIn, seenIn } from './seen.ts';
+import { bodyOf, type PackageTool } from './tool.ts';
 
 export interface PackageRemoval {
   name: string;
@@ -28,41 +19,45 @@ const maxAttempts = 5;
  * Removes no other package, even if others install packages at the same time.
  * @returns the reason why a package is still installed, or a note about its removal, by package name
  */
-export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {
-  let attempt = await removeUnlocked(removals, machine);
-  // dnf refuses a removal if the packages have changed since the decision.
-  for (let i = 1; i < maxAttempts && attempt.result !== null && isRefused(attempt.result); i++)
-    attempt = await removeUnlocked(removals, machine);
+export async function removeAll(
+  tool: PackageTool,
+  removals: readonly PackageRemoval[],
+  machine: Machine,
+): Promise<Map<string, Outcome>> {
+  let attempt = await removeUnlocked(tool, removals, machine);
+  // The package manager refuses a removal if the packages have changed since the decision.
+  for (let i = 1; i < maxAttempts && attempt.result !== null && isRefused(tool, attempt.result); i++)
+    attempt = await removeUnlocked(tool, removals, machine);
   const { outcomes, going, result, baseName } = attempt;
   if (result === null) return outcomes;
-  const after = await machine.database(rpmDatabase);
+  const after = await machine.database(tool.database);
   for (const { name } of going) {
-    const said = scriptComplaint(result.output, baseName(name));
-    if (seenIn(after, name).installed === null) {
+    const said = tool.scriptComplaint(result.output, baseName(name));
+    if (seenIn(after, name, tool).installed === null) {
       if (said !== null) outcomes.set(name, { message: `removed, but ${said}` });
       continue;
     }
     const { output, truncated, exitCode } = result;
     outcomes.set(name, {
-      failure: said ?? dnfComplaint(output),
+      failure: said ?? tool.complaint(output),
       output: { stdout: output, stderr: '', exitCode: exitCode ?? 128, truncated },
     });
   }
   return outcomes;
 }
 
-const isRefused = ({ exitCode, timedOut, output }: TransactionResult): boolean =>
-  exitCode !== 0 && !timedOut && !isDnfLocked(output) && isDnfRefusal(output);
+const isRefused = (tool: PackageTool, { exitCode, timedOut, output }: TransactionResult): boolean =>
+  exitCode !== 0 && !timedOut && !tool.isLocked(output) && tool.isRefusal(output);
 
 /**
  * Retries while another process holds the lock. That process may install dependents, so each attempt decides again
  * which packages to remove.
  */
-const removeUnlocked = (removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> =>
+const removeUnlocked = (tool: PackageTool, removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> =>
   untilUnlocked(
-    () => removeAtOnce(removals, machine),
+    () => removeAtOnce(tool, removals, machine),
     machine,
-    ({ result }) => result !== null && isDnfLocked(result.output),
+    ({ result }) => result !== null && tool.isLocked(result.output),
   );
 
 interface Attempt {
@@ -75,14 +70,18 @@ interface Attempt {
 }
 
 /** Decides which packages to remove, and removes exactly these packages. Does not wait for the lock. */
-async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> {
+async function removeAtOnce(
+  tool: PackageTool,
+  removals: readonly PackageRemoval[],
+  machine: Machine,
+): Promise<Attempt> {
   const outcomes = new Map<string, Outcome>();
-  const before = await machine.database(rpmDatabase);
-  const present = removals.filter(({ name }) => seenIn(before, name).installed !== null);
-  const baseName = (name: string): string => splitName(name, (candidate) => before.packages.has(candidate))[0];
+  const before = await machine.database(tool.database);
+  const present = removals.filter(({ name }) => seenIn(before, name, tool).installed !== null);
+  const baseName = (name: string): string => baseNameIn(before, name);
 
   // A dependency that is itself declared is removed only if its own resource is removed.
-  const declared = new Set(machine.resourcesOf('package-dnf').map((resource) => baseName(bodyOf(resource).name)));
+  const declared = new Set(machine.resourcesOf(tool.type).map((resource) => baseName(bodyOf(resource).name)));
   const broughtBy = (some: readonly PackageRemoval[]): string[] =>
     some.flatMap(({ brought }) => brought).filter((name) => !declared.has(name));
 
@@ -92,9 +91,9 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
   };
   /** Returns all packages that would be removed with the given packages, or the reason to refuse the removal. */
   const fullRemoval = async (some: readonly PackageRemoval[]): Promise<readonly Removed[] | string> => {
-    const would = await whatGoes(
+    const would = await tool.whatGoes(
       some.map(({ name }) => name),
-      [],
+      { unused: false },
       machine,
     );
     if (typeof would === 'string') return would;
@@ -120,17 +119,15 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
     }
   }
   if (going.length === 0) return { outcomes, going, result: null, baseName };
-  removed = (await withUnneeded(going, new Set(broughtBy(going)), unrequested, machine)) ?? removed;
-  const result = await dnfRemoveExactly(
-    removed.map(({ nevra }) => nevra),
-    machine,
-  );
+  removed = (await withUnneeded(tool, going, new Set(broughtBy(going)), unrequested, machine)) ?? removed;
+  const result = await tool.removeExactly(removed, machine);
   machine.stale();
   return { outcomes, going, result, baseName };
 }
 
 /** Returns all packages to remove, including unneeded dependencies, or null if there are no unneeded dependencies. */
 async function withUnneeded(
+  tool: PackageTool,
   going: readonly PackageRemoval[],
   brought: ReadonlySet<string>,
   unrequested: (would: Removal, some: readonly PackageRemoval[]) => string[],
@@ -138,24 +135,13 @@ async function withUnneeded(
 ): Promise<readonly Removed[] | null> {
   if (brought.size === 0) return null;
   const names = going.map(({ name }) => name);
-  const would = await whatGoes(names, ['--setopt=clean_requirements_on_remove=True'], machine);
+  const would = await tool.whatGoes(names, { unused: true }, machine);
   if (typeof would === 'string') return null;
   const extras = would.unused.map(({ name }) => name).filter((name) => brought.has(name));
   if (extras.length === 0) return null;
   // A previously installed package may need one of them.
-  const removal = await whatGoes([...names, ...extras], [], machine);
+  const removal = await tool.whatGoes([...names, ...extras], { unused: false }, machine);
   return typeof removal === 'string' || unrequested(removal, going).length > 0
     ? null
     : [...removal.requested, ...removal.dependent];
-}
-
-/** Returns all packages that a removal would include, or dnf's reason to refuse it. */
-async function whatGoes(
-  names: readonly string[],
-  options: readonly string[],
-  machine: Machine,
-): Promise<Removal | string> {
-  const { stdout, stderr } = await dnfWould([...options, 'remove', '--', ...names], machine);
-  if (/^Operation aborted\.$/m.test(`${stdout}\n${stderr}`)) return parseRemoval(stdout);
-  return dnfComplaint(`${stdout}\n${stderr}`);
 }

@@ -1,66 +1,22 @@
-import { derivedRoot } from './derived-root.ts';
-import { fileServerUp, urlOf } from './registries/package-files.ts';
-import { volatilePaths } from './root-difference.ts';
-import type { Subject } from './subjects/subject.ts';
+import { derivedRoot } from '../derived-root.ts';
+import { fileServerUp, urlOf } from '../registries/package-files.ts';
+import { volatilePaths } from '../root-difference.ts';
+import type { Subject } from '../subjects/subject.ts';
+import type { PackageManager } from './package-agent.ts';
+import { buildRpms, installedRpms, rpmDatabase, rpms } from './rpm-packages.ts';
 
-// Moves rpm's database to its path on Fedora, because Debian's default is in the home directory of the calling user.
 // Keeps only the dnf plugin that the tests use, because the plugin `local` adds a repository whose packages must be
 // signed.
 const finish = `
 find "$new"/usr/lib/python3/dist-packages/dnf-plugins -name '*.py' ! -name versionlock.py -delete
-mkdir -p "$new/etc/rpm" "$new/etc/yum.repos.d" "$new/srv/build"
-echo '%_dbpath /var/lib/rpm' > "$new/etc/rpm/macros"
-cat > "$new/etc/yum.repos.d/tests.repo" <<'END'
+mkdir -p "$new/etc/yum.repos.d"
+${rpmDatabase}cat > "$new/etc/yum.repos.d/tests.repo" <<'END'
 [tests]
 name=packages made for tests
 baseurl=file:///srv/rpms
 gpgcheck=0
 END
-spec() {
-  cat > "$new/srv/build/it.spec" <<END
-Name: $1
-Epoch: $2
-Version: $3
-Release: 1
-Summary: made for tests
-License: none
-BuildArch: noarch
-$4
-%description
-Made for tests.
-%install
-mkdir -p %{buildroot}/etc/$1.d %{buildroot}/usr/share/$1
-echo "$1 $3" > %{buildroot}/usr/share/$1/version
-echo "setting = 1" > %{buildroot}/etc/$1.d/main.conf
-%files
-%dir /etc/$1.d
-%dir /usr/share/$1
-%config(noreplace) /etc/$1.d/main.conf
-/usr/share/$1/version
-$5
-END
-  chroot "$new" rpmbuild -bb --quiet --define '_topdir /srv/build' --define '_rpmdir /srv/rpms' /srv/build/it.spec
-}
-spec shell 0 1.0 'Provides: /bin/sh' ''
-spec hello 0 1.0 'Requires: lib' ''
-spec hello 0 1.1 'Requires: lib' ''
-spec hello 1 0.9 'Requires: lib' ''
-spec lib 0 2.0 '' ''
-spec needs 0 1.0 'Requires: lib' ''
-spec other 0 1.0 'Requires: lib' ''
-spec unmet 0 1.0 'Requires: nowhere-to-be-found' ''
-spec web 0 1.0 'Provides: webserver' ''
-spec refuses 0 1.0 '' '%pre
-echo I will not
-exit 1'
-spec grumbles 0 1.0 '' '%post
-echo I would rather not
-exit 1'
-spec engine 0 1.0 '' ''
-spec engine 0 2.0 '' ''
-spec slow 0 1.0 '' '%post
-while test -e /run/slow-waits; do sleep 0.05; done'
-chroot "$new" createrepo_c --quiet /srv/rpms
+${buildRpms}chroot "$new" createrepo_c --quiet /srv/rpms
 for stream in 1 2; do cat << END
 ---
 document: modulemd
@@ -87,10 +43,15 @@ rm -rf "$new/srv/build" "$new/root/rpmbuild" "$new/root/.rpmdb"
 export const rpmRoot = (): Promise<string> =>
   derivedRoot({ name: 'rpm', packages: ['dnf', 'rpm', 'createrepo-c', 'dnf-plugins-core'], finish });
 
-export const installedRpms = "rpm -qa --queryformat '%{NAME} %{EVR}\\n' | sort";
-
-/** Directory of the packages in the repository. */
-export const rpms = '/srv/rpms/noarch';
+export const dnf: PackageManager = {
+  kind: 'package-dnf',
+  program: 'dnf',
+  installed: installedRpms,
+  install: '/usr/bin/dnf -qy install',
+  remove: 'rpm --erase',
+  runsSlow: 'rpm -q slow > /dev/null',
+  lockedText: 'already locked by',
+};
 
 // The rpm database, and dnf's record of which packages the user requested.
 const volatile = [...volatilePaths, '/var/lib/rpm', '/var/lib/dnf'];

@@ -2,14 +2,16 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HostFailure } from '../../host/failure.ts';
-import { compareRpmVersions, type RpmVersion, versionText } from '../../host/packages/rpm-version.ts';
+import { compareRpmVersions, type PackageVersion, versionText } from '../../host/packages/rpm-version.ts';
+import { diffPackage } from '../package-tool/diff.ts';
+import { locksAfter, mustBeReleased } from '../package-tool/hold.ts';
+import { diffPackageRemoval as diffRemoval } from '../package-tool/removal-diff.ts';
+import { rpmMisfit } from '../package-tool/rpm-file.ts';
+import type { PackageBefore, SeenPackage } from '../package-tool/seen.ts';
 import { type Machine, nothing } from '../provider/provider.ts';
-import { diffPackage } from './diff.ts';
-import { locksAfter, mustBeReleased } from './hold.ts';
-import { diffPackageRemoval, packageDnf } from './package-dnf.ts';
-import { rpmMisfit, type SeenPackage } from './seen.ts';
+import { dnfTool, packageDnf } from './package-dnf.ts';
 
-const version = (text: string): RpmVersion => {
+const version = (text: string): PackageVersion => {
   const [, epoch = '0', rest = '', release = ''] = /^(?:(\d+):)?([^-]+)-(.+)$/.exec(text) ?? [];
   return { epoch: Number(epoch), version: rest, release };
 };
@@ -30,7 +32,9 @@ const seen = (
   ...rest,
 });
 const diff = (body: object, found: SeenPackage, purpose: 'apply' | 'plan' | 'drift' = 'apply') =>
-  diffPackage(resource(body), found, { purpose });
+  diffPackage(dnfTool, resource(body), found, { purpose });
+const diffPackageRemoval = (name: string, before: PackageBefore, found: SeenPackage) =>
+  diffRemoval(dnfTool, name, before, found);
 const offered = ['1.0-1', '1.1-1', '1:0.9-1'];
 
 describe('changes of an rpm package', () => {
@@ -175,7 +179,11 @@ describe('changes of an rpm package', () => {
         resource: resource(body),
       } as never;
       const now = installed === null ? null : version(installed);
-      return [mustBeReleased(item), locksAfter(item, 'hello', now, false), locksAfter(item, 'hello', now, true)];
+      return [
+        mustBeReleased(item),
+        locksAfter(dnfTool, item, 'hello', now, false),
+        locksAfter(dnfTool, item, 'hello', now, true),
+      ];
     };
     const moved = [{ at: 3, line: 'hello-0:1.1-1.*' }];
     expect(plan({ hold: true, version: '1.1' }, held)).toEqual([true, moved, locks]);
@@ -234,7 +242,7 @@ describe('removal of an rpm package', () => {
 
   test('removes nothing if the file of another package cannot be downloaded', async () => {
     const machine = {
-      database: async () => ({ packages: new Map(), locks: [], lockList: '', canLock: true, native: 'x86_64' }),
+      database: async () => ({ packages: new Map(), lockList: '', canLock: true, native: 'x86_64' }),
       privateFiles: { read: () => null },
       async useDownload() {
         throw new HostFailure('the server answers 404');
