@@ -34,6 +34,7 @@ const elsewhereKinds = [
     'package-dnf',
     'dnf-module',
     'package-zypper',
+    'package-pacman',
     'service-openrc',
     'git',
     'package-npm',

@@ -8,6 +8,7 @@ import { baseRoot } from './base-root.ts';
 import { firewallsRoot } from './firewalls/firewalls-root.ts';
 import { curlRoot } from './installed.ts';
 import { rpmRoot } from './packages/dnf-root.ts';
+import { pacmanRoot } from './packages/pacman-root.ts';
 import { zypperRoot } from './packages/zypper-root.ts';
 import { recipesRoot } from './recipes-root.ts';
 import { selinuxRoot } from './selinux/selinux-root.ts';
@@ -19,6 +20,7 @@ if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
     packagePool(base),
     rpmRoot(),
     zypperRoot(),
+    pacmanRoot(),
     curlRoot(),
     databasesRoot(),
     selinuxRoot(),

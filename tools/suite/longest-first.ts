@@ -76,6 +76,7 @@ const longest = [
   'e2e/hosts/installation.test.ts',
   'e2e/package-dnf.test.ts',
   'e2e/package-zypper.test.ts',
+  'e2e/package-pacman.test.ts',
   'e2e/providers-1.test.ts',
   'e2e/browser/flows.test.ts',
   'e2e/selinux.test.ts',

@@ -30,6 +30,7 @@ import { mysqlUser } from './mysql/user.ts';
 import { packageApt } from './package-apt/package-apt.ts';
 import { packageDnf } from './package-dnf/package-dnf.ts';
 import { packageNpm } from './package-npm/package-npm.ts';
+import { packagePacman } from './package-pacman/package-pacman.ts';
 import { packagePip } from './package-pip/package-pip.ts';
 import { packageZypper } from './package-zypper/package-zypper.ts';
 import { postgresqlDatabase } from './postgresql/database.ts';
@@ -111,6 +112,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     httpObject,
     dnfModule,
     packageZypper,
+    packagePacman,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 

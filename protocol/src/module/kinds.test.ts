@@ -20,6 +20,8 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     `name: MozillaFirefox, version: ">=1:1.2", hold: true, url: "https://x.example/a.rpm", sha256: ${'0123456789abcdef'.repeat(4)}, ensure: absent`,
     'package-zypper:MozillaFirefox',
   ],
+  'package-pacman': ['name: gtk2+extra, version: "1:1.2-3", hold: true, ensure: absent', 'package-pacman:gtk2+extra'],
+  'package-apk': ['name: nginx, version: 1.26.3-r0, ensure: absent', 'package-apk:nginx'],
   'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],
   'package-choco': ['name: git.install, version: latest, ensure: absent', 'package-choco:git.install'],
   'package-winget': ['name: Git.Git, version: latest, ensure: absent', 'package-winget:Git.Git'],

@@ -1,6 +1,6 @@
 import type { PackageVersion } from './rpm-version.ts';
 
-/** The packages that are installed, as a package manager records them, and how a name finds them. */
+/** The packages that are installed, as rpm and pacman record them, and how a name finds them. */
 
 /** A version of a package, for one architecture. */
 export interface NamedVersion extends PackageVersion {

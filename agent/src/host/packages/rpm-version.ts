@@ -3,7 +3,7 @@ import { lowerBound, matchesPattern } from './version-range.ts';
 
 /** Pure functions that format and compare versions as rpm does. */
 
-/** A version of a package. */
+/** A version of rpm or pacman. */
 export interface PackageVersion {
   epoch: number;
   version: string;

@@ -1,9 +1,9 @@
 import type { Brought } from '../provider/provider.ts';
 
 const unitDirectory = /^\/(etc|run|usr\/lib|usr\/local\/lib|lib)\/systemd\/system\/|^\/etc\/init\.d\//;
-/** Matches the paths of sources, settings, and trusted keys for apt, dnf, and zypper. */
+/** Matches the paths of sources, settings, and trusted keys for apt, dnf, zypper, and pacman. */
 const sourceDirectory =
-  /^\/(etc\/(apt|dnf|yum\.repos\.d|yum\/repos\.d|distro\.repos\.d|yum|zypp|pki\/rpm-gpg)|usr\/share\/keyrings)\/|^\/etc\/yum\.conf$/;
+  /^\/(etc\/(apt|dnf|yum\.repos\.d|yum\/repos\.d|distro\.repos\.d|yum|zypp|pacman\.d|pki\/rpm-gpg)|usr\/share\/keyrings)\/|^\/etc\/(yum|pacman)\.conf$/;
 const programDirectory = /^\/(usr\/(local\/)?)?s?bin\/|^\/opt\//;
 
 /**

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
 import { versionLocks } from '../../host/packages/version-locks.ts';
+import { pacmanTool } from '../package-pacman/package-pacman.ts';
 import { packageZypper, zypperTool } from '../package-zypper/package-zypper.ts';
 import { locksAfter, mustBeReleased } from './hold.ts';
 import type { PackageBefore, SeenPackage } from './seen.ts';
 
 const tools = [
   ['zypper', zypperTool, '# by hand\n\ntype: package\nmatch_type: exact\nsolvable_name: hello\n'],
+  ['pacman', pacmanTool, '[options]\nIgnorePkg = web hello lib\n'],
 ] as const;
 const installed = { epoch: 0, version: '1.1', release: '1' };
 

@@ -9,7 +9,7 @@ import type { CopyReference, Database, Machine } from '../provider/provider.ts';
 
 /** How the shared provider uses a package manager whose packages have versions `[epoch:]version-release`. */
 
-export type ToolType = 'package-dnf' | 'package-zypper';
+export type ToolType = 'package-dnf' | 'package-zypper' | 'package-pacman';
 
 /** The fields of all kinds. A kind that lacks one of them never has it. */
 export type Body = ResourceBodies['package-dnf'];

@@ -49,6 +49,14 @@ test('refuses kinds for other platforms, and applies the other resources', async
   expect((await h.agent.run(operation('apply', [rest]))).finished.status).toBe('succeeded');
 });
 
+test('reports at plan that no release supports packages of Alpine Linux, and plans the other resources', async () => {
+  const planned = await h.agent.run(operation('plan', [of('package-apk', { name: 'nginx' }), file(`${h.root}/f`)]));
+  expect(planned.results).toMatchObject([
+    { status: 'failed', message: expect.stringMatching(/^no release of the agent supports package-apk yet/) },
+    { status: 'would_change' },
+  ]);
+});
+
 test('reports that an unknown kind is not supported yet', () => {
   expect(whyNotApplicable('nonsense' as ResourceType)).toMatch(/cannot apply nonsense yet/);
 });

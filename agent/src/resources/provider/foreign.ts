@@ -1,4 +1,4 @@
-import type { ResourceType } from '@muster/protocol/module';
+import { isResourceType, kinds, type ResourceType } from '@muster/protocol/module';
 
 /**
  * Platforms of the kinds that this agent does not support. Such resources are parsed, resolved, and sent like all
@@ -25,6 +25,8 @@ export function whyNotApplicable(type: ResourceType): string {
   const platform = platforms[type];
   if (platform !== undefined)
     return `this agent cannot apply ${type}: it is for ${platform}, and this machine runs ${here()}. Give it a \`when\`, or a variant for each platform; the other resources are not affected`;
+  if (isResourceType(type) && !kinds[type].isSupported)
+    return `no release of the agent supports ${type} yet. Use a \`script\`; the other resources are not affected`;
   return `this agent cannot apply ${type} yet; the other resources are not affected`;
 }
 

@@ -78,6 +78,20 @@ export const packageKinds = {
     },
     ...rpmFile.rules,
   }),
+  'package-pacman': defineKind({
+    description: 'A package installed by pacman',
+    platforms: ['linux'],
+    example: 'name: nginx\nversion: latest',
+    required: { name: formatted('Name of the package', format.dnfPackage) },
+    optional: {
+      version: versionRange,
+      hold: boolean(
+        'Whether pacman ignores the package in upgrades, by IgnorePkg in /etc/pacman.conf; default: as on the machine',
+      ),
+      ensure,
+    },
+  }),
+  'package-apk': packageKind('apk of Alpine Linux', ['linux'], format.packageName, 'name: nginx'),
   'package-brew': packageKind('Homebrew', ['macos', 'linux'], format.packageName, 'name: jq'),
   'package-choco': packageKind('Chocolatey', ['windows'], format.packageName, 'name: git'),
   'package-winget': packageKind('winget', ['windows'], format.packageName, 'name: Git.Git'),
