@@ -315,6 +315,28 @@ END
     await packages.remove('hello', 'lib');
   });
 
+  testSome('a removal does not give up the original version of a package while no repository can be read', async () => {
+    await machine.sh('dnf -qy install hello-1.1');
+    const changed = async () => expect(ends(await apply(['hello', { version: '1.0' }]))).toEqual({ hello: 'changed' });
+    const close = 'mv /srv/rpms/repodata /srv/repodata';
+    const open = 'mv /srv/repodata /srv/rpms/repodata';
+    await changed();
+    await machine.sh(`${close}; find /var/cache/dnf -type f -exec touch -d '2 hours ago' {} +`);
+    expect(ends(await apply())).toEqual({ hello: 'changed' });
+    expect(await installed()).toContain('hello 0:1.1-1');
+    await machine.sh(open);
+    await changed();
+    await machine.sh(`${close}; dnf -q clean all`);
+    const refused = await apply();
+    expect(ends(refused)).toEqual({ hello: 'failed' });
+    expect(messageOf(refused, 'hello')).toContain('hello does not get its original version 1.1-1 back');
+    expect(await installed()).toContain('hello 0:1.0-1');
+    await machine.sh(open);
+    expect(ends(await apply())).toEqual({ hello: 'changed' });
+    expect(await installed()).toContain('hello 0:1.1-1');
+    await packages.remove('hello', 'lib');
+  });
+
   describeRpmFiles(() => packages);
 
   test.each(['@core', 'hel*'])(

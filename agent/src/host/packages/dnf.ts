@@ -45,6 +45,13 @@ export const dnfWould = (args: readonly string[], context: PackageToolContext): 
 export const dnfQuery = (args: readonly string[], context: PackageToolContext): Promise<CommandResult> =>
   ask(program, ['-q', '--color=never', ...args], context);
 
+/**
+ * Queries the repositories like `dnfQuery`. With `skip_if_unavailable`, dnf ignores a repository that it cannot read, and
+ * succeeds; the errors that say so are on standard error, unless `-q` hides them.
+ */
+export const dnfQueryWithErrors = (args: readonly string[], context: PackageToolContext): Promise<CommandResult> =>
+  ask(program, ['--color=never', ...args], context);
+
 /** Default directories for dnf repositories and their variables, and for the streams of modules. */
 const sourceDirectories = [
   '/etc/yum.repos.d',

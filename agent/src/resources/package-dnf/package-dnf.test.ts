@@ -217,15 +217,30 @@ describe('changes of an rpm package', () => {
 describe('removal of an rpm package', () => {
   const before = (old: string | null) => ({ version: old, ground: null, brought: [] });
 
-  test('keeps a package removed if no repository offers it, unless a repository could not be read', () => {
+  test('keeps a package removed if no repository offers it', () => {
     const before = { version: '1.0-1', ground: null, brought: [] };
-    const offer = { versions: [], providers: [], trouble: null };
     expect(diffPackageRemoval('hello', before, seen(null, []))).toEqual(
       nothing('stays removed, because no repository offers it'),
     );
-    const unknown = seen(null, null, { offer: { ...offer, trouble: 'no network' } });
-    expect(diffPackageRemoval('hello', before, unknown).action).toBe('create');
     expect(diffPackageRemoval('hello', before, seen(null, ['1.1-1'])).action).toBe('create');
+  });
+
+  test('does not give up the original version while a repository cannot be read', () => {
+    const unread = (installed: string | null, offered: string[]) =>
+      seen(installed, null, { offer: { versions: offered.map(version), providers: [], trouble: 'no network' } });
+    for (const [installed, others] of [
+      [null, []],
+      [null, ['1.1-1']],
+      ['1.1-1', []],
+      ['1.1-1', ['1.1-1']],
+    ] as const)
+      expect(() => diffPackageRemoval('hello', before('1.0-1'), unread(installed, [...others]))).toThrow(
+        'hello does not get its original version 1.0-1 back, because the metadata of the repositories could not be refreshed: no network',
+      );
+    expect(diffPackageRemoval('hello', before('1.0-1'), unread('1.1-1', ['1.0-1'])).changes).toEqual([
+      { field: 'version', from: '1.1-1', to: '1.0-1' },
+    ]);
+    expect(diffPackageRemoval('hello', before('1.0-1'), unread('1.0-1', [])).action).toBe('none');
   });
 
   test('restores the locks of a package that someone removed', () => {

@@ -1,5 +1,12 @@
 import { HostFailure } from '../../host/failure.ts';
-import { dnf, dnfQuery, dnfRemoveExactly, dnfSourcesStamp, dnfWould } from '../../host/packages/dnf.ts';
+import {
+  dnf,
+  dnfQuery,
+  dnfQueryWithErrors,
+  dnfRemoveExactly,
+  dnfSourcesStamp,
+  dnfWould,
+} from '../../host/packages/dnf.ts';
 import {
   dnfComplaint,
   isDnfLocked,
@@ -68,7 +75,7 @@ export const dnfTool = packageTool({
   async offers(names, from, freshness, machine) {
     const options = [...freshnessOptions[freshness], ...only(from)];
     const args = [...options, 'repoquery', '--available', '--qf', queryFormat, '--', ...names];
-    const { exitCode, stdout, stderr } = await dnfQuery(args, machine);
+    const { exitCode, stdout, stderr } = await (freshness === 'known' ? dnfQuery : dnfQueryWithErrors)(args, machine);
     const failed = exitCode !== 0 || /^(Error|Errors during downloading)/m.test(stderr);
     return {
       packages: parsePackages(stdout),

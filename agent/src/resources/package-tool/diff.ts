@@ -102,7 +102,8 @@ export function locked(
   return new HostFailure(`${name} is ${reason}, so it is not ${what}; ${remedy}`);
 }
 
-const notRefreshed = (trouble: string): string => `the metadata of the repositories could not be refreshed: ${trouble}`;
+export const notRefreshed = (trouble: string): string =>
+  `the metadata of the repositories could not be refreshed: ${trouble}`;
 
 /** Returns the reason why no repository can provide the declared package, or null if none is known. */
 function whatIsMissing(tool: Notation, resource: ResolvedResource, { offer }: SeenPackage): string | null {

@@ -1,10 +1,14 @@
+import { HostFailure } from '../../host/failure.ts';
 import type { PackageLock } from '../../host/packages/package-locks.ts';
 import { versionText } from '../../host/packages/rpm-version.ts';
 import { type Difference, nothing } from '../provider/provider.ts';
-import { locked, type Notation } from './diff.ts';
+import { locked, type Notation, notRefreshed } from './diff.ts';
 import type { PackageBefore, SeenPackage } from './seen.ts';
 
-/** Decides how a removal restores the original state of a package. */
+/**
+ * Decides how a removal restores the original state of a package.
+ * @throws HostFailure if a lock prevents that, or if a repository that may offer the original version cannot be read
+ */
 export function diffPackageRemoval(tool: Notation, name: string, before: PackageBefore, seen: SeenPackage): Difference {
   const { installed } = seen;
   const old = before.version;
@@ -14,8 +18,13 @@ export function diffPackageRemoval(tool: Notation, name: string, before: Package
     return { action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }], diff: null };
   }
   const offered = seen.offer?.versions.find((found) => versionText(found) === old);
-  // Packages from files have no repository. If one could not be read, a later attempt may find the package.
-  if (installed === null && seen.offer?.versions.length === 0 && seen.offer.trouble === null)
+  const trouble = seen.offer?.trouble ?? null;
+  if ((installed === null || versionText(installed) !== old) && offered === undefined && trouble !== null)
+    throw new HostFailure(
+      `${name} does not get its original version ${old} back, because ${notRefreshed(trouble)}; repair or disable the repository, and then apply again`,
+    );
+  // Packages from files have no repository.
+  if (installed === null && seen.offer?.versions.length === 0)
     return diffLocks(before, seen, 'stays removed, because no repository offers it');
   if (installed === null)
     return {

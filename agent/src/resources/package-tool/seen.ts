@@ -182,14 +182,23 @@ async function readOffer(
   return query(tool, names, from, 'now', machine);
 }
 
-/** Returns the offered versions of one package, the preferred one last, and the errors of the repositories. */
+/**
+ * Returns the offered versions of one package, the preferred one last, and the errors of the repositories. Also returns
+ * versions from the known metadata of a repository that cannot be refreshed.
+ */
 export async function offersOf(
   tool: PackageTool,
   name: string,
   machine: Machine,
 ): Promise<{ versions: PackageVersion[]; trouble: string | null }> {
+  const database = await machine.database(tool.database);
   const offer = await query(tool, [name], null, 'hourly', machine);
-  return { versions: offeredIn(tool, offer, name, await machine.database(tool.database)), trouble: offer.trouble };
+  const versions = offeredIn(tool, offer, name, database);
+  if (offer.trouble === null) return { versions, trouble: null };
+  // dnf ignores a repository that it could not refresh.
+  const known = offeredIn(tool, await query(tool, [name], null, 'known', machine), name, database);
+  const added = known.filter((one) => !versions.some((other) => tool.compare(one, other) === 0));
+  return { versions: [...added, ...versions], trouble: offer.trouble };
 }
 
 export const briefly = (seen: SeenPackage): Json => JSON.parse(JSON.stringify(seen)) as Json;
