@@ -670,6 +670,7 @@ describe('parseModule refuses YAML with', () => {
     ['an alias in its own anchor', 'name: m\nx-a: &a [*a]\n', ['2:10 /x-a/0 the alias *a is inside its own anchor']],
     ['the key __proto__', 'name: m\nx-a: { __proto__: { a: b } }\n', ['2:8 /x-a "__proto__" cannot be a key']],
     ['a key that is a number', 'name: m\n1: a\n', ['2:1  a key must be text: write it in quotes']],
+    ['two texts without a comma', 'name: ["a""b"]\n', [expect.stringMatching(/^1:\d+ {2}not YAML: Missing , /)]],
     ['a key that is a mapping', 'name: m\n? { a: b }\n: c\n', ['2:3  a key must be text: write it in quotes']],
     ['infinity', 'name: m\nx-a: .inf\n', ['2:6 /x-a a number must be finite']],
     ['a control character', 'name: a\nx-a: \u0007\n', ['2:6  the control character U+0007 is not allowed in YAML']],

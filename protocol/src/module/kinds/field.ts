@@ -52,8 +52,8 @@ function declaredText(check: Check | undefined, meta: Record<string, unknown>): 
       if (check === undefined || hasExpression(text)) return;
       const fault = check(text);
       if (fault === undefined) return;
-      // Braces of another language cause most faults of a format that does not allow braces.
-      context.addIssue({ code: 'custom', message: foreignBraces(text) ?? fault });
+      const braces = foreignBraces(text);
+      context.addIssue({ code: 'custom', message: braces === undefined ? fault : `${fault}; ${braces}` });
     })
     .meta(meta);
 }

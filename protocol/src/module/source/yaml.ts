@@ -85,7 +85,7 @@ export function composeDocument(text: string, report: Report): Document.Parsed {
     abandon(report, 'only YAML 1.2 is supported: remove the %YAML directive', 0);
   if (document.errors.length > 0) {
     for (const { code, message, pos } of document.errors.slice(0, maximumSyntaxFaults)) {
-      const opening = code === 'MISSING_CHAR' ? openingQuote(tokens, pos[0]) : undefined;
+      const opening = message.startsWith('Missing closing') ? openingQuote(tokens, pos[0]) : undefined;
       report(
         opening === undefined ? explain(code, message) : 'not YAML: this quote is never closed: add the closing quote',
         opening ?? pos[0],
