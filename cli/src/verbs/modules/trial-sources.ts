@@ -84,17 +84,23 @@ async function assignedLayers(call: Client, node_id: string, modules: readonly M
   return Object.fromEntries(
     modules.map(({ name, parameters }) => {
       const own = values.filter(({ module, parameter }) => module === name && Object.hasOwn(parameters, parameter));
-      return [name, Object.fromEntries(own.map((value) => [value.parameter, outerLayers(value, names)] as const))];
+      const layersOf = (value: AgentValue) => outerLayers(value, parameters[value.parameter]?.merge, names);
+      return [name, Object.fromEntries(own.map((value) => [value.parameter, layersOf(value)] as const))];
     }),
   );
 }
 
 /**
  * Returns the layers that neither the module itself nor one of the named modules declares, from low to high, because
- * layers of the same precedence keep their order.
+ * layers of the same precedence keep their order. Layers that do not contribute are needed only if the tried module
+ * merges differently.
  */
-const outerLayers = ({ layers, overrode }: AgentValue, names: ReadonlySet<string>): readonly Layer[] =>
-  [...layers, ...overrode]
+const outerLayers = (
+  { layers, overrode, merge: stored }: AgentValue,
+  merge: string | undefined,
+  names: ReadonlySet<string>,
+): readonly Layer[] =>
+  [...layers, ...(merge === stored ? [] : overrode)]
     .toReversed()
     .filter(({ from, name }) => from === 'assignment' || (from === 'requires' && !names.has(name ?? '')));
 
