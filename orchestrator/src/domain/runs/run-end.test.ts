@@ -7,6 +7,8 @@ test.each([
   ['running', { succeeded: 20 }, 'apply of web succeeded on 20 agents'],
   ['running', { succeeded: 1 }, 'apply of web succeeded on 1 agent'],
   ['running', { succeeded: 53, failed: 1 }, 'apply of web failed on 1 of 54 agents'],
+  ['running', { succeeded: 53, cancelled: 1 }, 'apply of web succeeded on 53 of 54 agents'],
+  ['running', { succeeded: 52, failed: 1, skipped: 1 }, 'apply of web failed on 1 of 54 agents'],
   ['halted', { failed: 1, skipped: 19 }, 'apply of web ended after it was halted: succeeded on 0 of 20 agents'],
   ['cancelled', { succeeded: 3, cancelled: 2 }, 'apply of web ended after it was canceled: succeeded on 3 of 5 agents'],
 ] as const)('describes the end of a run (%s, %o)', (status, counts, text) => {

@@ -58,9 +58,10 @@ export function endText(
   const agents = `${total} ${total === 1 ? 'agent' : 'agents'}`;
   if (status !== 'running')
     return `${subject} ended after it was ${status === 'halted' ? 'halted' : 'canceled'}: succeeded on ${succeeded} of ${agents}`;
+  if (failed > 0) return `${subject} failed on ${failed} of ${agents}`;
   return succeeded === total
     ? `${subject} succeeded on ${agents}`
-    : `${subject} failed on ${total - succeeded} of ${agents}`;
+    : `${subject} succeeded on ${succeeded} of ${agents}`;
 }
 
 /** Halts a run permanently: operations in progress continue, but no further agent starts. */
