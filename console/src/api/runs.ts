@@ -41,7 +41,7 @@ export const runsQuery = ({ status, kind, assignment }: RunFilter = {}) =>
   });
 
 /** The newest apply of each assignment, without its results. */
-export const lastAppliesQuery = routeQuery([...keys.runs, 'last-applies'], listRuns, {
+export const lastAppliesQuery = routeQuery(keys.lastApplies, listRuns, {
   query: { kind: 'apply', latest: 'true', limit: '500' },
   all: true,
 });

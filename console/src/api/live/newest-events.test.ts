@@ -15,7 +15,7 @@ test('drops the oldest events beyond the maximum', () => {
   expect([merged.length, merged[0]?.id]).toEqual([maxEvents, 'new']);
 });
 
-test('reads further pages until enough events remain without those of plans', async () => {
+test('reads further pages until it has enough events other than those of plans', async () => {
   const plan = (id: string) => ({ ...event(id), event_type: 'state.planned', summary: 'plan on web-1 succeeded' });
   const pages = [
     { events: [event('a'), plan('b')], next_cursor: '1' },

@@ -75,7 +75,7 @@ export function outdatedKeysAfter(message: LiveMessage): readonly Key[] {
     case 'output':
       return [keys.output(message.operation_id)];
     case 'run':
-      return [message.run_id === null ? ['run'] : keys.run(message.run_id), keys.runs, keys.overview];
+      return [message.run_id === null ? ['run'] : keys.run(message.run_id), keys.runs, keys.lastApplies, keys.overview];
     case 'agent':
     case 'agents':
       // The agent records are updated in live-agents.ts.
@@ -113,7 +113,7 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
     case 'assignment':
       return [keys.assignments, keys.assignment(target.name), keys.reconcile, ['values']];
     case 'run':
-      return [keys.runs, keys.run(target.id), keys.overview];
+      return [keys.runs, keys.lastApplies, keys.run(target.id), keys.overview];
     case 'state':
       return [...fleet, keys.operations, keys.state(target.id)];
     case 'drift':

@@ -11,8 +11,8 @@ const ofAnyKind: ReadonlySet<string> = new Set([
 
 /**
  * Reports whether the event records that a plan was requested, ended, or was canceled. A plan that failed or was halted
- * has events of other types. Each dialog that applies requests a plan, so lists fold or omit these events.
+ * is not left out. Each dialog that applies requests a plan, so lists fold or omit these events.
  */
 export const isPlanEvent = ({ event_type, summary }: Pick<AuditEvent, 'event_type' | 'summary'>): boolean =>
   event_type === 'state.planned' ||
-  (ofAnyKind.has(event_type) && /^(cancellation of )?plan (on|of|started) /.test(summary));
+  (ofAnyKind.has(event_type) && /^(cancellation of )?plan (on|of|started) (?!.* failed on )/.test(summary));

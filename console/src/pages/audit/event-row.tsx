@@ -51,7 +51,9 @@ function EventLine({
         )}
         {more}
         {/* A phone has no column for the actor. */}
-        {!sentence.includes(actor) && <span className="text-muted text-xs md:hidden">{lineText(actor, 64)}</span>}
+        {!sentence.startsWith(`${actor} `) && !sentence.includes(` by ${actor}`) && (
+          <span className="text-muted text-xs md:hidden">{lineText(actor, 64)}</span>
+        )}
       </span>
       <span className="flex w-32 min-w-0 shrink-0 max-md:hidden">
         <Line text={actor} />

@@ -18,15 +18,18 @@ test('folds consecutive plan events, and no other events', () => {
   ]);
 });
 
-test('folds the events of a run that plans, except a halt', () => {
+test('folds the events of a run that plans, except a halt and a failure', () => {
   const plans = [
-    event('run.ended', 'plan of web has ended'),
+    event('run.ended', 'plan of web succeeded on 20 agents'),
+    event('run.ended', 'plan of web ended after it was canceled: succeeded on 3 of 5 agents'),
     event('run.cancelled', 'plan of web canceled'),
     event('run.started', 'plan of web started on 20 agents'),
     event('run.started', 'plan started on 2 agents'),
   ];
   const others = [
-    event('run.ended', 'apply of web has ended'),
+    event('run.ended', 'apply of web succeeded on 20 agents'),
+    event('run.ended', 'plan of web failed on 3 of 3 agents'),
+    event('run.ended', 'plan of selected agents failed on 3 of 3 agents'),
     event('run.halted', 'plan of web was halted: 1 agent failed, and the maximum is 0'),
   ];
   expect(foldPlanEvents([...plans, ...others])).toEqual([{ plans }, ...others.map((other) => ({ event: other }))]);

@@ -52,6 +52,13 @@ test('groups similar events of several agents', () => {
 test.each([
   ['of another actor', [event(1, 'auth.renewed', { actor: { ...example.actor, id: 'b' } }), event(2, 'auth.renewed')]],
   ['more than ten seconds earlier', [event(1, 'agent.tagged'), event(12, 'agent.tagged')]],
+  [
+    'of another operator’s plan',
+    [
+      event(1, 'run.started', { summary: 'plan of web started', actor: { ...example.actor, id: 'b' } }),
+      event(2, 'run.started', { summary: 'plan of db started', metadata: { run_id: 'x' } }),
+    ],
+  ],
   ['with a warning', [event(1, 'auth.refused', { severity: 'warning' }), event(2, 'auth.signed_in')]],
 ])('does not group an event %s', (_, events) => {
   expect(groupRelated(events)).toHaveLength(2);

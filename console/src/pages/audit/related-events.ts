@@ -29,9 +29,10 @@ function areRelated(newer: AuditEvent, older: AuditEvent): boolean {
   const arePlans = isPlanEvent(newer) && isPlanEvent(older);
   const maxGap = newer.event_type.startsWith('auth.') ? maxSignInGapMs : arePlans ? maxPlanGapMs : maxGapMs;
   if (Date.parse(newer.timestamp) - Date.parse(older.timestamp) > maxGap) return false;
-  if (arePlans) return true;
-  if (similarityOf(newer) === similarityOf(older)) return true;
   const isSameActor = newer.actor.type === older.actor.type && newer.actor.id === older.actor.id;
+  // Agents and the system continue the plans of an operator.
+  if (arePlans) return isSameActor || [newer, older].some(({ actor }) => actor.type !== 'operator');
+  if (similarityOf(newer) === similarityOf(older)) return true;
   const known = new Set(referencesOf(newer));
   return isSameActor && referencesOf(older).some((id) => known.has(id));
 }

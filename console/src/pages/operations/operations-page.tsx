@@ -134,7 +134,7 @@ export function OperationsPage() {
   const navigate = useNavigate();
   // Someone who filters by plans wants to see each of them.
   const folds = filter.kind !== 'plan';
-  const rows = useMemo(() => {
+  const rows = useMemo((): readonly OperationRow[] | undefined => {
     const operations = query.data?.pages.flatMap(({ operations }) => operations);
     return folds ? operations && foldPlans(operations) : operations;
   }, [query.data, folds]);
@@ -146,7 +146,8 @@ export function OperationsPage() {
       rows={rows}
       filters={filters}
       columns={columns}
-      rowKey={({ operation_id }) => operation_id}
+      // A folded row keeps its key while further plans of its run appear.
+      rowKey={(row) => (row.agents === undefined ? row.operation_id : (row.run_id ?? row.operation_id))}
       onOpen={(row) => void navigate(targetOf(row))}
       noMatch="No matching operations"
       empty={
