@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { PathWalk } from '../files/path-walk.ts';
 import { removeFile } from '../files/remove.ts';
 import { readRootFile, writeRootFile } from '../files/root-file.ts';
@@ -49,7 +50,7 @@ export async function editLocks(
   { file, isDeletedIfEmpty }: PackageLocks,
   edit: (text: string) => string,
 ): Promise<void> {
-  const path = file();
+  const path = behindLinks(file());
   const text = readRootFile(path) ?? '';
   const edited = edit(text);
   if (edited === text) return;
@@ -60,5 +61,15 @@ export async function editLocks(
     walk.within(path, 'null', removeFile);
   } finally {
     walk.close();
+  }
+}
+
+/** Returns the path of the file that a link leads to, because the file is replaced, and the link must stay. */
+function behindLinks(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return path;
+    throw error;
   }
 }

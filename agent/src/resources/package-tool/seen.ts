@@ -4,6 +4,7 @@ import type { PackageLock } from '../../host/packages/package-locks.ts';
 import { isVersion, type PackageVersion, versionText } from '../../host/packages/rpm-version.ts';
 import { fileVersion, isFromFile } from '../package-file/package-file.ts';
 import type { Circumstances, Json, Machine } from '../provider/provider.ts';
+import { globPattern } from './glob-pattern.ts';
 import {
   type Body,
   bodyOf,
@@ -74,16 +75,7 @@ export const baseNameIn = ({ packages }: Pick<InstalledPackages, 'packages'>, na
 const versionOf = ({ epoch, version, release }: PackageVersion): PackageVersion => ({ epoch, version, release });
 
 const isLocked = (locks: readonly string[], name: string): boolean =>
-  locks.some(
-    (lock) =>
-      lock === name ||
-      new RegExp(
-        `^${lock
-          .replace(/[^\w*?]/g, '\\$&')
-          .replaceAll('*', '.*')
-          .replaceAll('?', '.')}$`,
-      ).test(name),
-  );
+  locks.some((lock) => lock === name || globPattern(lock).test(name));
 
 export async function observePackage(
   tool: PackageTool,

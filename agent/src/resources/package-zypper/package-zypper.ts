@@ -50,11 +50,13 @@ const packagesBefore = 'zypper-packages-before';
 
 /** Installs packages. Until the transaction has ended, `recover` can find the versions that it replaces. */
 async function install(requested: readonly RequestedPackage[], machine: Machine): Promise<TransactionResult> {
+  await recover(machine);
   const { packages } = await machine.database(zypperTool.database);
   machine.privateFiles.write(packagesBefore, JSON.stringify([...packages.values()].flat().map(rpmSpec)));
   try {
     const result = await zypper(installArguments(requested), machine);
-    machine.privateFiles.remove(packagesBefore);
+    // A zypper that was killed may leave old versions, which the next installation removes.
+    if (result.exitCode !== null) machine.privateFiles.remove(packagesBefore);
     return result;
   } catch (error) {
     if (!(error instanceof LeftRunning)) machine.privateFiles.remove(packagesBefore);
