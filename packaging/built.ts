@@ -7,7 +7,7 @@ import { buildPackages, packagesIn } from './deb/packages.ts';
 import { describeBuild, executable } from './executable.ts';
 
 /**
- * Artifacts of `npm run build` for tests: lightly compressed, and built once per state of the sources. Include packages
+ * Artifacts of `npm run build` for tests: lightly compressed, and built once for each state of the sources. They include packages
  * of an older version for upgrade tests.
  */
 export interface Built extends Artifacts {

@@ -41,7 +41,7 @@ const links = 20;
 
 const token = 'bench-scrape-token-01234';
 process.env.MUSTER_METRICS_TOKEN = token;
-// Seconds. Long, because Prometheus must not treat the samples as stale when seeding is complete.
+// Seconds. Long, so that the scrape does not omit the seeded samples as stale.
 process.env.MUSTER_METRICS_POLL_INTERVAL = '3600';
 process.env.MUSTER_METRICS_RETENTION = String(retentionSecs);
 const database = await benchDatabase(options.database);

@@ -1580,7 +1580,7 @@ describe('with a terminal', () => {
     expect(routes()).not.toContain('applyAgent');
   });
 
-  test('shows an unknown certificate once, and accepts only that one later', async () => {
+  test('shows an unknown certificate until it is accepted, and accepts only that one later', async () => {
     const { MUSTER_FINGERPRINT: _, ...withoutFingerprint } = env;
     const own = { ...withoutFingerprint, XDG_CONFIG_HOME: join(home.path, 'first-use'), MUSTER_KEY_FILE: keyFile() };
     const no = await run(['status'], own, '', person(false).terminal);

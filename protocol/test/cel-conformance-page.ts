@@ -4,7 +4,7 @@ import type { ConformanceCase } from './cel-conformance.ts';
 const absent: Readonly<Record<string, string>> = {
   block_ext: 'no `cel.block`, which only optimizers write',
   dynamic: 'no Protocol Buffers; these cases need values of well-known types',
-  encoders_ext: 'no `base64.encode` and `base64.decode`: write `base64(…)`',
+  encoders_ext: 'no `base64.encode`: write `base64(…)`; no `base64.decode`',
   enums: 'no enums',
   macros2: 'no macros with two variables: use `entries(…)`',
   math_ext: 'no functions of `math`',

@@ -170,7 +170,7 @@ describe('an agent that is killed at a durable step', () => {
     const slow = () => [
       script('slow', {
         check: `test -e ${root}/count`,
-        // Kills this agent but not the script to detect whether the next agent runs the script again.
+        // Kills this agent, but not the script, to detect whether the next agent runs the script again.
         apply: `test -e ${root}/once || { touch ${root}/once; kill -9 $PPID; }
           while test -d ${root} && ! test -e ${root}/go; do sleep 0.02; done
           echo x >> ${root}/count`,

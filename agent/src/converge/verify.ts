@@ -19,7 +19,7 @@ const outputCap = 4096;
 
 /**
  * Runs an operation's verifications in order.
- * @returns why the first failed verification failed; null if all pass
+ * @returns why the first failed verification failed; null if all pass or the operation is canceled
  * @throws Stopped if the agent must stop
  */
 export async function verifyApplied(progress: Progress): Promise<string | null> {

@@ -362,7 +362,7 @@ class LineReader {
   }
 
   add(piece: Buffer): void {
-    // Paths may have any bytes, and a character may be split between pieces.
+    // A path may contain any bytes, and a character may be split between chunks.
     const lines = `${this.#rest}${piece.toString('latin1')}`.split('\n');
     this.#rest = (lines.pop() ?? '').slice(0, LineReader.#maxLine);
     for (const line of lines) this.#line(Buffer.from(line, 'latin1').toString('utf8'));

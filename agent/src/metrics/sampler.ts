@@ -177,7 +177,7 @@ export class Sampler {
     this.#dropAll();
     log.warn(
       { by_secs: this.#newest - at, dropped },
-      "this machine's clock was set back; dropped unsent samples with timestamps in the future",
+      "this machine's clock was set back; dropped all unsent samples, because some have timestamps in the future",
     );
     return at;
   }

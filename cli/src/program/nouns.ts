@@ -216,7 +216,7 @@ export const nouns: readonly Noun[] = [
   {
     name: 'replicas',
     group: roles,
-    summary: 'List and drain orchestrators that share a database',
+    summary: 'List and drain replicas',
     load: () => import('../verbs/fleet/replicas.ts'),
   },
   {

@@ -19,7 +19,7 @@ export const keys = {
   assignments: ['assignments'],
   assignment: (name: string) => ['assignment', name],
   runs: ['runs'],
-  /** Not below `runs`, because each operation of a run changes the lists of runs. */
+  /** Separate from `runs`, because each operation of a run changes the lists of runs. */
   lastApplies: ['last-applies'],
   run: (id: string) => ['run', id],
   /** Prefix of all operation list keys. One agent's list key continues with its node id. */

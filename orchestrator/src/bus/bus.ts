@@ -60,7 +60,7 @@ export type Hint =
   | { type: 'audited' }
   /** The audit chain has been extended to this position. */
   | { type: 'placed'; place: number }
-  /** Other processes have changed agent links or records. The rows identify the agents. */
+  /** Other processes have changed agent links or records. Subscribers read the changed rows to learn which agents are affected. */
   | { type: 'links_changed' }
   /** Hints from other processes were lost, so everything may have changed. */
   | { type: 'hints_lost' };

@@ -200,7 +200,7 @@ describeDatabases('lost operations', (fixture) => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
-    // The process is killed after the run is recorded and before its first agents are dispatched.
+    // The process is killed after the run is recorded and before its first operations are enqueued.
     const write = context.db.write.bind(context.db);
     context.db.write = (unit) => (unit.name === 'runs/queue' ? Promise.reject(new Error('killed')) : write(unit));
     const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });

@@ -167,7 +167,10 @@ export interface AssignmentsTable {
   parameters: JsonText<Record<string, Record<string, unknown>>>;
   created_at: number;
   created_by: string;
-  /** If several assignments set a parameter, the value with the highest precedence is used. */
+  /**
+   * Order in which the values of several assignments for the same parameter are merged. With `merge: replace`, the value
+   * with the highest precedence is used.
+   */
   precedence: number;
 }
 

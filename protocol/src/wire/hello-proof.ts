@@ -2,7 +2,7 @@ import { agentVersionPattern } from './agent-message.ts';
 import { limits } from './limits.ts';
 
 /**
- * The fields of a hello that prove possession of its key. The other fields are read only after the proof is verified.
+ * The fields of a hello that are read before its signature is verified.
  */
 export interface HelloProof {
   /** Hex, 32 bytes. */

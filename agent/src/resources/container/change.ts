@@ -331,7 +331,7 @@ export async function removeContainer(
   }
 }
 
-/** Returns the names of the objects that are still in use. */
+/** Removes volumes or images. @returns the names of those that are still in use, which it keeps */
 async function removeEach(change: Change, type: 'volume' | 'image', names: readonly string[]): Promise<string[]> {
   const stays: string[] = [];
   for (const name of names)

@@ -24,7 +24,7 @@ export function priorityOf(text: string): number {
   return firstPriority + (hostBits * magnitudes + Math.ceil(Math.log2(Math.max(width, 1)))) * 2 + accepts;
 }
 
-/** Returns a rich rule for each port of a rule, in the form in which firewalld lists it. */
+/** Returns a rich rule for each port of a rule, in the form in which firewalld lists it; one if the rule has no ports. */
 export function richRulesOf({ text, direction }: Rule): { port: string | null; rich: string }[] {
   const parts = partsOf(text);
   if (parts === null) return [];

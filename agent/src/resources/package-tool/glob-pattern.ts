@@ -1,4 +1,4 @@
-/** Returns the pattern for a glob of fnmatch with `*`, `?`, and brackets. Brackets without a valid range match themselves. */
+/** Returns the pattern for a glob with `*`, `?`, and brackets. Brackets without a valid range match themselves. */
 export function globPattern(glob: string): RegExp {
   const source = glob.replace(/\[!?[^\]]+\]|\W/g, (part) => {
     if (part === '*') return '.*';

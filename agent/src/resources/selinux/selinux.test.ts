@@ -317,7 +317,7 @@ describe('the mode', () => {
 test.each([
   [selinuxBoolean, { name: '-P', value: true }, 'is not the name'],
   [selinuxPort, { port: '80;x', protocol: 'tcp', type: 'a_t' }, 'not valid'],
-  [selinuxPort, { port: '80', protocol: 'tcp', type: '-d' }, 'is not a part'],
+  [selinuxPort, { port: '80', protocol: 'tcp', type: '-d' }, 'is not a valid user, type'],
   [selinuxContext, { target: '-D', type: 'a_t' }, 'must be a regular expression'],
   [selinuxContext, { target: '/a b', type: 'a_t' }, 'must be a regular expression'],
   [selinuxContext, { target: '/a', type: '<<none>>', range: 's0' }, 'have no label'],

@@ -12,7 +12,7 @@ test('reads the last value that a file sets for a parameter, in any notation of 
   expect(valueIn('../../etc/passwd = 1\n((( = 2\n', path)).toBeNull();
 });
 
-test("finds the last file that is read after the agent's file and sets another value", () => {
+test("finds the last file that sets the parameter after the agent's file, if it sets another value", () => {
   const file = (name: string, value: string) => ({ name, path: `/etc/sysctl.d/${name}`, text: `${path}=${value}\n` });
   const later = (...files: ReturnType<typeof file>[]) => laterFile(files, path, '90-ours.conf', '1');
   expect(later(file('10-a.conf', '2'))).toBeNull();

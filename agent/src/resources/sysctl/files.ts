@@ -60,7 +60,7 @@ function names(key: string, path: string): boolean {
   }
 }
 
-/** Returns the path of the last file that is read after the agent's file and sets another value, or null. */
+/** Returns the path of the last file that sets the parameter after the agent's file, if it sets another value; otherwise null. */
 export function laterFile(
   files: readonly SysctlFile[],
   path: string,

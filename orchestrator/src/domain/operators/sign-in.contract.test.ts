@@ -90,7 +90,7 @@ describeAnyDatabase('sign-in', (fixture) => {
     );
   });
 
-  test('refuses unbound signatures, even by unknown keys, if binding is required', async () => {
+  test('refuses unbound signatures with the same error for known and unknown keys if binding is required', async () => {
     const domain = await openDomain(fixture, { requireBound: true });
     const { key } = await newAdmin(domain);
     for (const { hex } of [key, await newKey()]) {

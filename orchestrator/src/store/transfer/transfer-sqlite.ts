@@ -32,7 +32,7 @@ import {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** Maximum number of characters per batch. Rows with long values are read in smaller batches. */
+/** A batch ends when it has more than this number of characters. */
 const batchCharacters = 4 * 1024 * 1024;
 
 const types: Readonly<Record<string, TransferType>> = {
