@@ -1,9 +1,9 @@
 import type { CommandResult } from '../processes/run-command.ts';
 import type { TransactionResult } from '../processes/transaction.ts';
-import { namesIn, stampOf } from '../read-system.ts';
 import { isDnfLocked } from './dnf-output.ts';
 import type { PackageToolContext } from './package-lock.ts';
 import { ask, change, changeUnlocked, type PackageProgram } from './package-program.ts';
+import { sourcesStamp } from './sources-stamp.ts';
 
 /** Runs dnf. Callers must validate the arguments, which are package names and versions. */
 
@@ -63,10 +63,4 @@ const sourceDirectories = [
 ];
 
 /** Returns a stamp that changes whenever a file that configures repositories changes. */
-export const dnfSourcesStamp = (): string =>
-  [
-    '/etc/dnf/dnf.conf',
-    ...sourceDirectories.flatMap((directory) => namesIn(directory).map((name) => `${directory}/${name}`)),
-  ]
-    .map((path) => `${path} ${stampOf(path)}`)
-    .join('\n');
+export const dnfSourcesStamp = (): string => sourcesStamp('/etc/dnf/dnf.conf', sourceDirectories);

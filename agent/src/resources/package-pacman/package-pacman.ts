@@ -22,7 +22,7 @@ import { versionText } from '../../host/packages/rpm-version.ts';
 import type { CommandResult } from '../../host/processes/run-command.ts';
 import { packageProvider } from '../package-tool/package-provider.ts';
 import { packageTool } from '../package-tool/package-tool.ts';
-import type { RequestedPackage } from '../package-tool/tool.ts';
+import { type RequestedPackage, removalOf } from '../package-tool/tool.ts';
 import type { Machine } from '../provider/provider.ts';
 
 const allOf = ({ stdout, stderr }: Pick<CommandResult, 'stdout' | 'stderr'>): string => `${stdout}\n${stderr}`;
@@ -99,12 +99,7 @@ export const pacmanTool = packageTool({
     const result = await pacmanQuery(args, machine);
     if (result.exitCode !== 0) return pacmanComplaint(allOf(result));
     const all = parseNames(result.stdout).map((name) => ({ name, spec: name }));
-    const others = all.filter(({ name }) => !names.includes(name));
-    return {
-      requested: all.filter(({ name }) => names.includes(name)),
-      dependent: unused ? [] : others,
-      unused: unused ? others : [],
-    };
+    return removalOf(all, (name) => names.includes(name), { unused });
   },
 
   removeExactly: (packages, machine) =>

@@ -121,3 +121,17 @@ export interface PackageTool extends PackageCommands {
   /** Copy of all installed packages' names, created once for all installations in an operation. */
   readonly ground: Database<CopyReference>;
 }
+
+/**
+ * Divides the packages of a removal.
+ * @param unused whether the other packages are unused dependencies; otherwise, they depend on the requested ones
+ */
+export function removalOf(
+  all: readonly Removed[],
+  isRequested: (name: string) => boolean,
+  { unused }: { readonly unused: boolean },
+): Removal {
+  const requested = all.filter(({ name }) => isRequested(name));
+  const others = all.filter(({ name }) => !isRequested(name));
+  return { requested, dependent: unused ? [] : others, unused: unused ? others : [] };
+}

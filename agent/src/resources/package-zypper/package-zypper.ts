@@ -23,7 +23,7 @@ import { LeftRunning, type TransactionResult } from '../../host/processes/transa
 import { packageProvider } from '../package-tool/package-provider.ts';
 import { packageTool } from '../package-tool/package-tool.ts';
 import { rpmFile } from '../package-tool/rpm-file.ts';
-import type { RequestedPackage } from '../package-tool/tool.ts';
+import { type RequestedPackage, removalOf } from '../package-tool/tool.ts';
 import type { Machine } from '../provider/provider.ts';
 
 const specOf = ({ name, version, file }: RequestedPackage): string =>
@@ -131,12 +131,7 @@ export const zypperTool = packageTool({
     if (hasFailed(exitCode) || going.length === 0) return zypperComplaint(`${textOfXml(stdout)}\n${stderr}`);
     const requested = new Set(names.flatMap((name) => [name, splitName(name, () => false)[0]]));
     const all = going.map((found) => ({ name: found.name, spec: rpmSpec(found) }));
-    const others = all.filter(({ name }) => !requested.has(name));
-    return {
-      requested: all.filter(({ name }) => requested.has(name)),
-      dependent: unused ? [] : others,
-      unused: unused ? others : [],
-    };
+    return removalOf(all, (name) => requested.has(name), { unused });
   },
 
   // zypper always removes dependents, too.

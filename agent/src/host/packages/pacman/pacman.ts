@@ -2,10 +2,10 @@ import { HostFailure } from '../../failure.ts';
 import { lastLine } from '../../processes/failure-text.ts';
 import type { CommandResult } from '../../processes/run-command.ts';
 import type { TransactionResult } from '../../processes/transaction.ts';
-import { namesIn, stampOf } from '../../read-system.ts';
 import { type InstalledPackages, installedPackages } from '../installed-packages.ts';
 import type { PackageToolContext } from '../package-lock.ts';
 import { ask, change, changeUnlocked, type PackageProgram } from '../package-program.ts';
+import { sourcesStamp } from '../sources-stamp.ts';
 import { isPacmanLocked, parseInstalled } from './pacman-output.ts';
 import { comparePacmanVersions } from './pacman-version.ts';
 
@@ -64,11 +64,5 @@ export const pacmanRefresh = (context: PackageToolContext): Promise<TransactionR
 export const pacmanQuery = (args: readonly string[], context: PackageToolContext): Promise<CommandResult> =>
   ask(program, [...options, ...args], context);
 
-const configurationFile = '/etc/pacman.conf';
-const includedDirectory = '/etc/pacman.d';
-
 /** Returns a stamp that changes whenever a file that configures repositories changes. */
-export const pacmanSourcesStamp = (): string =>
-  [configurationFile, ...namesIn(includedDirectory).map((name) => `${includedDirectory}/${name}`)]
-    .map((path) => `${path} ${stampOf(path)}`)
-    .join('\n');
+export const pacmanSourcesStamp = (): string => sourcesStamp('/etc/pacman.conf', ['/etc/pacman.d']);

@@ -1,8 +1,9 @@
 import type { CommandResult } from '../../processes/run-command.ts';
 import type { TransactionResult } from '../../processes/transaction.ts';
-import { namesIn, readText, stampOf } from '../../read-system.ts';
+import { namesIn, readText } from '../../read-system.ts';
 import type { PackageToolContext } from '../package-lock.ts';
 import { ask, changeUnlocked, type PackageProgram } from '../package-program.ts';
+import { sourcesStamp } from '../sources-stamp.ts';
 import { isZypperLocked } from './zypper-output.ts';
 
 /** Runs zypper. Callers must validate the arguments, which are package names and versions. */
@@ -35,13 +36,7 @@ export const zypperRefresh = (context: PackageToolContext): Promise<CommandResul
 const sourceDirectories = ['/etc/zypp/repos.d', '/etc/zypp/services.d', '/etc/zypp/vars.d'];
 
 /** Returns a stamp that changes whenever a file that configures repositories changes. */
-export const zypperSourcesStamp = (): string =>
-  [
-    '/etc/zypp/zypp.conf',
-    ...sourceDirectories.flatMap((directory) => namesIn(directory).map((name) => `${directory}/${name}`)),
-  ]
-    .map((path) => `${path} ${stampOf(path)}`)
-    .join('\n');
+export const zypperSourcesStamp = (): string => sourcesStamp('/etc/zypp/zypp.conf', sourceDirectories);
 
 /** libzypp reads the second directory if the first one lacks a file. */
 const configurations = ['/etc/zypp', '/usr/etc/zypp'];
