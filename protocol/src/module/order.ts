@@ -87,3 +87,11 @@ class SmallestFirst {
     return top;
   }
 }
+
+/**
+ * Describes a dependency cycle.
+ * @param names its members, with the first one again at the end
+ * @param circumstances a further clause, with the punctuation before it
+ */
+export const cycleText = (names: readonly string[], circumstances = ''): string =>
+  `dependency cycle: ${names.join(' -> ')}${circumstances}; remove one of these dependencies`;

@@ -9,7 +9,7 @@ import { unsetParameter } from './expression/references.ts';
 import { reasonOrValue } from './expression/values.ts';
 import type { Scope } from './expression/variables.ts';
 import { charactersOf, instancesOf, ResolutionBudget } from './instances.ts';
-import { stableOrder } from './order.ts';
+import { cycleText, stableOrder } from './order.ts';
 import { conflictText, type Layers } from './parameters/layers.ts';
 import { givenLayers } from './parameters.ts';
 import { secretNames, type UnfilledResource, type UnfilledVerification } from './secrets.ts';
@@ -117,7 +117,7 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
     const why = service === undefined ? '' : `; ${nameOf(service.resource)} follows one of them immediately`;
     const names = members.map(nameOf);
     const { resource, declarations } = merged[sorted.cycle[0] as number] as Merged;
-    const message = `dependency cycle: ${names.join(' -> ')}${why}; remove one of these dependencies`;
+    const message = cycleText(names, why);
     const path = declarations[0]?.path ?? [];
     return refused('module_unresolved', [moduleFault(resource.module, path, message)], distinct);
   }

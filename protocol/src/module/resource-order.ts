@@ -3,7 +3,7 @@ import { triggerFor } from './composition/notifications.ts';
 import { readingsOf } from './composition/readings.ts';
 import type { ModuleDocument, ResourceDeclaration } from './document.ts';
 import { identify, type Trigger } from './kinds.ts';
-import { stableOrder } from './order.ts';
+import { cycleText, stableOrder } from './order.ts';
 import type { UnfilledResource } from './secrets.ts';
 import { pointer } from './source/json-pointer.ts';
 
@@ -96,7 +96,7 @@ export function declaredOrder(modules: readonly ModuleDocument[]): DeclaredOrder
     const path = pointer(['modules', members[0]?.module ?? '']);
     return {
       ok: false,
-      faults: [{ path, message: `dependency cycle: ${names.join(' -> ')}; remove one of these dependencies` }],
+      faults: [{ path, message: cycleText(names) }],
     };
   }
   const positionOf = new Map(sorted.order.map((index, position) => [index, position]));

@@ -2,7 +2,7 @@ import { cannotBe, triggerFor } from '../composition/notifications.ts';
 import { isOptional, readingsOf } from '../composition/readings.ts';
 import { together } from '../conditions.ts';
 import { quoted, suggestion } from '../nearest.ts';
-import { stableOrder } from '../order.ts';
+import { cycleText, stableOrder } from '../order.ts';
 import type { Outline, OutlineResource, Reference } from '../outline.ts';
 import type { Findings } from './findings.ts';
 
@@ -91,8 +91,6 @@ function checkCycles(
     (index) => resources[index]?.id ?? `resource ${index + 1}`,
   );
   const shown = named.length > 12 ? [...named.slice(0, 10), '…', ...named.slice(-1)] : named;
-  const message = `dependency cycle: ${shown.join(' -> ')}`;
-  const remedy = '; remove one of these dependencies';
   const first = resources[sorted.cycle[0] as number] as OutlineResource;
   // Variants may refer to each other if no agent gets both of them.
   const members = sorted.cycle.map((index) => resources[index] as OutlineResource);
@@ -102,6 +100,6 @@ function checkCycles(
     const next = members[(position + 1) % members.length]?.id;
     return dependsOn.some(({ id }) => id === next);
   });
-  if (meet && (always || byDependsOn)) fault(first.path, `${message}${remedy}`);
-  else warning(first.path, `${message}, if all of them apply to one agent${remedy}`);
+  if (meet && (always || byDependsOn)) fault(first.path, cycleText(shown));
+  else warning(first.path, cycleText(shown, ', if all of them apply to one agent'));
 }
