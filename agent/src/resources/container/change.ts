@@ -331,7 +331,10 @@ export async function removeContainer(
   }
 }
 
-/** Removes volumes or images. @returns the names of those that are still in use, which it keeps */
+/**
+ * Removes volumes or images, except those that are still in use.
+ * @returns the names of those in use
+ */
 async function removeEach(change: Change, type: 'volume' | 'image', names: readonly string[]): Promise<string[]> {
   const stays: string[] = [];
   for (const name of names)

@@ -43,7 +43,7 @@ export function registerTrials(command: Command, act: Act): void {
     .option('--parameters <file>', 'File with values by parameter, or by module')
     .addHelpText(
       'after',
-      '\nChanges nothing. Shows the position from which each value comes. With --agent, parameters have the values\nthat assignments set for it; --parameters overrides them. Otherwise they have their defaults. Secrets are shown as expressions. A file or folder is a word that ends with\n.yml or .yaml, contains a slash, or is - or the current directory (.). Required modules that are not named come from\nthe orchestrator; if you specify only --facts and files, specify their files as well.\n\nExamples:\n  $ muster modules resolve nginx.yml --agent web-1\n  $ muster modules resolve nginx.yml --facts web.yml --parameters values.yml',
+      '\nChanges nothing. Shows the position from which each value comes. With --agent, parameters have the values\nthat assignments set for it; --parameters overrides them. Otherwise they have their defaults. Secrets are\nshown as expressions. A file or folder is a word that ends with .yml or .yaml, contains a slash, or is - or\nthe current directory (.). Required modules that are not named come from the orchestrator; if you specify\nonly --facts and files, specify their files as well.\n\nExamples:\n  $ muster modules resolve nginx.yml --agent web-1\n  $ muster modules resolve nginx.yml --facts web.yml --parameters values.yml',
     )
     .action(act(resolve));
 }
