@@ -18,7 +18,7 @@ export class CuttingProxy {
   readonly #pairs = new Set<Pair>();
   readonly #servers: Server[] = [];
   #cut: 'reset' | 'silent' | null = null;
-  /** Called when the proxy carries bytes again. */
+  /** Callbacks of waiting connections, called when the proxy forwards bytes again. */
   #held: (() => void)[] = [];
   /** Number of bytes from clients to forward before the cut; null if no cut is pending. */
   #left: number | null = null;

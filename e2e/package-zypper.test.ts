@@ -134,7 +134,7 @@ describe.skipIf(reason !== null)(`packages by zypper${reason === null ? '' : ` (
     await machine.sh(`cd ${rpms}
       rpm --install lib-2.0-1.noarch.rpm hello-1.0-1.noarch.rpm engine-1.0-1.noarch.rpm
       rpm --install --justdb --force --nodeps engine-2.0-1.noarch.rpm`);
-    // Ends between the halves of an upgrade, after the agent has closed the file for the output.
+    // Exits after the new version is installed and before the old one is erased, once the agent has closed its output file.
     await packages.replace(`case $args in
       *" --dry-run "*) ;;
       *" install "*)

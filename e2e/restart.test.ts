@@ -49,7 +49,7 @@ test('the orchestrator and the agent reload their configuration on SIGHUP, and k
     sources: { 'drift.interval': 'file' },
   });
   agent.program.kill('SIGHUP');
-  await said(agent, 'read the configuration again');
+  await said(agent, 'configuration reloaded');
   writeFileSync(files.agent, 'nonsense: 1\n');
   agent.program.kill('SIGHUP');
   await said(agent, 'the configuration is invalid');

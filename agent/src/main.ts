@@ -122,7 +122,7 @@ async function main(): Promise<void> {
   let reload = async () => {};
   process.on('SIGHUP', () => {
     void reload().then(
-      () => log.info({}, 'read the configuration again'),
+      () => log.info({}, 'configuration reloaded'),
       (error: Error) => log.error({ error }, 'failed to reload the configuration'),
     );
   });

@@ -86,6 +86,10 @@ const notifyOver =
       ),
     );
     child.once('exit', (code, signal) =>
-      ended(code === 0 ? null : `systemd-notify ended with ${code ?? signal}; systemd may restart the ${service}`),
+      ended(
+        code === 0
+          ? null
+          : `systemd-notify ${code === null ? `was killed by ${signal}` : `exited with status ${code}`}; systemd may restart the ${service}`,
+      ),
     );
   };

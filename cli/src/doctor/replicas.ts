@@ -5,7 +5,7 @@ import { type Finding, findingsOf, orchestratorLog } from './finding.ts';
 export interface ReplicaFacts {
   /** The orchestrators that share the database; empty without `replica.name`. */
   readonly replicas: readonly Replica[];
-  /** Messages through NATS of the replica that answered; null if they are not configured. */
+  /** State of the NATS connection of the replica that answered; null without NATS. */
   readonly bus: AnswerOf<typeof getHealth>['bus'];
 }
 

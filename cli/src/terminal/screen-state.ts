@@ -63,7 +63,7 @@ export class ScreenState {
     switch (prefix + intermediates + final) {
       case '?h':
       case '?l':
-        // A saved cursor does not need to be restored, and the earlier width is unknown.
+        // Skips 1048, because a saved cursor needs no restoring, and 3 (132 columns), because the earlier width is unknown.
         for (const mode of params.split(';')) {
           if (!/^\d{1,5}$/.test(mode) || mode === '1048' || mode === '3') continue;
           if (set !== onAtRest.has(mode)) this.#modes.add(mode);

@@ -6,7 +6,7 @@ const others = `printf '# By hand.\\n\\nUUID=0123\\t/data  ext4\\tnoauto,noatime
 
 export const mountUnixSubjects: readonly Subject[] = [
   {
-    name: 'mount-unix, not mounted, with other lines',
+    name: 'mount-unix, not mounted, with other lines in fstab',
     prepare: others,
     desired: { 'mount-unix': { ...mnt, options: 'nosuid,size=1m', pass: 0 } },
     changed: { 'mount-unix': { ...mnt, options: 'noexec,size=2m', pass: 1 } },

@@ -32,7 +32,7 @@ printf '${path}\\tswap swap  pri=7,nofail 0\\n# end\\n' >> /etc/fstab
 
 export const swapSubjects: readonly Subject[] = [
   {
-    name: 'swap, new, with other lines',
+    name: 'swap, new, with other lines in fstab',
     prepare: `${ownSwap}${others}`,
     desired: { swap: { path, size: '1M', priority: 5, options: 'discard' } },
     changed: { swap: { path, size: '2M', priority: 7 } },

@@ -114,7 +114,7 @@ export function resolveDesiredSet(request: ResolutionRequest): Resolution {
     const nameOf = (resource: UnfilledResource) => `${resource.module}/${resource.id ?? resource.identity}`;
     // The dependencies of a service precede the resources that trigger it immediately.
     const service = merged.find(({ resource }) => members.some(({ key }) => resource.immediate_on?.includes(key)));
-    const why = service === undefined ? '' : `; ${nameOf(service.resource)} follows one of them immediately`;
+    const why = service === undefined ? '' : `; ${nameOf(service.resource)} reacts immediately to one of them`;
     const names = members.map(nameOf);
     const { resource, declarations } = merged[sorted.cycle[0] as number] as Merged;
     const message = cycleText(names, why);

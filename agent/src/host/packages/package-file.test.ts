@@ -45,5 +45,5 @@ test.each([
 });
 
 test('refuses a source .rpm file', () => {
-  expect(() => parseRpmFields('foo\t0\t2.0\t3\tx86_64\t1\n')).toThrow('has only the sources of a package');
+  expect(() => parseRpmFields('foo\t0\t2.0\t3\tx86_64\t1\n')).toThrow('is a source package; use a binary package');
 });

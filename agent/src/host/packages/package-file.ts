@@ -68,7 +68,7 @@ export function parseRpmFields(text: string): FileContents {
     /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}$/.test(found.name) &&
     [found.version, found.release].every((part) => /^[A-Za-z0-9_.+~^]{1,255}$/.test(part));
   if (!isValid) throw new HostFailure('the file has no valid package name, version, and architecture');
-  if (source !== '(none)') throw new HostFailure('the file has only the sources of a package');
+  if (source !== '(none)') throw new HostFailure('the file is a source package; use a binary package');
   return { name: found.name, version: versionText(found), architecture: found.arch };
 }
 

@@ -43,7 +43,7 @@ export interface PackageLocks {
 export const readLocks = ({ file, isUsed }: PackageLocks): string => (isUsed() ? (readRootFile(file()) ?? '') : '');
 
 /**
- * Changes the file.
+ * Edits the lock file, and deletes it if it becomes empty and `isDeletedIfEmpty` is set.
  * @throws HostFailure if it cannot be read or written
  */
 export async function editLocks(

@@ -31,7 +31,7 @@ const specOf = ({ name, version, file }: RequestedPackage): string =>
 
 const installArguments = (requested: readonly RequestedPackage[]): string[] => [
   ...['install', '--auto-agree-with-licenses', '--oldpackage', '--no-force-resolution', '--name'],
-  // The hash of the file decides that its content is right.
+  // Accepts unsigned files, because the agent has already verified their hash.
   ...(requested.some(({ file }) => file !== null) ? ['--allow-unsigned-rpm'] : []),
   ...['--', ...requested.map(specOf)],
 ];

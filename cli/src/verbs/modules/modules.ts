@@ -50,7 +50,7 @@ export const register: Register = (command, act) => {
     .action(act(remove));
   command
     .command('download')
-    .description('Write the folder of a module: module.yml, and its files')
+    .description('Save a module to a folder: module.yml and its other files')
     .argument('<name>')
     .requiredOption('-o, --output <directory>', 'The folder to create; it must be empty if it exists')
     .option('--revision <n>', 'An older revision')

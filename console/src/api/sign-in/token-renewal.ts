@@ -12,7 +12,7 @@ export interface RenewalParts {
     /** Revokes an unused token. */
     end(unused: Token): void;
   };
-  /** Unix milliseconds by the orchestrator's clock, like `expires_at`. */
+  /** Unix milliseconds by the orchestrator's clock, which also sets `expires_at`. */
   readonly now: () => number;
   /** Calls `act` after `ms` milliseconds. The returned function cancels the call. */
   readonly after: (ms: number, act: () => void) => () => void;

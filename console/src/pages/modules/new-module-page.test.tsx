@@ -60,7 +60,7 @@ test('refuses an example whose name is taken', async () => {
   expect(screen.queryByRole('dialog')).toBeNull();
 });
 
-test('saves an example immediately and opens the tab that plans it', async () => {
+test('saves an unedited example, and opens the tab that plans it', async () => {
   const { api, user, address } = await open();
   const example = screen.getByRole('button', { name: /A package and its service/ });
   await user.click(example);

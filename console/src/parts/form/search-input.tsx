@@ -7,7 +7,7 @@ export const SearchIcon = () => (
   <Search aria-hidden="true" className="pointer-events-none absolute top-2 left-2.5 size-4 text-muted max-sm:top-3.5" />
 );
 
-/** A search field. Its label is hidden, because its placeholder shows the same text. */
+/** A search field. Its label is hidden, because its placeholder describes it. */
 export const SearchInput = (props: Omit<ComponentProps<typeof Input>, 'hideLabel' | 'className'>) => (
   <div className="relative">
     <SearchIcon />

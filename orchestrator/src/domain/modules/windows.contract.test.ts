@@ -144,7 +144,7 @@ describe('open windows', () => {
     expect(coveredUntil([read('role=db', 30), read('attr.distro=debian', 20), read('role=web', 10)], web)).toBe(20);
     expect(coveredUntil([read('role=db', 30)], web)).toBeNull();
   });
-  test('matches an agent while an additional window is open', () => {
+  test('still matches an agent when an additional window is open', () => {
     const one = fc
       .constantFrom<[string]>([''], ['role=web'], ['role=db'], ['!role'], ['attr.distro'])
       .map(([text]) => read(text));

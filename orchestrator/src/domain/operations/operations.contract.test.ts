@@ -662,7 +662,7 @@ describeAnyDatabase('runs', (fixture) => {
     expect((await execute(all)).modules).toEqual(['motd', 'hosts']);
   });
 
-  test('ends a run without matching agents immediately', async () => {
+  test('ends a run immediately if no agent matches', async () => {
     const all = await open(fixture);
     const { domain, context, actor } = all;
     await assign(all);

@@ -149,7 +149,7 @@ export class AgentPort {
     server.on('clientError', (error, socket) => {
       log.debug(
         { remote_ip: remoteIp(socket as TLSSocket), error: error.message },
-        'connection closed: not a WebSocket upgrade request',
+        'connection closed: invalid HTTP request',
       );
       socket.destroy();
     });

@@ -8,7 +8,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /**
- * Sends `count` requests.
+ * Calls `request` `times` times.
  * @returns the number of admitted requests and the last refusal
  */
 async function letIn(

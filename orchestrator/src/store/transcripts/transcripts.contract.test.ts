@@ -56,7 +56,7 @@ describeDatabases('transcripts', (fixture) => {
     }
   });
 
-  test('shows lines while the session is open, before they are confirmed', async () => {
+  test('makes lines readable by other processes before it confirms them', async () => {
     const at = await stores.place();
     const transcripts = await stores.open(at);
     const other = await stores.open(at);

@@ -503,7 +503,7 @@ describe('immediate triggers', () => {
 `;
     const resolved = resolve(moduleOf('web', text));
     expect(resolved.ok ? [] : resolved.faults.map(({ message }) => message)).toEqual([
-      'module "web": dependency cycle: web/a -> web/x -> web/a; web/s follows one of them immediately; remove one of these dependencies',
+      'module "web": dependency cycle: web/a -> web/x -> web/a; web/s reacts immediately to one of them; remove one of these dependencies',
     ]);
   });
 

@@ -163,7 +163,7 @@ function inText(expression: Expression, value: Json, { meter }: Scope): string |
     if (odd === -1) return value.map(String).join(separator);
     return fault(`element ${odd} of ${written(expression)} is not a plain value, so join cannot use it`);
   }
-  // The default for a missing list replaces the joined text.
+  // The default for a missing list is used as the text, without joining.
   if (separator !== null && value !== expression.fallback)
     return fault(`${written(expression)} is not a list, so join cannot use it`);
   if (typeof value !== 'object') return String(value);

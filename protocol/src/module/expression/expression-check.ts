@@ -24,7 +24,7 @@ interface FieldContext {
   readonly each: boolean;
   /** Variables of the enclosing loops; undefined if they are unknown, because a control word has an error. */
   readonly names: ReadonlySet<string> | undefined;
-  /** Variables of loops that are certainly around the text; `names` if absent. */
+  /** For a template: the loop variables of the resources that use it; `names` has those of all resources. */
   readonly around?: ReadonlySet<string>;
   readonly secrets: boolean;
   /** `value`: any type if the text is a single expression, otherwise text. */

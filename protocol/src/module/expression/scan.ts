@@ -33,7 +33,7 @@ export const readAt = (pattern: RegExp, text: string, position: number): string 
   return pattern.exec(text)?.[0] ?? '';
 };
 
-/** Returns the error for an operand with a pipe that continues without parentheses. */
+/** Returns the error for an expression that continues after a pipe without parentheses around it. */
 function pipeNotLast(operand: string, rest: string): string {
   const written = operand.trim();
   // A pipe takes the whole operand, so a suggestion with several values would mean something else.

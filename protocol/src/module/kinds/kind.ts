@@ -130,7 +130,7 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
   };
 }
 
-/** Whether the resource should be present. Every kind except script has this field. */
+/** Whether the resource should be present. Every kind except script, reboot, and selinux-mode has this field. */
 export const ensure = choice('Desired presence of the resource', ['present', 'absent'], 'present', {
   running: 'for a service that runs, write running: true',
   started: 'for a service that runs, write running: true',

@@ -71,7 +71,7 @@ function attributesOf(tag: string): Record<string, string> {
 
 /** A package that zypper lists: installed, or offered by a repository. */
 interface Listed extends NamedVersion {
-  /** Name of the repository; null if the list does not contain it. */
+  /** Name of the repository; null if the output does not name one. */
   repository: string | null;
 }
 
