@@ -5,7 +5,10 @@ import { hash } from 'node:crypto';
  * all.
  */
 export const groups: readonly (readonly string[])[] = [
-  ['e2e/browser/apply.test.ts', 'e2e/browser/drafts.test.ts', 'e2e/browser/lazy-pages.test.ts'],
+  [
+    ...['e2e/browser/apply.test.ts', 'e2e/browser/drafts.test.ts', 'e2e/browser/editor.test.ts'],
+    'e2e/browser/lazy-pages.test.ts',
+  ],
   ['e2e/browser/console-sessions.test.ts', 'e2e/browser/session.test.ts'],
   ['e2e/browser/accessible.test.ts', 'e2e/browser/pictures.test.ts'],
   ['e2e/hosts/recipes.test.ts', 'e2e/hosts/sites.test.ts'],

@@ -61,7 +61,7 @@ const completionSource =
     };
   };
 
-/** Shows the description of the name or function in an expression below the pointer. */
+/** Shows the description of the key below the pointer, or of the name or function in an expression. */
 const hover = (known: () => Known | null) =>
   hoverTooltip(({ state }, pos) => {
     const vocabulary = known();
@@ -72,7 +72,7 @@ const hover = (known: () => Known | null) =>
     dom.className = 'cm-word';
     const title = dom.appendChild(document.createElement('code'));
     title.textContent = word.kind === 'name' ? `${word.label}: ${word.detail}` : word.detail;
-    dom.appendChild(document.createElement('p')).textContent = word.info;
+    if (word.info !== '') dom.appendChild(document.createElement('p')).textContent = word.info;
     const agent = vocabulary?.agent?.name;
     if (value !== undefined && agent !== undefined)
       dom.appendChild(document.createElement('p')).textContent =

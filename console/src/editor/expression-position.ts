@@ -59,5 +59,6 @@ export function expressionAt(text: string, offset: number, position: Position | 
 /** Reports whether the value at a path is an expression without `${{`. */
 function isExpressionKey(path: Position['path']): boolean {
   const key = path.at(-1);
+  if (key === 'that') return path[0] === 'require';
   return key === 'when' || key === 'where' || (path.at(-2) === 'for_each' && typeof key === 'string');
 }

@@ -6,6 +6,7 @@ test.each([
   ['name: a\n\tb: c\n', /tabs/],
   ['name: a\nname: b\n', /occurs twice/],
   ['name: a\nresources\nsupports: []\n', /no ":"/],
+  ['name: a\nmo', /no ":"/],
 ])('describes the error in %j without the terms of the parser', (text, message) => {
   expect(syntaxFaults(text)[0]?.message).toMatch(message);
 });

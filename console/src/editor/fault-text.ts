@@ -11,7 +11,8 @@ const syntaxTexts: Partial<Readonly<Record<ErrorCode, string>>> = {
   TAB_AS_INDENT: 'indent with spaces, not with tabs',
 };
 
-export const syntaxText = (code: ErrorCode, message: string): string => syntaxTexts[code] ?? message;
+export const syntaxText = (code: ErrorCode, message: string): string =>
+  syntaxTexts[code] ?? (/^Implicit map keys need/.test(message) ? 'this line has no ":" after its key' : message);
 
 /** Keys that a module may have only at its top level. */
 const topLevelKeys: readonly string[] = ['resources', 'supports', 'parameters', 'templates'];

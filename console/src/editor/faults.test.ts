@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { judge, marksOf, maxMarks, syntaxFaults } from './faults.ts';
 
 const text = 'name: web\nresources:\n  - id: a\n    nmae: "x y"\n';
+const expression = 'name: "/${{ param.prot }}-${{ tag.a }}"\n';
 const fault = (line?: number, column?: number, message = 'wrong') => ({
   ...{ path: '/x', message },
   ...(line === undefined ? {} : { line }),
@@ -26,6 +27,11 @@ describe('marks', () => {
     [400, 2, ''],
     [-3, -1, 'name'],
   ])('marks an error at line %s, column %s: %j', (line, column, word) => expect(marked(line, column)).toBe(word));
+
+  test('marks the whole expression', () => {
+    const [mark] = marksOf(expression, [fault(1, 9)]);
+    expect(expression.slice(mark?.from, mark?.to)).toBe('${{ param.prot }}');
+  });
 
   test('orders marks by position, errors before warnings', () => {
     const marks = marksOf(text, [fault(4, 5, 'b'), fault(1, 1, 'a')], [fault(4, 5, 'c'), fault(2, 1, 'd')]);

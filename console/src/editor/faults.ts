@@ -28,10 +28,10 @@ const lineStarts = (text: string): number[] => {
   return starts;
 };
 
-/** Returns the end of the range to underline: the end of the word or of the line, whichever comes first. */
+/** Returns the end of the range to underline: the end of the expression, of the word, or of the line. */
 function extent(text: string, from: number, lineEnd: number): number {
   const rest = text.slice(from, Math.min(lineEnd, from + 400));
-  const token = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w./${}-]+)/.exec(rest)?.[0].length ?? 1;
+  const token = /^(?:\$\{\{.*?\}\}|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w./${}-]+)/.exec(rest)?.[0].length ?? 1;
   return Math.min(lineEnd, from + token);
 }
 

@@ -238,6 +238,39 @@ resources:
     expect(described('PLAIN', "'par¦am.users' }}")).toBeUndefined();
   });
 
+  test('proposes names and functions in the conditions of `require`', () =>
+    expect(labels('parameters: { port: { type: integer } }\nrequire:\n  - that: "param.port > 0 && ¦"')).toEqual(
+      expect.arrayContaining(['param.port', 'attr.family', 'size']),
+    ));
+
+  test('describes the key below the pointer', () => {
+    const of = (written: string) => hoverAt(written.replace('¦', ''), written.indexOf('¦'), known)?.word;
+    const inResource = (typed: string) =>
+      of(`resources:\n  - id: a\n    resource:\n      file-unix:\n        ${typed}`);
+    expect(inResource('path: /x\n        mo¦de: "0644"')).toMatchObject({
+      label: 'mode',
+      detail: 'text',
+      info: expect.stringMatching(/octal/),
+    });
+    expect(of('resources:\n  - resource: { file-un¦ix: { path: /x } }')).toMatchObject({
+      label: 'file-unix',
+      info: expect.stringMatching(/file/),
+    });
+    expect(of('resources:\n  - resource: { file-unix: { path: /x, ens¦ure: absent } }')).toMatchObject({
+      detail: 'present | absent',
+    });
+    expect(of('{ "resources": [{ "depends¦_on": ["a"] }] }')).toMatchObject({ label: 'depends_on' });
+    expect(of('supp¦orts: []')).toMatchObject({ label: 'supports' });
+    for (const other of [
+      'path: /mo¦de',
+      'path: "mo¦de: x"',
+      'nothing¦: x',
+      '# mo¦de: x',
+      'content: |\n          mo¦de: x',
+    ])
+      expect(inResource(other), other).toBeUndefined();
+  });
+
   test('shows the value of a name on the chosen agent', () => {
     const agent = {
       ...{ name: 'web-1', node_id: 'a1', attributes: { family: 'debian', 'rack.row': '4' }, tags: { role: 'db' } },

@@ -1,6 +1,6 @@
 import { type ExpressionPosition, expressionAt } from './expression-position.ts';
 import { type LoopVariable, type ModuleOutline, outlineOf } from './outline.ts';
-import type { JsonSchema } from './schema.ts';
+import { descriptionOf, type JsonSchema, keysOf, schemasAt, typeText } from './schema.ts';
 import { positionAt, type Step } from './yaml-position.ts';
 
 /** The names, functions, and control words that an expression can use. */
@@ -194,8 +194,11 @@ export interface Hover {
   readonly value: string | null | undefined;
 }
 
-/** Returns the description of the name or function at an offset in an expression. */
-export function hoverAt(text: string, offset: number, known: Known): Hover | null {
+/** Returns the description of the name or function in an expression, or of the key of the module, at an offset. */
+export const hoverAt = (text: string, offset: number, known: Known): Hover | null =>
+  wordHover(text, offset, known) ?? keyHover(text, offset, known);
+
+function wordHover(text: string, offset: number, known: Known): Hover | null {
   const to = offset + (/^[A-Za-z0-9_./-]*/.exec(text.slice(offset, offset + 200))?.[0].length ?? 0);
   const found = wordsAt(text, to, known);
   if (found === null || found.at.word === '') return null;
@@ -207,6 +210,19 @@ export function hoverAt(text: string, offset: number, known: Known): Hover | nul
       return { from: at.from, to: at.from + label.length, word, value: shownValue(word.label, text, known) };
   }
   return null;
+}
+
+/** Returns the description of a resource kind, a field, or another key of the schema. */
+function keyHover(text: string, offset: number, { schema }: Known): Hover | null {
+  const to = offset + (/^[\w-]*/.exec(text.slice(offset, offset + 200))?.[0].length ?? 0);
+  if (!/^["']?\s*:/.test(text.slice(to, to + 20))) return null;
+  const position = positionAt(text, to);
+  if (position?.kind !== 'open' || position.from > offset) return null;
+  const label = text.slice(position.from, to);
+  const key = keysOf(schemasAt(schema, position.path)).find(({ name: one }) => one === label);
+  if (key === undefined) return null;
+  const word = name(label, typeText(key.schema), descriptionOf(key.schema));
+  return { from: position.from, to, word, value: undefined };
 }
 
 /** Maximum length of a shown value, in characters. */
