@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { spawn } from '@lydell/node-pty';
+import { expect } from 'vitest';
+import { musterHere } from '../cli/test/process.ts';
 import { eventually } from './eventually.ts';
 import type { Orchestrator, Stage } from './stage.ts';
 
@@ -15,12 +17,12 @@ export class Person {
 
   constructor(stage: Stage, line: string, env: NodeJS.ProcessEnv) {
     // Removes CI, because programs are not interactive on a build server.
-    const clean = Object.entries({ ...stage.environment(env), TERM: 'xterm-256color', CI: undefined });
+    const clean = stringsOf({ ...stage.environment(env), TERM: 'xterm-256color', CI: undefined });
     // The shell waits at the end, because node-pty discards output that it has not read 200 ms after the shell has exited.
     this.#terminal = spawn('/bin/sh', ['-c', `${line}\nread -r _`], {
       cols: 90,
       rows: 30,
-      env: Object.fromEntries(clean.filter((each): each is [string, string] => each[1] !== undefined)),
+      env: clean,
     });
     this.#terminal.onData((text) => {
       this.shown += text;
@@ -66,3 +68,22 @@ export function operatorEnvironment(
     MUSTER_FINGERPRINT: certificate.fingerprint256,
   };
 }
+
+/**
+ * Returns two functions that run the CLI as the first admin: `run` returns the exit code and the output, `muster` fails the
+ * test unless the command succeeds, and returns the output.
+ */
+export function musterAt(stage: Stage, orchestrator: Orchestrator) {
+  const env = stringsOf(stage.environment(operatorEnvironment(stage, orchestrator)));
+  const run = (...args: string[]) => musterHere(args, env);
+  const muster = async (...args: string[]): Promise<string> => {
+    const ran = await run(...args);
+    expect(ran.exit, `muster ${args.join(' ')}\n${ran.stderr}${ran.stdout}`).toBe(0);
+    return ran.stdout;
+  };
+  return { run, muster };
+}
+
+/** Returns the environment without undefined values. */
+const stringsOf = (env: NodeJS.ProcessEnv): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter((each): each is [string, string] => each[1] !== undefined));

@@ -40,8 +40,9 @@ const files = [
   ],
   ...['tools/new/new.test.ts', 'agent/src/converge/report/live-output.test.ts'],
   ...groups.flat(),
-  // The tests in these directories use only one database in `npm test`.
+  // These tests use only one database in `npm test`.
   ...['orchestrator/src/domain/', 'orchestrator/src/http/'],
+  ...['e2e/hosts/language.test.ts', 'e2e/modules-together.test.ts', 'e2e/values.test.ts'],
 ];
 const limits = ['--testTimeout=3600000'];
 const { status } = spawnSync(

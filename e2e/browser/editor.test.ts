@@ -163,7 +163,10 @@ describe.skipIf(reason !== null)(`module editor${reason === null ? '' : ` (${rea
     agent.disconnect();
   });
 
-  test('the page of an agent shows each value with its origin and the values that it overrides', async ({ tab, orchestrator }) => {
+  test('the page of an agent shows each value with its origin and the values that it overrides', async ({
+    tab,
+    orchestrator,
+  }) => {
     const { page } = tab;
     await orchestrator.call(uploadModule, { body: { name: 'stall', content: `${head('stall')}${conf}` } });
     const agent = await shopAgent(orchestrator, 'stall');

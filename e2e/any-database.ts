@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, beforeEach, describe } from 'vitest';
+import { isSampling, sampled, seededRandom } from '../lib/test/sampled.ts';
+import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestrator/test/databases/postgres-server.ts';
+import type { Orchestrator, Stage } from './stage.ts';
+
+/**
+ * Registers a suite for SQLite and for PostgreSQL: in `npm test` for one of them, which the seed of the run selects. If
+ * PostgreSQL cannot run, its suite is skipped with the reason; with `CI=true`, it fails.
+ * @param suite gets a function that starts an orchestrator with a new database, and the name of the database
+ */
+export function describeAnyDatabase(
+  name: string,
+  suite: (startWith: (stage: Stage) => Promise<Orchestrator>, database: 'SQLite' | 'PostgreSQL') => void,
+): void {
+  const databases = sampled(['SQLite', 'PostgreSQL'] as const, 1, !isSampling(), seededRandom(name));
+  if (databases.includes('SQLite'))
+    describe(`${name} with SQLite`, () => suite((stage) => stage.orchestrator(), 'SQLite'));
+  if (!databases.includes('PostgreSQL')) return;
+  describe(`${name} with PostgreSQL`, () => {
+    let server: PostgresServer | undefined;
+    let missing: PostgresMissing | undefined;
+    beforeAll(async () => {
+      try {
+        server = await startPostgres();
+      } catch (error) {
+        if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
+        missing = error;
+      }
+    });
+    beforeEach(({ skip }) => {
+      if (missing) skip(missing.message);
+    });
+    afterAll(() => server?.stop());
+    const url = () => server!.createDatabase();
+    suite(async (stage) => stage.orchestrator({ env: { MUSTER_DATABASE_URL: await url() } }), 'PostgreSQL');
+  });
+}
