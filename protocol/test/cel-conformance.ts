@@ -13,6 +13,16 @@ export interface ConformanceCase {
   readonly group: string;
   readonly name: string;
   readonly passes: boolean;
+  readonly expression: string;
+  /** Whether the test case evaluates the expression although its types are wrong. */
+  readonly disablesCheck: boolean;
+  /** Whether the expression is refused before it is evaluated. */
+  readonly isRefused: boolean;
+  /** Whether a variable or the result is a message of Protocol Buffers. */
+  readonly usesMessages: boolean;
+  readonly usesEnums: boolean;
+  /** Whether names are resolved in a container, or a variable has a dot in its name. */
+  readonly usesQualifiedNames: boolean;
 }
 
 /** A value or a type in the suite, as the JSON of its Protocol Buffers message. */
@@ -21,14 +31,24 @@ type Message = Readonly<Record<string, unknown>>;
 /** Runs the test cases of the CEL conformance suite as module expressions. */
 export function conformanceCases(): ConformanceCase[] {
   return (tests.suites ?? []).flatMap((section) =>
-    casesIn(section).map(([group, test]) => ({
+    casesIn(section).map(([group, { original }]) => ({
       section: section.name,
       group,
-      name: test.original.name ?? test.original.expr,
-      passes: passes(test.original),
+      name: original.name ?? original.expr,
+      passes: passes(original),
+      expression: original.expr,
+      disablesCheck: original.disableCheck === true,
+      isRefused: 'message' in compile(original.expr),
+      usesMessages: given(original).includes('objectValue'),
+      usesEnums: given(original).includes('enumValue'),
+      usesQualifiedNames:
+        /^[a-z.]*[a-z]$/.test(original.expr) && Object.keys(original.bindings ?? {}).some((name) => name.includes('.')),
     })),
   );
 }
+
+const given = ({ bindings, value, typedResult }: SerializedIncrementalTest['original']): string =>
+  JSON.stringify([bindings, value, typedResult]);
 
 function casesIn(suite: SerializedIncrementalTestSuite): [string, SerializedIncrementalTest][] {
   const inner = (suite.suites ?? []).flatMap(casesIn);

@@ -128,6 +128,14 @@ describe('types', () => {
     ['${{ timestamp("2024-01-01T00:00:00Z") }}', '2024-01-01T00:00:00.000Z'],
     ['${{ duration("90s") }}', '90s'],
     ['${{ true }}', 'true'],
+    [`\${{ b'{"a": [1]}'.json().a[0] + 1 }}`, '2'],
+    [`\${{ bytes('[1, 2.5]').json()[1] }}`, '2.5'],
+    ['${{ b"é\\xff€\\n😀".hex() }}', 'c3a9ffe282ac0af09f9880'],
+    ["${{ b'''é\\'''\\303\\251'''.hex() }}", 'c3a9272727c3a9'],
+    ['${{ b"a" < b"ab" && b"b" > b"ab" && b"ab" >= b"ab" && !(b"ab" <= b"a") }}', 'true'],
+    ['${{ "ÄAz".lowerAscii() + "äaZ".upperAscii() }}', 'ÄazäAZ'],
+    ['${{ "\u0085\u3000 \ufeffa b\t\u2028".trim() }}', '\ufeffa b'],
+    ['${{ " ".trim() + "." }}', '.'],
   ])('converts %s in text to %s', (source, expected) => {
     expect(text(source)).toEqual(value(expected));
   });
@@ -139,6 +147,14 @@ describe('types', () => {
     ['${{ {"a": 1} }}', 'the expression yields a map, which cannot be used in text without | json or | yaml'],
     ['a ${{ omit }}', 'omit leaves a whole value out, so it cannot be part of text'],
     ['${{ double("inf") }}', 'the expression yields Infinity, which is not a number that a module can hold'],
+    [`\${{ b'{'.json() | json }}`, 'the bytes are not JSON in UTF-8'],
+    ['${{ b"\\xff".json() | json }}', 'the bytes are not JSON in UTF-8'],
+    ['${{ -(-9223372036854775807 - 1) }}', 'the number 9223372036854775808 is beyond the largest int'],
+    ['${{ (-9223372036854775807 - 1) / -1 == 0 }}', 'the number 9223372036854775808 is beyond the largest int'],
+    ['${{ int(1e19) > 0 }}', 'the number 10000000000000000000 is beyond the largest int'],
+    ['${{ timestamp("9999-12-31T23:59:59Z") + duration("1s") }}', 'the time is not within the years 1 to 9999'],
+    ['${{ timestamp("0001-01-01T00:00:00Z") - duration("1s") }}', 'the time is not within the years 1 to 9999'],
+    ['${{ duration("300000000000s") + duration("300000000000s") }}', 'the duration is longer than 10,000 years'],
     ['${{ type(1) }}', 'the expression yields a value that a module cannot hold: convert it with string(…)'],
   ])('refuses %s in text', (source, message) => {
     expect(text(source)).toEqual(fault(message));

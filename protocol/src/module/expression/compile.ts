@@ -8,6 +8,7 @@ import {
   replacedFunctions,
   variables,
 } from './environment.ts';
+import { literalBytes, requireRange } from './functions/corrections.ts';
 import { expressionFunctions } from './functions/index.ts';
 import { standardFunctions } from './functions/standard.ts';
 import { evaluateMap, forbiddenKey } from './map-literal.ts';
@@ -69,7 +70,12 @@ function compiledSource(source: string): Compiled | { readonly message: string }
     // A loop variable can be a secret.
     if (usesSecrets || names.ofLoops.size > 0) refuseSecrets(names.read);
     return {
-      evaluate,
+      evaluate: (context) => {
+        const value: unknown = evaluate(context);
+        // The counting evaluator of `environment.ts` has checked the operands only.
+        requireRange(value);
+        return value;
+      },
       variables: names.variables,
       parameters: names.parameters,
       references: names.references,
@@ -124,7 +130,11 @@ class NamesOf {
   }
 
   #visit(node: ASTNode, bound: ReadonlySet<string>): void {
-    if (node.op === 'value') return;
+    if (node.op === 'value') {
+      if (node.args instanceof Uint8Array)
+        (node as { args: unknown }).args = literalBytes(node.input.slice(node.start, node.end), node.args);
+      return;
+    }
     this.read.push(...readOperands(node));
     if (node.op === 'id') this.#identifier(node.args, bound);
     else if (node.op === 'rcall') this.#method(node.args, bound);
@@ -234,12 +244,14 @@ function childrenOf(node: ASTNode): readonly ASTNode[] {
   return (Array.isArray(node.args) ? node.args : [node.args]).filter((item) => typeof item === 'object') as ASTNode[];
 }
 
+const replacementNames = new RegExp(
+  `\\b(${[...Object.keys(replacedFunctions), ...Object.keys(replacedCalls)].join('|')})_\\b`,
+  'g',
+);
+
 /** Replaces an error message from the library with a message for module authors. */
 export function described(error: CelError): string {
-  const summary = (error.summary ?? error.message.split('\n', 1)[0] ?? '').replace(
-    /\b(matches|join|duration|contains|indexOf|lastIndexOf|split)_\b/g,
-    '$1',
-  );
+  const summary = (error.summary ?? error.message.split('\n', 1)[0] ?? '').replace(replacementNames, '$1');
   if (/\bSecrets?\b/.test(summary)) return secretAsArgument;
   const limit = /^Exceeded (\w+) \((\d+)\)/.exec(summary);
   if (limit !== null) return `the expression is too large or too deep for CEL (${limit[1]} is ${limit[2]}): split it`;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type ConformanceCase, conformanceCases } from '../../../test/cel-conformance.ts';
 import { conformancePage } from '../../../test/cel-conformance-page.ts';
+import { reasonOf, unusedReasons } from '../../../test/cel-conformance-reasons.ts';
 
 const cases = conformanceCases();
 const shareOf = (name: string): number => {
@@ -25,7 +26,16 @@ test('runs the whole conformance suite', () => {
   expect(new Set(cases.map(({ section }) => section)).size).toBe(28);
 });
 
+test('knows a reason for each test case that does not pass, and no other reasons', () => {
+  const failed = cases.filter(({ passes }) => !passes);
+  expect(failed.filter((one) => reasonOf(one) === undefined).map(({ section, name }) => `${section}: ${name}`)).toEqual(
+    [],
+  );
+  expect(unusedReasons(failed)).toEqual([]);
+});
+
 test('lists a test case that no longer passes', () => {
-  const failing: ConformanceCase = { section: 'string', group: 'size', name: 'empty', passes: false };
-  expect(conformancePage([failing])).toContain('### string\n\n- size: `empty`\n');
+  const [one] = cases.filter(({ section, passes }) => section === 'string' && passes);
+  const failing = { ...one, group: 'size', name: 'empty', passes: false } as ConformanceCase;
+  expect(conformancePage([failing])).toContain('### string\n\n- **no known reason** — size: `empty`\n');
 });

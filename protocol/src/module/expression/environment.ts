@@ -1,5 +1,6 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import type { UnsignedInt } from '@marcbachmann/cel-js/evaluator';
+import { bytesOperators, correctedMethods, requireRange } from './functions/corrections.ts';
 import { expressionFunctions } from './functions/index.ts';
 import { firstIndex, lastIndex, splitText } from './functions/search.ts';
 import { Version, versionOperators } from './functions/versions.ts';
@@ -88,7 +89,7 @@ const withDefault = ({ args }: { args: readonly ASTNode[] }) => ({
   },
 });
 
-/** Library functions that can take much more than linear time, with the names of their replacements. */
+/** Library functions that take much more than linear time or are wrong, with the names of their replacements. */
 export const replacedFunctions: Readonly<Record<string, string>> = {
   matches: 'matches_',
   join: 'join_',
@@ -96,6 +97,10 @@ export const replacedFunctions: Readonly<Record<string, string>> = {
   indexOf: 'indexOf_',
   lastIndexOf: 'lastIndexOf_',
   split: 'split_',
+  lowerAscii: 'lowerAscii_',
+  upperAscii: 'upperAscii_',
+  trim: 'trim_',
+  json: 'json_',
 };
 export const replacedCalls: Readonly<Record<string, string>> = { duration: 'duration_' };
 
@@ -180,6 +185,11 @@ function environmentOf(): Environment {
   for (const [signature, convert] of conversions) environment.registerFunction(signature, convert, { async: false });
   for (const [signature, search] of searches)
     environment.registerFunction(signature, search as (...values: unknown[]) => unknown, { async: false });
+  for (const [signature, call] of correctedMethods) {
+    const handler = (...values: unknown[]): unknown => call(meter, ...(values as never[]));
+    environment.registerFunction(signature, handler, { async: false });
+  }
+  for (const [signature, compare] of bytesOperators) environment.registerOperator(signature, compare);
   for (const [operator, holds] of versionOperators) {
     const compare = (one: Version | string, other: Version | string): boolean =>
       holds(Version.compare(meter, one, other));
@@ -219,6 +229,8 @@ function countSteps(environment: Environment): void {
     meter.spend(op === 'rcall' ? 1 + stepsOfMethod(node.args[0]) : 1);
     owner = ownerOf(node);
     const value = run(node, context);
+    // The operand of `-` in the smallest int is a number that is too large.
+    if (op !== 'value' && (typeof value === 'bigint' || typeof value === 'object')) requireRange(value);
     if (typeof value === 'object' && refusing.has(node) && containsSecret(value)) meter.refuse(secretAsArgument);
     if (isOwner) return value;
     // The list that a macro fills is counted when it is complete.
