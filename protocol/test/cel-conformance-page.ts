@@ -9,7 +9,7 @@ function section([name, cases]: [string, ConformanceCase[]]): string[] {
   if (failed.length === 0) return [];
   const namesIn = (of: readonly ConformanceCase[]): string =>
     [...Map.groupBy(of, ({ group }) => group)]
-      .map(([group, inGroup]) => `${group}: ${inGroup.map((one) => code(one.name)).join(', ')}`)
+      .map(([group, inGroup]) => `${code(group)}: ${inGroup.map((one) => code(one.name)).join(', ')}`)
       .join('; ');
   const byReason = Map.groupBy(failed, (one) => reasonOf(one) ?? 'no known reason');
   return [`### ${name}`, [...byReason].map(([reason, of]) => `- **${reason}** — ${namesIn(of)}`).join('\n')];

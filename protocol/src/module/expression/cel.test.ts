@@ -239,6 +239,43 @@ describe('hostile expressions', () => {
     'such a part, replaced': 'param.long.replace(param.long.substring(500000) + "y", "")',
   };
 
+  const lists = `[${'[],'.repeat(15_000)}1]`;
+  const mixed = 'AÄ'.repeat(50_000);
+  const blanks = `${' '.repeat(500_000)}x`;
+  const values = { long, numbers, lists, mixed, blanks };
+  /** Expressions whose work is just within the limit, or whose functions are slow. */
+  const costly: Record<string, string> = {
+    ...expressions,
+    'merged maps': 'param.numbers.map(x, merge({"a": 1}, {"b": x}))',
+    'unique lists': 'unique(param.numbers.map(x, [x]))',
+    addresses: 'param.numbers.map(x, cidrHost("10.0.0.0/8", x))',
+    formats: 'param.numbers.map(x, "%d %s".format([x, x]))',
+    toml: 'param.numbers.map(x, toml({"a": x}))',
+    versions: 'param.numbers.map(x, version("1.2.3") < "1.2.4")',
+    'JSON of lists': 'size(bytes(param.lists).json())',
+    'letters beyond ASCII': 'size(param.mixed.lowerAscii())',
+    blanks: 'size(param.blanks.trim())',
+    'equal bytes': 'bytes(param.long) < bytes(param.long)',
+  };
+  const additions = 'param.numbers.map(x, x + 1).map(x, x + 1).map(x, x + 1).map(x, x + 1)';
+
+  /** Returns the processor time of an evaluation in milliseconds. The kernel counts in units of 4 ms. */
+  const timeOf = (expression: string): number => {
+    const runs = 10;
+    const before = process.threadCpuUsage();
+    for (let run = 0; run < runs; run += 1) text(`\${{ ${expression} }}`, scopeOf(values));
+    const { user, system } = process.threadCpuUsage(before);
+    return (user + system) / 1000 / runs;
+  };
+
+  // The limit is 5 ms. On a slower or busier machine, it is twice the time that additions with all allowed steps take.
+  test.each(Object.entries(costly))('evaluates or stops %s within the limit of processor time', (_, expression) => {
+    let excess = Number.POSITIVE_INFINITY;
+    for (let again = 0; again < 6 && excess > 1; again += 1)
+      excess = Math.min(excess, timeOf(expression) / Math.max(5, 2 * timeOf(additions)));
+    expect(excess).toBeLessThanOrEqual(1);
+  });
+
   test.each(Object.entries(expressions))('stops %s at the cost limit', (_, expression) => {
     const meter = new Meter();
     const spent = { steps: 0 };

@@ -37,5 +37,5 @@ test('knows a reason for each test case that does not pass, and no other reasons
 test('lists a test case that no longer passes', () => {
   const [one] = cases.filter(({ section, passes }) => section === 'string' && passes);
   const failing = { ...one, group: 'size', name: 'empty', passes: false } as ConformanceCase;
-  expect(conformancePage([failing])).toContain('### string\n\n- **no known reason** — size: `empty`\n');
+  expect(conformancePage([failing])).toContain('### string\n\n- **no known reason** — `size`: `empty`\n');
 });

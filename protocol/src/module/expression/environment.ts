@@ -168,7 +168,10 @@ function environmentOf(): Environment {
   environment.registerFunction('secret(string): Secret', secretOf, { async: false });
   for (const { signatures, call } of expressionFunctions) {
     if (call === undefined) continue;
-    const handler = (...values: unknown[]): unknown => call(meter, ...(values as never[]));
+    const handler = (...values: unknown[]): unknown => {
+      meter.spend(stepsOfFunction);
+      return call(meter, ...(values as never[]));
+    };
     for (const signature of signatures) environment.registerFunction(signature, handler, { async: false });
   }
   const plain = new Environment().registerVariable('text', 'string');
@@ -201,6 +204,9 @@ function environmentOf(): Environment {
   countSteps(environment);
   return environment;
 }
+
+/** Number of steps to charge for a call of an expression function, which takes up to 2 µs for small values. */
+const stepsOfFunction = 20;
 
 /**
  * Returns the number of steps to charge for a method. Timestamp methods are slow, because they may load a time zone.

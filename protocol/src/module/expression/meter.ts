@@ -16,12 +16,15 @@ export class Meter {
   #left = maximumSteps;
   #isLimitOfAgent = false;
   #refusal: string | undefined;
+  /** Operators that ignore errors may cause it thousands of times, and the stack of a new error takes microseconds. */
+  #exceeded: ExpressionError | undefined;
 
   /** Starts counting for an expression. */
   begin(): void {
     this.#isLimitOfAgent = this.#ofAgent < maximumSteps;
     this.#left = Math.min(maximumSteps, this.#ofAgent);
     this.#refusal = undefined;
+    this.#exceeded = undefined;
   }
 
   /**
@@ -40,7 +43,9 @@ export class Meter {
   spend(steps: number): void {
     this.#ofAgent -= Math.min(steps, Math.max(this.#left, 0));
     this.#left -= steps;
-    if (this.#left < 0) throw new ExpressionError(this.fault ?? '');
+    if (this.#left >= 0) return;
+    this.#exceeded ??= new ExpressionError(this.fault ?? '');
+    throw this.#exceeded;
   }
 
   /**

@@ -58,7 +58,10 @@ export const networkFunctions: readonly ExpressionFunction[] = [
       ['cidrHost("192.0.2.0/24", 1)', '"192.0.2.1"'],
       ['cidrHost("192.0.2.0/24", -2)', '"192.0.2.254"'],
     ],
-    call: (_, network: string, index: bigint) => host(network, index),
+    call: (meter, network: string, index: bigint) => {
+      meter.spend(20);
+      return host(network, index);
+    },
   },
   {
     name: 'cidrNetmask',
