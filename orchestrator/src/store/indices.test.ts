@@ -31,7 +31,7 @@ import {
   agentsWithFailedApply,
   agentsWithFailedCheck,
 } from './queries/reconcile.ts';
-import { failStranded } from './queries/runs.ts';
+import { failStranded, runs } from './queries/runs.ts';
 import { secretsByExpiry } from './queries/secrets.ts';
 import { answeredSince, deleteAnsweredAfter, newestAnswered } from './queries/sign-in-challenges.ts';
 import { strandedTerminals, terminals, ticketBeyond } from './queries/terminals.ts';
@@ -115,6 +115,7 @@ describe('indices', () => {
     ['pending agents', pendingAgents, 'agents_status'],
     ['how many agents are lost', countOfLostAgents, 'COVERING INDEX agents_lost'],
     ['how many runs are open', countOfOpenRuns, 'runs_open'],
+    ['runs of a kind, newest first', runs({ kind: true }), 'SEARCH runs USING INDEX runs_kind (kind=?)'],
     ['secrets that expire', secretsByExpiry, 'secrets_by_expiry'],
     ['agents that have drifted', agentsDrifted, 'SCAN drift_states'],
     ['agents whose check failed', agentsWithFailedCheck, 'latest_drift_status'],

@@ -19,6 +19,7 @@ import { terminalChunks } from './0032-terminal-chunks.ts';
 import { replicasDraining } from './0033-replicas-draining.ts';
 import { linksOfReplicas } from './0034-links-of-replicas.ts';
 import { replicaStatus } from './0035-replica-status.ts';
+import { runsByKind } from './0036-runs-by-kind.ts';
 import type { Migration } from './migration.ts';
 import { foundation } from './release-0.1/0001-foundation.ts';
 import { auditChain } from './release-0.1/0002-audit-chain.ts';
@@ -72,4 +73,5 @@ export const migrations: readonly Migration[] = [
   replicasDraining,
   linksOfReplicas,
   replicaStatus,
+  runsByKind,
 ];
