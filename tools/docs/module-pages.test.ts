@@ -6,7 +6,7 @@ import { root } from '../suite/cli.ts';
 import { blocksOf } from './markdown.ts';
 
 /** Pages whose modules must resolve, with their minimum number of modules. */
-const pages = { 'docs/coming-from.md': 8, 'docs/rewriting-a-role.md': 6 };
+const pages = { 'docs/coming-from.md': 26, 'docs/rewriting-a-role.md': 6 };
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const yamlOf = (page: string): string[] =>
@@ -24,7 +24,7 @@ function parsed(source: string) {
   return result.module;
 }
 
-function resourcesOf(source: string, family: string) {
+function resourcesOf(page: string, source: string, family: string) {
   const attributes = {
     platform: 'linux',
     distro: 'debian',
@@ -32,10 +32,15 @@ function resourcesOf(source: string, family: string) {
     version: '12',
     major: '12',
     init_system: 'systemd',
+    selinux: 'enforcing',
   };
   const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes, tags: {} };
-  const lookups = { 'idiom-values': { databases: ['192.0.2.7'] } };
-  return resolveDesiredSet({ modules: [parsed(source)], agent, lookups });
+  const lookups = { 'idiom-values': { databases: ['192.0.2.7'], nodes: [{ name: 'web-1', address: '192.0.2.8' }] } };
+  const module = parsed(source);
+  const required = modulesOf(page)
+    .map(parsed)
+    .filter(({ name }) => module.requires.some((one) => one.module === name));
+  return resolveDesiredSet({ modules: [...required, module], agent, lookups });
 }
 
 describe.each(Object.entries(pages))('the modules of %s', (page, least) => {
@@ -46,7 +51,7 @@ describe.each(Object.entries(pages))('the modules of %s', (page, least) => {
     'resolves module $number on each family that it supports',
     ({ source }) => {
       const families = parsed(source).supports.flatMap(({ family }) => family?.in ?? ['debian', 'redhat']);
-      for (const family of families) expect(resourcesOf(source, family), family).toMatchObject({ ok: true });
+      for (const family of families) expect(resourcesOf(page, source, family), family).toMatchObject({ ok: true });
     },
   );
 });

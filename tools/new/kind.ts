@@ -41,7 +41,7 @@ export function kindSkeleton(name: string, { about, like }: KindOptions): Skelet
       insert('README.md', ['; and `script` for everything else', `, \`${name}\``]),
       insert('docs/coming-from.md', [
         '| `check_cmd`, `http.wait_for_successful_query` |',
-        `| ${like.split('|').map(counterpart).join(' | ')} | \`${name}\` |\n`,
+        `| ${like.split('|').map(counterpart).join(' | ')} | \`${name}\` | \`${name}\` |\n`,
       ]),
       addChange(
         'Modules and the command line',
@@ -54,6 +54,7 @@ export function kindSkeleton(name: string, { about, like }: KindOptions): Skelet
       `agent/src/resources/${name}/${name}.test.ts: replace each "fill in"`,
       `e2e/hosts/subjects/${name}.ts: declare subjects, then npm run test:e2e -- e2e/providers -t ${name}`,
       'node tools/checks/docs.ts --write: regenerates docs/module-kinds.md',
+      `docs/coming-from.md: move the new row to its section, and add a resource with the id ${name} to a module there`,
       'docs/modules.md: the state that the kind preserves, the fields in drift, and the state that removal restores',
     ],
   };

@@ -169,7 +169,9 @@ test('adds a kind, its description, and its counterparts to the pages that list 
   const text = (file: string) => readFileSync(join(copy, file), 'utf8');
   expect(text('protocol/src/module/kinds/boot-entry.ts')).toContain(`"An entry of the machine's boot menu"`);
   expect(text('README.md')).toContain(', `boot-entry`; and `script` for everything else');
-  expect(text('docs/coming-from.md')).toContain('| `grub.entry` |  | `grub`, `entries` | `boot-entry` |\n');
+  expect(text('docs/coming-from.md')).toContain(
+    '| `grub.entry` |  | `grub`, `entries` | `boot-entry` | `boot-entry` |\n',
+  );
   expect(text('CHANGELOG.md')).toContain(
     "\n- The kind `boot-entry` manages an entry of the machine's boot menu. Update agents before modules use it.\n",
   );
