@@ -7,6 +7,7 @@ import { blocksOf } from '../../tools/docs/markdown.ts';
 import { root } from '../../tools/suite/cli.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
+import { newCertificate } from './certificate.ts';
 import { expectPlan } from './expect-plan.ts';
 import { httpApiState, httpApiUp } from './http-api/subjects.ts';
 import { databasesRoot, mariadbUp, postgresqlUp } from './subjects/databases.ts';
@@ -53,10 +54,6 @@ const appliedKinds = ['mount-unix', 'locale', 'http-object'];
  * applies ACLs.
  */
 const elsewhere = [...elsewhereKinds.map((kind) => `${kind}:`), 'validate: sshd', ' acl: ['];
-
-/** Creates the certificate and the key that the `certificate-file` examples use. */
-const newCertificate =
-  'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 90 -keyout /root/shop.key -out /root/shop.pem -subj /CN=shop -addext subjectAltName=DNS:shop.example.org,DNS:www.shop.example.org 2> /dev/null';
 
 /** The modules that an example in docs/modules.md requires. */
 const required = [

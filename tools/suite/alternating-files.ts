@@ -12,7 +12,7 @@ export const groups: readonly (readonly string[])[] = [
   ['e2e/browser/console-sessions.test.ts', 'e2e/browser/session.test.ts'],
   ['e2e/browser/accessible.test.ts', 'e2e/browser/pictures.test.ts'],
   ['e2e/hosts/recipes.test.ts', 'e2e/hosts/sites.test.ts'],
-  ['e2e/hosts/documentation.test.ts', 'e2e/hosts/roles.test.ts'],
+  ['e2e/hosts/documentation.test.ts', 'e2e/hosts/idioms.test.ts', 'e2e/hosts/roles.test.ts'],
   ['e2e/hosts/executable.test.ts', 'e2e/hosts/getting-started.test.ts', 'e2e/hosts/installation.test.ts'],
   [
     ...['e2e/containers.test.ts', 'e2e/databases.test.ts', 'e2e/language-packages.test.ts', 'e2e/locale.test.ts'],

@@ -36,6 +36,12 @@ const contents = {
     ],
     made: [],
   },
+  /** The packages for the modules in `docs/coming-from.md`. */
+  idioms: {
+    fetched: ['curl', 'less', 'nano', 'acl'],
+    // Empty packages suffice, because the tests only remove telnetd, and only plan the modules with the others.
+    made: ['telnetd', 'podman', 'skopeo', 'npm', 'python3-venv'].map((name) => ({ name, version: '1.0' })),
+  },
 } satisfies Record<string, Contents>;
 export type PoolName = keyof typeof contents;
 
