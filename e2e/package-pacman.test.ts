@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operation } from '../agent/src/converge/test/desired.ts';
 import { comparePacmanVersions } from '../agent/src/host/packages/pacman/pacman-version.ts';
 import { parseVersion } from '../agent/src/host/packages/rpm-version.ts';
+import { expectModuleApplied } from './hosts/documentation/documented-module.ts';
 import type { Machine } from './hosts/machine.ts';
 import { ends, messageOf, PackageAgent } from './hosts/packages/package-agent.ts';
 import {
@@ -48,6 +49,17 @@ describe.skipIf(reason !== null)(`packages by pacman${reason === null ? '' : ` (
 
   test('the examples of the documentation are planned as they are applied, and removed', () =>
     expectExamplesApplied(packages));
+
+  test('the idioms of the documentation are planned as they are applied, and removed', async () => {
+    const before = await packages.installed();
+    const replacements = {
+      '[example]': '[extra]',
+      'https://packages.example.com/arch': 'file:///srv/pacman/extra',
+      'name: curl': 'name: web',
+    };
+    await expectModuleApplied(packages.agent, 'idiom-packages-pacman', { family: 'arch', replacements });
+    expect(await packages.installed()).toEqual(before);
+  });
 
   test('the agent orders versions as vercmp does', async () => {
     const parts = [

@@ -7,7 +7,7 @@ import { blocksOf } from '../../tools/docs/markdown.ts';
 import { root } from '../../tools/suite/cli.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
-import { newCertificate } from './certificate.ts';
+import { newCertificate } from './documentation/certificate.ts';
 import { expectPlan } from './expect-plan.ts';
 import { httpApiState, httpApiUp } from './http-api/subjects.ts';
 import { databasesRoot, mariadbUp, postgresqlUp } from './subjects/databases.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { applyAgent, createSecret, type Operation, uploadModule } from '@muster/protocol/http';
-import { describe, expect } from 'vitest';
+import { describe, expect, test as plainTest } from 'vitest';
 import { musterHere } from '../../cli/test/process.ts';
 import { blocksOf } from '../../tools/docs/markdown.ts';
 import { root } from '../../tools/suite/cli.ts';
@@ -10,7 +10,8 @@ import type { Orchestrator, Stage } from '../harness.ts';
 import { operatorEnvironment } from '../person.ts';
 import { HostAgent } from './agent.ts';
 import { AptRepository } from './apt-repository.ts';
-import { newCertificate } from './certificate.ts';
+import { newCertificate } from './documentation/certificate.ts';
+import { exampleHash } from './documentation/documented-module.ts';
 import { expectPlan } from './expect-plan.ts';
 import type { Machine } from './machine.ts';
 import { buildDeb, debs } from './registries/package-files.ts';
@@ -38,14 +39,24 @@ const modules = new Map(
     return name === undefined ? [] : [[name, source] as const];
   }),
 );
+function sourceOf(name: string): string {
+  const source = modules.get(name);
+  if (source === undefined) throw new Error(`docs/coming-from.md has no module ${name}`);
+  return source;
+}
 /** The module with files, which is a folder. */
 const website = { name: 'idiom-website', folder: join(root, 'docs/idioms/website') };
 
+/** Modules that another test applies, on a machine with the program that they need. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'idiom-packages-dnf': 'e2e/package-dnf.test.ts',
+  'idiom-packages-zypper': 'e2e/package-zypper.test.ts',
+  'idiom-packages-pacman': 'e2e/package-pacman.test.ts',
+  'idiom-ufw': 'e2e/firewalls.test.ts',
+  'idiom-firewalld': 'e2e/firewalls.test.ts',
+};
 /** Modules that are only planned, with the reason. */
 const onlyPlanned: Readonly<Record<string, string>> = {
-  'idiom-packages-dnf': 'the machine has no dnf; e2e/package-dnf.test.ts applies the kinds',
-  'idiom-packages-zypper': 'the machine has no zypper; e2e/package-zypper.test.ts applies the kind',
-  'idiom-packages-pacman': 'the machine has no pacman; e2e/package-pacman.test.ts applies the kind',
   'idiom-languages': 'the machine has no npm and no pip; e2e/language-packages.test.ts applies the kinds',
   'idiom-apis':
     'needs Grafana, RabbitMQ, Elasticsearch, Consul, and Keycloak; e2e/http-object.test.ts applies the kind',
@@ -53,8 +64,6 @@ const onlyPlanned: Readonly<Record<string, string>> = {
   'idiom-acme': 'needs an ACME server; the tests of the provider have one',
   'idiom-kernel': 'test hosts share the kernel and the swap of the machine that runs the tests',
   'idiom-selinux': 'the kernel has no SELinux; e2e/selinux.test.ts applies the kinds',
-  'idiom-ufw': 'ufw is not active; e2e/firewalls.test.ts applies rules in ufw',
-  'idiom-firewalld': 'firewalld does not run; e2e/firewalls.test.ts applies rules in firewalld',
 };
 
 /** A script that may provide what a planned module needs. */
@@ -83,6 +92,9 @@ mariadb --skip-column-names --execute 'SELECT User, Host, plugin FROM mysql.user
 runuser -u postgres -- psql -qAtX -c 'SELECT rolname FROM pg_roles ORDER BY 1' -c 'SELECT datname FROM pg_database ORDER BY 1'
 `;
 
+/** Path of a git repository on the machine. */
+const gitRepository = '/var/cache/work.git';
+
 /** Prepares what the modules expect of a machine. */
 const prepared = `${postgresqlUp}${mariadbUp}
 echo 127.0.0.1 localhost > /etc/hosts
@@ -95,8 +107,8 @@ echo key > /srv/keys/shop.key
 echo old > /etc/old.conf
 echo old > /opt/app-1.0/bin/app
 echo other > /srv/sites/other.conf
-git init --quiet /var/cache/work.git
-cd /var/cache/work.git
+git init --quiet ${gitRepository}
+cd ${gitRepository}
 git -c user.name=a -c user.email=a@example.com commit --quiet --allow-empty --message one
 git tag v1.4.2
 `;
@@ -111,7 +123,6 @@ function replaced(source: string, texts: Readonly<Record<string, string>>): stri
   return result;
 }
 
-const exampleHash = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae';
 const exampleKey = String.raw`"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEZ…\n-----END PGP PUBLIC KEY BLOCK-----\n"`;
 const exampleDownloads = 'https://downloads.example.com';
 
@@ -136,12 +147,12 @@ tar -C /var/cache -czf ${debs}/app-1.4.2.tar.gz app-1.4.2`);
     'idiom-servers': {
       [`app-1.4.2.tar.gz\n        sha256: ${exampleHash}`]: `app-1.4.2.tar.gz\n        sha256: ${hashes.archive}`,
       [exampleDownloads]: downloads.url,
-      'https://git.example.com/work.git': '/var/cache/work.git',
+      'https://git.example.com/work.git': gitRepository,
     },
   };
   return new Map(
     [...modules]
-      .filter(([name]) => !Object.hasOwn(onlyPlanned, name))
+      .filter(([name]) => !Object.hasOwn({ ...elsewhere, ...onlyPlanned }, name))
       .map(([name, content]) => [name, replaced(content, texts[name] ?? {})]),
   );
 }
@@ -171,6 +182,13 @@ const othersThan = ({ resources }: Operation, ...statuses: string[]): string[] =
   resources
     .filter(({ status }) => !statuses.includes(status))
     .map(({ module, id, status, message }) => `${module}:${id} ${status} ${message ?? ''}`);
+
+plainTest('the tests that apply the other modules name them', () => {
+  for (const [name, file] of Object.entries(elsewhere)) {
+    expect(sourceOf(name)).toContain('resources:');
+    expect(readFileSync(join(root, file), 'utf8')).toContain(`'${name}'`);
+  }
+});
 
 describe.skipIf(reason !== null)(`the idioms${reason === null ? '' : ` (${reason})`}`, () => {
   test('a machine applies the modules of docs/coming-from.md twice, removes them, and plans those that it cannot apply', async ({
@@ -223,10 +241,9 @@ describe.skipIf(reason !== null)(`the idioms${reason === null ? '' : ` (${reason
 
     await upload('programs', programs);
     for (const name of Object.keys(onlyPlanned)) {
-      await upload(
-        name,
-        replaced(modules.get(name) ?? '', {}).replace(/family: (redhat|suse|arch)\b/, 'family: debian'),
-      );
+      const here = { 'family: redhat': 'family: debian', 'https://git.example.com/shop.git': gitRepository };
+      const content = Object.entries(here).reduce((text, [one, other]) => text.replace(one, other), sourceOf(name));
+      await upload(name, content);
       await expectPlan(orchestrator, node_id, 'programs', name);
     }
     await Promise.all([repository, source, downloads].map((server) => server.end()));

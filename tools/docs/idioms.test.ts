@@ -34,6 +34,7 @@ test.each([
   ['`file-unix`: `content`', '`motd`'],
   ['`acl: [a]`', '`motd`'],
   ['`path: /etc/…`', '`motd`'],
+  ['`${{ param.level }}…`', '`motd`'],
   ['`param.level`', '`motd`'],
   ['`file-unix` after `--flag`', '`motd`'],
   ['`parameters`', '`level`'],

@@ -93,7 +93,7 @@ const within = (value: Json): Json[] => [
 
 /** Compares texts; `…` stands for any text. */
 function matches(text: string, pattern: string, how: 'whole' | 'part'): boolean {
-  const regex = pattern.split('…').map(RegExp.escape).join('[^]*');
+  const regex = pattern.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll('…', '[^]*');
   return new RegExp(how === 'whole' ? `^${regex}$` : regex).test(text);
 }
 

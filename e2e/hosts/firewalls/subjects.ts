@@ -6,9 +6,9 @@ const rule = (fields: object) => ({ 'firewall-rule': { name: 'web', ...fields } 
  * Returns shell text that activates ufw with a rule of an administrator. Reloads ufw, because it loads some of its IPv6
  * rules only on the first reload.
  */
-const ufwActive = (rules = ''): string =>
+export const ufwActive = (rules = ''): string =>
   `ufw --force enable > /dev/null; ${rules}ufw allow 22/tcp comment ssh > /dev/null; ufw reload > /dev/null\n`;
-const ufwState = "iptables -S; ip6tables -S; ufw status numbered | grep -v '^Status'";
+export const ufwState = "iptables -S; ip6tables -S; ufw status numbered | grep -v '^Status'";
 
 export const ufwSubjects: Subject[] = [
   {
@@ -36,10 +36,10 @@ export const ufwSubjects: Subject[] = [
 ];
 
 /** Shell text that starts firewalld with a zone that an administrator has changed. */
-const firewalldActive =
+export const firewalldActive =
   'systemctl start firewalld; firewall-cmd -q --permanent --zone=work --add-port=99/tcp; firewall-cmd -q --reload\n';
 /** firewalld lists rich rules in no particular order. */
-const firewalldState = 'for s in "" --permanent; do firewall-cmd $s --list-all-zones | sort; done';
+export const firewalldState = 'for s in "" --permanent; do firewall-cmd $s --list-all-zones | sort; done';
 const firewalld = { slow: true, state: firewalldState };
 
 export const firewalldSubjects: Subject[] = [

@@ -45,13 +45,23 @@ export const kindOf = ({ desired }: Subject): string | undefined => Object.keys(
 /** Returns a declared resource in the form that an orchestrator sends. */
 export function resolved(declared: Declared): ResolvedResource {
   const source = { name: 'site', supports: [{ platform: 'linux' }], resources: [{ id: 'it', resource: declared }] };
-  const parsed = parseModule(JSON.stringify(source));
-  if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
-  const resolution = resolveDesiredSet({ modules: [parsed.module], agent });
-  if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));
-  const filled = fillSecrets(resolution.resources, () => undefined);
-  if (!filled.ok) throw new Error('a subject must not contain secrets');
-  const [resource] = filled.resources;
+  const [resource] = resolvedModule(JSON.stringify(source));
   if (resource === undefined) throw new Error('a subject must declare a resource');
   return resource;
+}
+
+/**
+ * Returns the resources of a module in the form that an orchestrator sends.
+ * @param source the module, without secrets
+ * @param family of the machine's distribution
+ */
+export function resolvedModule(source: string, family = 'debian'): ResolvedResource[] {
+  const parsed = parseModule(source);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+  const attributes = { ...agent.attributes, family };
+  const resolution = resolveDesiredSet({ modules: [parsed.module], agent: { ...agent, attributes } });
+  if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));
+  const filled = fillSecrets(resolution.resources, () => undefined);
+  if (!filled.ok) throw new Error('the resources must not contain secrets');
+  return filled.resources;
 }
