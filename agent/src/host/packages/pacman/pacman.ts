@@ -28,8 +28,8 @@ const transactionOptions = [...options, '--noprogressbar'];
  */
 export async function readPacman(context: PackageToolContext): Promise<InstalledPackages> {
   const { exitCode, stdout, stderr } = await pacmanQuery(['--query'], context);
-  // An empty database also ends with 1, but without a message.
-  if (exitCode !== 0 && (exitCode !== 1 || stderr.trim() !== ''))
+  // An empty database also ends with 1, but without an error. pacman warns of a repository that it has not read yet.
+  if (exitCode !== 0 && (exitCode !== 1 || stderr.split('\n').some((line) => !/^(warning:|\s*$)/.test(line))))
     throw new HostFailure(`pacman cannot read its database: ${lastLine(stderr) || 'it printed no error'}`);
   return installedPackages(parseInstalled(stdout), comparePacmanVersions);
 }
