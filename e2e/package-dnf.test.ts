@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operation } from '../agent/src/converge/test/desired.ts';
-import { exampleHash, expectModuleApplied } from './hosts/documentation/documented-module.ts';
 import type { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
 import { dnf, packageDnfSubjects, rpmRoot } from './hosts/packages/dnf-root.ts';
@@ -8,7 +7,6 @@ import { ends, messageOf, type Package, PackageAgent } from './hosts/packages/pa
 import { expectLibKept, expectWait, testInstallations } from './hosts/packages/package-scenarios.ts';
 import { rpms } from './hosts/packages/rpm-packages.ts';
 import { describeRpmFiles } from './hosts/packages/rpm-scenarios.ts';
-import { fileServerUp, sha256On, urlOf } from './hosts/registries/package-files.ts';
 import { resolved } from './hosts/subjects/subject.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
@@ -47,28 +45,6 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     },
     grumbles: 'its %post scriptlet failed',
     brought: ['shell'],
-  });
-
-  test('the idioms of the documentation are planned as they are applied, and removed', async () => {
-    await machine.sh(`${fileServerUp(rpms)}mkdir /srv/none; createrepo_c --quiet /srv/none`);
-    const replacements = {
-      'https://packages.example.com/rpm/$releasever/$basearch': 'file:///srv/none',
-      'name: curl': 'name: web',
-      'name: python3-dnf-plugin-versionlock': 'name: needs',
-      'name: httpd': 'name: hello',
-      'name: htop, from: epel-testing': 'name: shell, from: tests',
-      'name: nodejs, stream: "20"': 'name: engine, stream: "1"',
-      'name: nodejs, version: "20.*"': 'name: engine, version: "1.*"',
-      'name: exporter': 'name: other',
-      'https://downloads.example.com/exporter-1.4.2-1.noarch.rpm': urlOf('other-1.0-1.noarch.rpm'),
-      [exampleHash]: await sha256On(machine, `${rpms}/other-1.0-1.noarch.rpm`),
-    };
-    const before = await installed();
-    // The repository has only one module.
-    const options = { family: 'redhat', replacements, omitted: ['no-stream'] };
-    await expectModuleApplied(agent, 'idiom-packages-dnf', options);
-    expect(await installed()).toEqual(before);
-    await machine.sh('rm -r /srv/none');
   });
 
   /** These tests are independent, so `npm test` runs only some of them. */
@@ -361,7 +337,22 @@ END
     await packages.remove('hello', 'lib');
   });
 
-  describeRpmFiles(() => packages);
+  describeRpmFiles(() => packages, {
+    name: 'idiom-packages-dnf',
+    family: 'redhat',
+    replacements: {
+      'https://packages.example.com/rpm/$releasever/$basearch': 'file:///srv/none',
+      'name: curl': 'name: web',
+      'name: python3-dnf-plugin-versionlock': 'name: needs',
+      'name: httpd': 'name: hello',
+      'name: htop, from: epel-testing': 'name: shell, from: tests',
+      'name: nodejs, stream: "20"': 'name: engine, stream: "1"',
+      'name: nodejs, version: "20.*"': 'name: engine, version: "1.*"',
+    },
+    // The repository has only one module.
+    omitted: ['no-stream'],
+    prepare: 'mkdir /srv/none; createrepo_c --quiet /srv/none',
+  });
 
   test.each(['@core', 'hel*'])(
     'a module must not contain the package name %s, which dnf resolves to several packages',

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operation } from '../agent/src/converge/test/desired.ts';
-import { exampleHash, expectModuleApplied } from './hosts/documentation/documented-module.ts';
 import type { Machine } from './hosts/machine.ts';
 import { ends, messageOf, PackageAgent } from './hosts/packages/package-agent.ts';
 import {
@@ -13,7 +12,6 @@ import {
 import { rpms } from './hosts/packages/rpm-packages.ts';
 import { describeRpmFiles } from './hosts/packages/rpm-scenarios.ts';
 import { packageZypperSubjects, zypper, zypperRoot } from './hosts/packages/zypper-root.ts';
-import { fileServerUp, sha256On, urlOf } from './hosts/registries/package-files.ts';
 import { resolved } from './hosts/subjects/subject.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
@@ -56,21 +54,6 @@ describe.skipIf(reason !== null)(`packages by zypper${reason === null ? '' : ` (
 
   test('the examples of the documentation are planned as they are applied, and removed', () =>
     expectExamplesApplied(packages));
-
-  test('the idioms of the documentation are planned as they are applied, and removed', async () => {
-    await machine.sh(fileServerUp(rpms));
-    const before = await installed();
-    const replacements = {
-      'https://packages.example.com/suse': 'file:///srv/extra',
-      'gpgcheck=1': 'gpgcheck=0',
-      'name: curl': 'name: web',
-      'name: exporter': 'name: hello',
-      'https://downloads.example.com/exporter-1.4.2-1.noarch.rpm': urlOf('hello-1.0-1.noarch.rpm'),
-      [exampleHash]: await sha256On(machine, `${rpms}/hello-1.0-1.noarch.rpm`),
-    };
-    await expectModuleApplied(packages.agent, 'idiom-packages-zypper', { family: 'suse', replacements });
-    expect(await installed()).toEqual(before);
-  });
 
   testSome('an update of everything leaves a package on hold, and the module still changes it', async () => {
     const held = (version: string) => apply(['hello', { version, hold: true }]);
@@ -174,5 +157,13 @@ describe.skipIf(reason !== null)(`packages by zypper${reason === null ? '' : ` (
     await packages.remove('hello', 'lib');
   });
 
-  describeRpmFiles(() => packages);
+  describeRpmFiles(() => packages, {
+    name: 'idiom-packages-zypper',
+    family: 'suse',
+    replacements: {
+      'https://packages.example.com/suse': 'file:///srv/extra',
+      'gpgcheck=1': 'gpgcheck=0',
+      'name: curl': 'name: web',
+    },
+  });
 });

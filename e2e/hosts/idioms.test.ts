@@ -76,14 +76,14 @@ resources:
 /** Ids of resources that find the machine as declared: installed packages, and a reboot that nothing needs. */
 const unchanged = ['at-least', 'kernel', 'mariadb', 'newest', 'nftables', 'postgresql', 'series'];
 
-/** Paths that the removal does not restore: content that a module removes for good, and the data of the database servers. */
+/** Paths that the removal does not restore: content that a module removes permanently, and the data of the database servers. */
 const notRestored: readonly RegExp[] = [
   /^\/home\/mallory(\/|$)/,
   /^\/opt\/app-1\.0\/bin(\/|$)/,
   /^\/var\/lib\/(mysql|postgresql)\//,
 ];
 
-/** Shell text that prints what the modules change outside of files. The database `test` is removed for good. */
+/** Shell text that prints what the modules change outside of files. The database `test` is removed permanently. */
 const state = `hostname; sysctl -n net.ipv4.conf.all.accept_redirects
 findmnt --noheadings /mnt || true
 nft list tables; apt-mark showhold

@@ -63,7 +63,7 @@ type Mapping = { [key: string]: Json };
 const isMapping = (value: Json | undefined): value is Mapping =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns the parts of modules by name. A name that several parts have is there with each of them. */
+/** Returns the parts of modules, each with its name. Several parts may have the same name. */
 function partsOf(modules: readonly string[]): [string, Part][] {
   return modules.flatMap((source) => {
     const { name, supports, resources, ...keys } = parse(source) as Mapping & { resources: Mapping[] };
@@ -145,7 +145,7 @@ function uses({ value, bodies }: Part, span: string, kinds: ReadonlySet<string>)
   return within(value).some((one) => typeof one === 'string' && matches(one, span, 'part'));
 }
 
-/** Returns what is wrong with one row, without its line. */
+/** Returns the faults of one row, without its line. */
 function rowFaults({ spans, isSupported, names }: Row, parts: readonly [string, Part][]): string[] {
   if (!isSupported) return [];
   if (names.length === 0) return ['the row names no resource in its last column, and does not say “not supported”'];

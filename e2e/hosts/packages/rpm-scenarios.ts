@@ -1,12 +1,23 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { exampleHash, expectModuleApplied } from '../documentation/documented-module.ts';
 import { fileServerUp, requestsTo, sha256On, urlOf } from '../registries/package-files.ts';
 import { ends, messageOf, type Package, type PackageAgent } from './package-agent.ts';
 import { rpms } from './rpm-packages.ts';
 
 /** What package managers with rpm must do. */
 
-/** Registers the tests of packages from .rpm files. */
-export function describeRpmFiles(packages: () => PackageAgent): void {
+/** A module in docs/coming-from.md for a package manager, as in `expectModuleApplied`. */
+interface Idioms {
+  name: string;
+  family: string;
+  replacements: Readonly<Record<string, string>>;
+  omitted?: readonly string[];
+  /** Shell text that prepares the machine. */
+  prepare?: string;
+}
+
+/** Registers the tests of packages from .rpm files, and of a documented module with such a file. */
+export function describeRpmFiles(packages: () => PackageAgent, idioms: Idioms): void {
   describe('from files', () => {
     beforeAll(async () => {
       await packages().machine.sh(`${fileServerUp('/srv/files')}
@@ -38,6 +49,22 @@ export function describeRpmFiles(packages: () => PackageAgent): void {
       }
       await apply();
       expect((await installed()).filter((line) => /^(hello|lib) /.test(line))).toEqual([]);
+    });
+
+    test('the idioms of the documentation are planned as they are applied, and removed', async () => {
+      const { machine, agent } = packages();
+      const { name, prepare = 'true', ...options } = idioms;
+      await machine.sh(prepare);
+      const before = await packages().installed();
+      const file = await fromFile('other-1.0-1.noarch.rpm');
+      const replacements = {
+        ...options.replacements,
+        'name: exporter': 'name: other',
+        'https://downloads.example.com/exporter-1.4.2-1.noarch.rpm': file.url,
+        [exampleHash]: file.sha256,
+      };
+      await expectModuleApplied(agent, name, { ...options, replacements });
+      expect(await packages().installed()).toEqual(before);
     });
 
     test('an unsuitable package file fails before anything is installed, and does not stop other packages', async () => {
