@@ -321,7 +321,9 @@ END
     const close = 'mv /srv/rpms/repodata /srv/repodata';
     const open = 'mv /srv/repodata /srv/rpms/repodata';
     await changed();
-    await machine.sh(`${close}; find /var/cache/dnf -type f -exec touch -d '2 hours ago' {} +`);
+    // dnf considers metadata that is older than its configuration files as expired.
+    await machine.sh(`${close}; find /var/cache/dnf -type f -exec touch -d '2 hours ago' {} +
+      touch -d '3 hours ago' /etc/dnf/dnf.conf /etc/yum.repos.d/*`);
     expect(ends(await apply())).toEqual({ hello: 'changed' });
     expect(await installed()).toContain('hello 0:1.1-1');
     await machine.sh(open);
