@@ -205,7 +205,10 @@ END`;
       name: 'mysql-user, previously without a password',
       prepare: `${mariadbUp}${run('CREATE USER shop WITH MAX_USER_CONNECTIONS 2')}`,
       desired: { 'mysql-user': { name: 'shop', host: '%', password: 'a' } },
-      changed: { 'mysql-user': { name: 'shop', host: '%', password: 'b' } },
+      // The hash of `b`.
+      changed: {
+        'mysql-user': { name: 'shop', host: '%', password_hash: '*F33AE6DD04EF4C7C1D3105568E7FB7C1EE16C937' },
+      },
       tamper: run("SET PASSWORD FOR shop = PASSWORD('x')"),
       moved: ['password'],
     },

@@ -417,6 +417,7 @@ describe('kinds', () => {
     ],
     ['line-unix', 'path: /a, line: b, match: c, replaces: every_part, ensure: absent', 'removes whole lines'],
     ['mysql-user', 'name: root, ensure: absent', 'cannot be declared for root@localhost'],
+    ['mysql-user', 'name: a, password_hash: 3A70EE9F', 'must be "*" and 40 hexadecimal digits'],
     ['mysql-user', 'name: root, host: localhost, locked: false', 'declare only the password'],
     ['mysql-user', 'name: root, host: LOCALHOST, password: p', 'must be a host name in lower case'],
     ['directory-unix', 'path: /a, owner: root, only: ["*"]', 'requires recursive: add it'],

@@ -49,6 +49,15 @@ describe('users', () => {
     expect(nativeHash('notagoodpwd')).toBe('*3A70EE9FC6594F88CE9E959CD51C5A1C002DC937');
   });
 
+  test('takes the hash of a password in place of the password', () => {
+    const hashed = (password_hash: string) => ({ body: { name: 'a', password_hash } });
+    expect(diffUser(hashed(nativeHash('now').toLowerCase()), seen, apply).action).toBe('none');
+    expect(diffUser(hashed(nativeHash('other')), seen, apply).changes).toEqual([
+      { field: 'password', from: null, to: null },
+    ]);
+    expect(diffUser(hashed(nativeHash('now')), { ...seen, user: null }, apply).action).toBe('create');
+  });
+
   test('creates and changes a user with statements', () => {
     expect(userStatements("'a'@'%'", null, { hash: '*X', locked: true })).toEqual([
       "CREATE USER 'a'@'%' IDENTIFIED BY PASSWORD '*X' ACCOUNT LOCK",

@@ -46,6 +46,7 @@ export const mysqlUser = defineProvider<'mysql-user', SeenUser, UserBefore>({
     name: 'text',
     host: 'text?',
     password: 'text?',
+    password_hash: 'text?',
     locked: 'boolean?',
     max_user_connections: 'integer?',
     ensure: 'text?',
@@ -117,8 +118,9 @@ async function creationOf({ name, host }: Body, machine: Machine): Promise<strin
   return read.value;
 }
 
-const wantedOf = ({ password, locked, max_user_connections }: Body): Partial<UserRecord> => ({
+const wantedOf = ({ password, password_hash, locked, max_user_connections }: Body): Partial<UserRecord> => ({
   ...(password == null ? {} : { hash: nativeHash(password) }),
+  ...(password_hash == null ? {} : { hash: password_hash.toUpperCase() }),
   ...(locked == null ? {} : { locked }),
   ...(max_user_connections == null ? {} : { max_user_connections }),
 });
@@ -142,8 +144,10 @@ export function diffUser(
   changes.push(...changesTo(wantedOf(body), user));
   if (user === null && isAgentAccount(body.name, body.host) && missing === null && purpose !== 'drift')
     throw new HostFailure('root@localhost does not exist; created without privileges, it would lock out the agent');
-  if (user === null && body.password == null && purpose !== 'drift')
-    throw new HostFailure(`the user ${body.name} does not exist, and without \`password\` anyone could sign in as it`);
+  if (user === null && body.password == null && body.password_hash == null && purpose !== 'drift')
+    throw new HostFailure(
+      `the user ${body.name} does not exist, and without \`password\` or \`password_hash\` anyone could sign in as it`,
+    );
   return withChanges(user === null ? 'create' : 'update', changes, { awaits: [missing] });
 }
 

@@ -30,6 +30,10 @@ export const mysqlKinds = {
         'Password; only its hash leaves the agent',
         format.allOf(format.notEmpty, format.oneLine, format.noNul),
       ),
+      password_hash: text(
+        'Hash of the password, as SELECT PASSWORD() returns, in place of the password',
+        format.mysqlPasswordHash,
+      ),
       locked: boolean('Whether signing in is disabled'),
       max_user_connections: integer('Number of simultaneous connections; 0 for no limit', 0, 1_000_000),
       ensure,
@@ -38,7 +42,8 @@ export const mysqlKinds = {
     identity: ({ name, host }) => accountOf(name, host),
     faults: (body) =>
       body.name === 'root' && (body.host ?? 'localhost') === 'localhost' ? agentAccountFaults(body) : [],
-    sensitive: ['password'],
+    exclusive: [['password', 'password_hash']],
+    sensitive: ['password', 'password_hash'],
   }),
   'mysql-database': defineKind({
     description: 'A MariaDB database',

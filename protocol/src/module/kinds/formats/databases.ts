@@ -50,6 +50,11 @@ export const mysqlHost: Check = byPattern(
   'must be a host name in lower case, an address, or a pattern with "%", such as 192.0.2.%',
 );
 
+export const mysqlPasswordHash: Check = byPattern(
+  /^\*[0-9A-Fa-f]{40}$/,
+  'must be "*" and 40 hexadecimal digits, as SELECT PASSWORD() returns',
+);
+
 export const mysqlCharacterSet: Check = byPattern(
   /^[a-z][a-z0-9_]{0,63}$/,
   'must be the name of a character set or a collation, such as utf8mb4',
