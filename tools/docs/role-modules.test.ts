@@ -51,10 +51,28 @@ test.each(files)('resolves %s with defaults on every family that it supports, an
   }
 });
 
+/** The numbers of a table row: all tasks, and those replaced fully, partly, by script, and not at all. */
+const numbersOf = (row: string) => row.split('|').slice(3, -1).map(Number);
+
+test('carries at least 85 % of the tasks fully, and states the totals of the table', () => {
+  const rows = readme
+    .split('\n')
+    .filter((line) => line.startsWith('| ['))
+    .map(numbersOf);
+  expect(rows).toHaveLength(files.length);
+  const [tasks = 0, fully = 0, partly, script, none] = rows.reduce((sums, row) =>
+    sums.map((sum, i) => sum + (row[i] ?? 0)),
+  );
+  expect(fully / tasks).toBeGreaterThanOrEqual(0.85);
+  expect(readme).toContain(
+    `The modules carry ${fully} of the ${tasks} tasks fully (${Math.round((100 * fully) / tasks)} %). They replace ${partly} others partly, and ${script} with scripts; ${none} have no counterpart.`,
+  );
+});
+
 test.each(files)('finds a table row for %s, in which the numbers of tasks add up', (file) => {
   const row = readme.split('\n').find((line) => line.startsWith(`| [${file.replace('.yml', '')}](${file}) |`)) ?? '';
   expect(row).toMatch(/https:\/\/github\.com\/[^ )]+/);
-  const [tasks, ...carried] = row.split('|').slice(3, -1).map(Number);
+  const [tasks, ...carried] = numbersOf(row);
   expect(carried).toHaveLength(4);
   expect(carried.reduce((sum, count) => sum + count, 0)).toBe(tasks);
   expect(readme).toContain(`- **${file.replace('.yml', '')}** — `);
