@@ -4,6 +4,7 @@ import {
   applyAgent,
   checkDrift,
   createAssignment,
+  createSecret,
   planAgent,
   removeAssignment,
   uploadModule,
@@ -14,9 +15,9 @@ import { blocksOf } from '../../tools/docs/markdown.ts';
 import { root } from '../../tools/suite/cli.ts';
 import { type Orchestrator, Stage } from '../harness.ts';
 import { HostAgent } from './agent.ts';
+import type { PoolName } from './apt/pool.ts';
 import { AptRepository } from './apt-repository.ts';
 import { expectPlan } from './expect-plan.ts';
-import type { Machine } from './machine.ts';
 import { recipesRoot } from './recipes-root.ts';
 import { roles, staysAlways } from './roles.ts';
 import { noHosts } from './test.ts';
@@ -25,12 +26,9 @@ import { TestHosts } from './test-hosts.ts';
 const reason = noHosts();
 const folder = join(root, 'examples/roles');
 /** Test hosts share the swap of the machine that runs the tests. The kind `swap` is tested with stand-ins for its programs. */
-const sharesSwap = ['swapfile'];
-/** The package pool of the test hosts does not contain the packages of these modules, which take hundreds of MB. */
-const withoutPackages = ['docker-host', 'haproxy', 'mariadb', 'postfix', 'samba-shares', 'wireguard'];
-const notApplied = [...sharesSwap, ...withoutPackages];
+const notApplied = ['swapfile'];
 
-test('a machine can apply every module in examples/roles except the listed ones', () => {
+test('a machine can apply every module in examples/roles except swapfile', () => {
   const files = readdirSync(folder).flatMap((file) => (file.endsWith('.yml') ? [file.replace('.yml', '')] : []));
   expect([...roles.map(({ name }) => name), ...notApplied].sort()).toEqual(files.sort());
 });
@@ -38,39 +36,58 @@ test('a machine can apply every module in examples/roles except the listed ones'
 describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null ? '' : ` (${reason})`}`, () => {
   const stage = new Stage();
   let hosts: TestHosts;
-  let machine: Machine;
   let orchestrator: Orchestrator;
-  let repository: AptRepository;
-  let agent: HostAgent;
+  const repositories: AptRepository[] = [];
+  const started = new Map<string, Promise<HostAgent>>();
 
   beforeAll(async () => {
     hosts = await TestHosts.open({ base: await recipesRoot() });
-    [machine, orchestrator, repository] = await Promise.all([
-      hosts.start('roles'),
-      stage.orchestrator(),
-      AptRepository.open(hosts, 'roles'),
-    ]);
-    await repository.use(machine);
-    await machine.sh('echo 127.0.0.1 localhost roles > /etc/hosts');
-    agent = await HostAgent.install(machine, orchestrator, hosts.bridge.address, { tags: { role: 'all' } });
+    orchestrator = await stage.orchestrator();
   });
 
   afterAll(async () => {
-    await repository?.end();
+    for (const repository of repositories) await repository.end();
     await hosts?.end();
     await stage.end();
   });
 
+  async function start(name: string, pool: PoolName): Promise<HostAgent> {
+    const [machine, repository] = await Promise.all([hosts.start(name), AptRepository.open(hosts, pool)]);
+    repositories.push(repository);
+    await repository.use(machine);
+    await machine.sh(`echo 127.0.0.1 localhost ${name} > /etc/hosts`);
+    return await HostAgent.install(machine, orchestrator, hosts.bridge.address, { tags: { role: name } });
+  }
+
+  /** Returns the machine with this name and its agent. Starts it at the first call. */
+  const host = (name: string, pool: PoolName): Promise<HostAgent> => {
+    const agent = started.get(name) ?? start(name, pool);
+    started.set(name, agent);
+    return agent;
+  };
+
   test.each(sampled(roles, 1, process.env.MUSTER_EVERY_ROLE !== undefined))(
     'a machine applies $name as planned, and its removal leaves nothing behind',
-    async ({ name, parameters, shows, expected, stays = [] }) => {
-      onTestFailed(async () => console.error(stage.report(), await agent.log()));
+    async ({ name, pool, prepare = '', parameters, secrets = {}, shows, expected, stays = [] }) => {
+      // A large service keeps its data, so it does not share its machine with other modules.
+      const hostname = pool === undefined ? 'roles' : name;
+      const agent = await host(hostname, pool ?? 'roles');
+      const { machine } = agent;
+      onTestFailed(async () => {
+        console.error(stage.report(), await agent.log(), await machine.sh('journalctl --no-pager --lines 100'));
+        // The next module is applied without this one.
+        await orchestrator.call(removeAssignment, { params: { name } }).catch(() => {});
+        await apply().catch(() => {});
+      });
       const params = { node_id: agent.nodeId };
       const apply = () => orchestrator.call(applyAgent, { params, body: { modules: [] } });
+      await machine.sh(prepare);
       const before = machine.changes();
+      for (const [secret, value] of Object.entries(secrets))
+        await orchestrator.call(createSecret, { body: { name: secret, value } });
       const content = readFileSync(join(folder, `${name}.yml`), 'utf8');
       await orchestrator.call(uploadModule, { body: { name, content } });
-      const body = { name, modules: [name], selector: 'role=all', parameters: { [name]: parameters } };
+      const body = { name, modules: [name], selector: `role=${hostname}`, parameters: { [name]: parameters } };
       await orchestrator.call(createAssignment, { body });
       const planned = await orchestrator.call(planAgent, { params, body: { modules: [] } });
       expect(planned).toMatchObject({ status: 'succeeded', error: null });
@@ -88,10 +105,12 @@ describe.skipIf(reason !== null)(`the modules of examples/roles${reason === null
       const reports = removed.resources.map(({ identity, message }) => `${identity}: ${message ?? ''}`).join('\n');
       const unexpected = left.filter((path) => ![...staysAlways, ...stays].some((pattern) => pattern.test(path)));
       expect(unexpected, reports).toEqual([]);
+      if (pool !== undefined) await machine.end();
     },
   );
 
   test('a machine plans every module in docs/rewriting-a-role.md', async () => {
+    const agent = await host('roles', 'roles');
     onTestFailed(async () => console.error(stage.report(), await agent.log()));
     for (const { source } of blocksOf(readFileSync(join(root, 'docs/rewriting-a-role.md'), 'utf8'))) {
       const name = /^name: (.*)$/m.exec(source)?.[1];

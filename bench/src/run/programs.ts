@@ -80,6 +80,6 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
   },
   roles: {
     program: 'roles',
-    what: 'all modules of examples/roles on a Debian machine; `npm test` covers a sample',
+    what: 'all modules of examples/roles except swapfile on Debian machines; `npm test` covers a sample',
   },
 };

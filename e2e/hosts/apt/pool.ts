@@ -42,6 +42,18 @@ const contents = {
     // Empty packages suffice, because the tests only remove telnetd, and only plan the modules with the others.
     made: ['telnetd', 'podman', 'skopeo', 'npm', 'python3-venv'].map((name) => ({ name, version: '1.0' })),
   },
+  /**
+   * The packages for the modules in `examples/roles` that set up a large service. Separate, so that only a run that selects
+   * one of these modules waits for the 200 MB download. Built for the recipes root.
+   */
+  services: {
+    fetched: [
+      ...['haproxy', 'socat', 'mariadb-server', 'mariadb-backup', 'postfix', 'bsd-mailx'],
+      ...['samba', 'samba-common-bin', 'samba-vfs-modules', 'smbclient', 'wireguard-tools', 'wireguard-go'],
+      ...['docker.io', 'docker-registry', 'apt-transport-https', 'gnupg', 'python3-venv'],
+    ],
+    made: [],
+  },
 } satisfies Record<string, Contents>;
 export type PoolName = keyof typeof contents;
 

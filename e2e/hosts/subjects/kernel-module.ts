@@ -4,7 +4,7 @@ import type { Subject } from './subject.ts';
  * Shell text that installs stand-ins for the kmod programs, with their own list of modules. All test hosts share the
  * kernel of the machine that runs the tests, so they must not change its modules.
  */
-const ownModules = `printf '%s\\n' 'br_netfilter 1 0' 'bridge 1 1 br_netfilter' > /run/modules
+export const ownModules = `printf '%s\\n' 'br_netfilter 1 0' 'bridge 1 1 br_netfilter' > /run/modules
 cat > /usr/local/sbin/lsmod <<'END'
 #!/bin/sh
 echo 'Module Size Used by'; cat /run/modules
