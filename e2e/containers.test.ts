@@ -21,7 +21,7 @@ import {
   registryUp,
   registryUser,
   runs,
-} from './hosts/subjects/containers.ts';
+} from './hosts/subjects/containers/container.ts';
 import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';

@@ -1,5 +1,5 @@
 import type { Json } from '@muster/protocol/module';
-import { registry, registryPassword, registryUp, registryUser } from './subjects/containers.ts';
+import { registry, registryPassword, registryUp, registryUser } from './subjects/containers/container.ts';
 import { ownModules } from './subjects/kernel-module.ts';
 import { pipIndex, pipIndexUp } from './subjects/language-packages.ts';
 

@@ -1,7 +1,7 @@
 import { accountKinds } from './kinds/accounts.ts';
 import { alternativesKind } from './kinds/alternatives.ts';
 import { certificateKinds } from './kinds/certificates.ts';
-import { containerKind } from './kinds/container.ts';
+import { containerKind } from './kinds/containers/container.ts';
 import { mysqlKinds } from './kinds/databases/mysql.ts';
 import { postgresqlKinds } from './kinds/databases/postgresql.ts';
 import { dnfModuleKind } from './kinds/dnf-module.ts';

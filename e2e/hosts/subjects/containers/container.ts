@@ -1,6 +1,6 @@
-import { derivedRoot } from '../derived-root.ts';
-import { volatilePaths } from '../root-difference.ts';
-import type { Subject } from './subject.ts';
+import { derivedRoot } from '../../derived-root.ts';
+import { volatilePaths } from '../../root-difference.ts';
+import type { Subject } from '../subject.ts';
 
 /** Builds a Debian root with Podman, a registry, and BusyBox for an image. */
 export const containersRoot = (): Promise<string> =>

@@ -1,6 +1,6 @@
-import { boolean, choice, formatted, integer, list, map, text } from './field.ts';
-import * as format from './format.ts';
-import { defineKind, ensure } from './kind.ts';
+import { boolean, choice, formatted, integer, list, map, text } from '../field.ts';
+import * as format from '../format.ts';
+import { defineKind, ensure } from '../kind.ts';
 
 const byPattern =
   (pattern: RegExp, fault: string): format.Check =>
