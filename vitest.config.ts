@@ -12,6 +12,7 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
 // process. All other files share processes, because loading modules takes a third of the time of a test.
 const apart = [
   'agent/src/converge/faulty-kind.test.ts',
+  'agent/src/converge/observed-last.test.ts',
   'agent/src/converge/together.test.ts',
   'agent/src/host/host.test.ts',
   'agent/src/resources/container/change.test.ts',

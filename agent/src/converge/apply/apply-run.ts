@@ -115,6 +115,7 @@ async function planRun(progress: Progress, steps: readonly Step[], stepsState: S
     const needed = [...(path === null ? [] : [path]), ...(provider.reads?.(step.resource) ?? [])];
     const isChanged = (each: string) => [each, ...ancestors(each)].some((part) => changed.has(part));
     if (changed.size > 0 && needed.some(isChanged)) break;
+    if (run.length > 0 && needed.includes('/')) break;
     for (const each of changedPaths(step)) changed.add(each);
     const intent = progress.operation.intents.get(position) ?? null;
     const isConditional = step.resource.only_if !== undefined && intent === null;

@@ -269,7 +269,8 @@ export interface Provider<
   watched?(resource: Resource): readonly string[];
   /**
    * Returns paths of other files that affect the decision about the resource. The resource is observed only after
-   * earlier resources have changed these files.
+   * earlier resources have changed these files. `/` stands for any file, so that the resource is observed after all
+   * earlier resources.
    */
   reads?(resource: Resource): readonly string[];
   /** Refuses a body that cannot be applied, without observing the machine. */
