@@ -134,7 +134,7 @@ export interface EngineRun {
 }
 
 /** Waits until the agent has recorded the process. */
-const gate = 'read -r REPLY <&4 || exit 125; exec 4<&-; exec "$@"';
+const gate = 'read -r _ <&4 || exit 125; exec 4<&-; exec "$@"';
 
 /** @throws HostFailure with the engine's output */
 export async function runEngine(engine: Engine | 'skopeo', run: EngineRun, runner: Runner): Promise<string> {
