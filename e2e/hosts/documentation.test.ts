@@ -41,6 +41,7 @@ const elsewhereKinds = [
     'package-npm',
     'package-pip',
     'container',
+    'compose',
   ],
   ...['selinux-mode', 'selinux-boolean', 'selinux-port', 'selinux-context'],
 ];

@@ -12,6 +12,7 @@ import { pacmanRoot } from './packages/pacman-root.ts';
 import { zypperRoot } from './packages/zypper-root.ts';
 import { recipesRoot } from './recipes-root.ts';
 import { selinuxRoot } from './selinux/selinux-root.ts';
+import { composeRoot } from './subjects/containers/compose.ts';
 import { databasesRoot } from './subjects/databases.ts';
 
 if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
@@ -22,6 +23,7 @@ if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
     zypperRoot(),
     pacmanRoot(),
     curlRoot(),
+    composeRoot(),
     databasesRoot(),
     selinuxRoot(),
     firewallsRoot(),

@@ -6,7 +6,7 @@ import { isDirectory, type OperationRecord } from '../journal/state.ts';
 import { accountDatabase } from '../resources/provider/account-database.ts';
 import type { Database, Machine } from '../resources/provider/provider.ts';
 import type { ExecutionContext } from './execution-context.ts';
-import { ancestors, declaredPaths, keptPaths, managedPaths } from './plan/step-paths.ts';
+import { ancestors, declaredPaths, keptPaths, managedPaths, ownersOf } from './plan/step-paths.ts';
 import { desiredByKey, type Step } from './plan/steps.ts';
 import { followsSecret, pathsWithSecrets, sensitiveFields } from './report/redact.ts';
 
@@ -79,6 +79,11 @@ export class MachineView {
         this.#kept ??= keptPaths([...this.#desired.values(), ...this.#others()]);
         return this.#kept.has(path);
       },
+      ownersOf: (path) =>
+        ownersOf(path, [...this.#resources, ...this.#others()]).map(({ type, key, identity }) => ({
+          ...{ type, key, identity },
+          stays: this.#desired.has(key) || !this.#resources.some((resource) => resource.key === key),
+        })),
       declaredDirectory: (path) => {
         const resource = this.#desired.get(`path:${path}`);
         return resource !== undefined && isDirectory(resource);

@@ -5,6 +5,7 @@ import { archive } from './archive/archive.ts';
 import { blockUnix } from './block-unix/block-unix.ts';
 import { certificateAcme } from './certificate-acme/certificate-acme.ts';
 import { certificateFile } from './certificate-file/certificate-file.ts';
+import { compose } from './compose/compose.ts';
 import { container } from './container/container.ts';
 import { cronUnix } from './cron-unix/cron-unix.ts';
 import { directoryUnix } from './directory-unix/directory-unix.ts';
@@ -91,6 +92,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     archive,
     git,
     container,
+    compose,
     postgresqlRole,
     postgresqlDatabase,
     postgresqlGrant,

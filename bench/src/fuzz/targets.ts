@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiPrefix, routes } from '@muster/protocol/http';
-import { parseModule, resolveDesiredSet } from '@muster/protocol/module';
+import { composeFileFault, composeReferences, parseModule, resolveDesiredSet } from '@muster/protocol/module';
 import { matchesSelector, parseSelector } from '@muster/protocol/selector';
 import {
   agentMessageSchema,
@@ -15,6 +15,7 @@ import {
 } from '@muster/protocol/wire';
 import { ConfigError, parseConfig } from '../../../agent/src/config.ts';
 import { Session } from '../../../agent/src/connection/session.ts';
+import { servicesOf } from '../../../agent/src/host/containers/compose-program.ts';
 import { HostFailure } from '../../../agent/src/host/failure.ts';
 import { matching } from '../../../agent/src/host/files/bounded-match.ts';
 import { lifetimeOf, namesOf, readChain } from '../../../agent/src/resources/certificate/chain.ts';
@@ -319,7 +320,29 @@ function readAuthority(input: Uint8Array): void {
   }
 }
 
+/** Checks a Compose file, and reads it as the output of Compose. */
+function readCompose(input: Uint8Array): void {
+  const text = Buffer.from(input).toString();
+  composeFileFault(text);
+  composeReferences(text);
+  try {
+    servicesOf(`web ${hex(32)}\n`, text);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+  }
+}
+
 export const targets: Readonly<Record<string, FuzzTarget>> = {
+  'compose-files': {
+    examples: [
+      { body: 'x-a: &a { image: nginx }\nservices:\n  web: { <<: *a, scale: 2 }\n  api: *a\nvolumes: { data: {} }\n' },
+      {
+        body: 'services:\n  web:\n    image: "nginx:${TAG:-1}"\n    deploy: { replicas: "3" }\n    environment: [A=b]\n',
+      },
+    ],
+    ...{ maxBytes: 64 * 1024, cpuMs: 1_000, allocatedBytes: 512 * 1024 * 1024 },
+    run: readCompose,
+  },
   'structured-files': {
     examples: [
       { body: '// c\n{"a": 1, "b": {"c": [1, {"d": null}]},\n}\n' },

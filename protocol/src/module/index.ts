@@ -33,6 +33,13 @@ export {
 } from './files/module-file.ts';
 export { type KindField, kindFields } from './kind-fields.ts';
 export { isNoHome } from './kinds/accounts.ts';
+export { composeVariableName } from './kinds/containers/compose.ts';
+export {
+  composeFileFault,
+  composeReferences,
+  maximumComposeBytes,
+  readsEnvironmentFiles,
+} from './kinds/containers/compose-file.ts';
 export { canonicalLocale } from './kinds/format.ts';
 export {
   executableKinds,

@@ -135,6 +135,10 @@ const complete: Partial<Record<ResourceType, Complete>> = {
     `name: web, image: "ghcr.io/example/app@sha256:${'0123456789abcdef'.repeat(4)}", pull: always, command: [serve, --port, "80"], environment: { A: b }, ports: ["127.0.0.1:8080:80", "[::1]:53:53/udp"], volumes: ["/srv:/srv:ro", "data:/data"], networks: [front], user: "1000:1000", restart: on-failure:3, labels: { com.example/a: b }, health_command: "true", health_interval: 30s, health_timeout: 500ms, health_retries: 3, health_start_period: 1m, memory: 512M, cpus: "1.5", read_only: true, cap_add: [NET_ADMIN], cap_drop: [ALL], state: stopped, engine: docker, registry_user: ada, registry_password: p, remove_image: true, remove_volumes: true, force: true, restart_on: [other], ensure: present`,
     'container:docker/web',
   ],
+  compose: [
+    'name: shop, path: /srv/shop/compose.yaml, content: "services: { web: { image: localhost/a:1 } }", environment: { TOKEN: a }, profiles: [debug], jobs: [migrate], pull: never, wait: 30, engine: docker, registry: ghcr.io, registry_user: ada, registry_password: p, remove_images: true, remove_volumes: true, force: true, restart_on: [other], ensure: present',
+    'compose:docker/shop',
+  ],
   'postgresql-role': [
     'name: a/b, login: true, password: "p", superuser: false, createdb: false, createrole: false, inherit: true, replication: false, bypassrls: false, connection_limit: -1, member_of: [c], force: true, ensure: present',
     'postgresql-role:a/b',
@@ -324,6 +328,12 @@ describe('kinds', () => {
     ['container', 'name: web, image: "localhost:5000/a_b/c--d:1.0", environment: { TOKEN: "${{ secrets.token }}" }'],
     ['container', 'name: web, image: docker.io/library/nginx:1.27, networks: [host], volumes: ["a:/b"]'],
     ['container', 'name: web, ensure: absent'],
+    [
+      'compose',
+      'name: shop, path: /a.yaml, content: "services: { a: { image: b } }", environment: { A: "${{ secrets.a }}" }',
+    ],
+    ['compose', 'name: shop, path: /a.yaml, content: "services: ${{ secrets.a }}"'],
+    ['compose', 'name: shop, path: /a.yaml, ensure: absent'],
     ['package-pip', 'name: a, virtualenv: /v, index_url: "http://127.0.0.1:8080/simple/"'],
   ])('%s accepts { %s }', (type, fields) => {
     expect(parseModule(source(type, fields))).toMatchObject({ ok: true });
@@ -351,6 +361,35 @@ describe('kinds', () => {
     ['package-npm', 'name: a, registry: "https://u:p@x.example/"', 'must not contain a user or password'],
     ['package-npm', 'name: a, registry: "ftp://x.example/"', 'must be an http or https URL'],
     ['package-pip', 'name: "a[b]", virtualenv: /v', 'must not have extras in brackets'],
+    ['compose', 'name: shop, path: /a.yaml', 'one of content, template, source is required'],
+    ['compose', 'name: Shop, path: /a.yaml, ensure: absent', 'must be a name of up to 63 lower-case letters'],
+    ['compose', 'name: shop, path: a.yaml, ensure: absent', 'must be an absolute path'],
+    ['compose', 'name: shop, path: /a.yaml, content: "services: {}"', 'must have `services`'],
+    [
+      'compose',
+      'name: shop, path: /a.yaml, content: "services: { a: { image: b } }", environment: { PATH: a }',
+      'a variable that Compose itself reads',
+    ],
+    [
+      'compose',
+      'name: shop, path: /a.yaml, content: "services: { a: { image: b } }", environment: { COMPOSE_FILE: a }',
+      'that Compose itself reads',
+    ],
+    [
+      'compose',
+      'name: shop, path: /a.yaml, content: "services: { a: { image: b } }", registry: ghcr.io',
+      'requires registry_user',
+    ],
+    [
+      'compose',
+      'name: shop, path: /a.yaml, content: "services: { a: { image: b } }", registry_password: a',
+      'requires registry',
+    ],
+    [
+      'compose',
+      'name: shop, path: /a.yaml, content: "services: { a: { image: b } }", wait: 0',
+      'must be a whole number from 1 to 3600',
+    ],
     ['container', 'name: web', 'requires image, unless it has ensure: absent'],
     ['container', 'name: web-muster-old, image: localhost/a:1', 'must not end with -muster-new'],
     ['container', 'name: "-web", image: localhost/a:1', 'must be a name of up to 100'],

@@ -1,6 +1,7 @@
 import { accountKinds } from './kinds/accounts.ts';
 import { alternativesKind } from './kinds/alternatives.ts';
 import { certificateKinds } from './kinds/certificates.ts';
+import { composeKind } from './kinds/containers/compose.ts';
 import { containerKind } from './kinds/containers/container.ts';
 import { mysqlKinds } from './kinds/databases/mysql.ts';
 import { postgresqlKinds } from './kinds/databases/postgresql.ts';
@@ -49,6 +50,7 @@ const table = {
   ...archiveKind,
   ...gitKind,
   ...containerKind,
+  ...composeKind,
   ...postgresqlKinds,
   ...mysqlKinds,
   ...rebootKind,

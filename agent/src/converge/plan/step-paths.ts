@@ -65,6 +65,13 @@ export function managedPaths(resources: Iterable<ResolvedResource>): Set<string>
   return paths;
 }
 
+/** Returns the resources that have their file at exactly this path. */
+export const ownersOf = (path: string, resources: readonly ResolvedResource[]): ResolvedResource[] =>
+  resources.filter((resource) => {
+    const own = providerOf(resource.type)?.path(resource) ?? null;
+    return own === path || watchedPaths(resource).includes(path);
+  });
+
 /** Returns the paths of all declared objects, except those declared absent. Omits the directories above them. */
 export const keptPaths = (resources: readonly ResolvedResource[]): Set<string> =>
   new Set(

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { HostFailure } from '../failure.ts';
 import { failureText } from '../processes/failure-text.ts';
 import { type CommandResult, type Runner, runCommand, runInEnglish } from '../processes/run-command.ts';
@@ -83,6 +84,36 @@ export async function inspectObjects(
   return parsed(result.stdout, engine);
 }
 
+const idsOf: Readonly<Record<'container' | 'network' | 'volume', readonly string[]>> = {
+  container: ['ps', '--all', '--no-trunc', '--quiet'],
+  network: ['network', 'ls', '--format={{.Name}}'],
+  volume: ['volume', 'ls', '--quiet'],
+};
+
+/**
+ * Returns the ids or names of the objects that have a label with this value.
+ * @throws EngineUnreachable if Docker's daemon does not respond, and HostFailure for any other error
+ */
+export async function labelledObjects(
+  engine: Engine,
+  type: 'container' | 'network' | 'volume',
+  label: { name: string; value: string },
+  runner: Runner,
+): Promise<string[]> {
+  const args = [...idsOf[type], '--filter', `label=${label.name}=${label.value}`];
+  const result = await runInEnglish(engine, args, { timeLimit: queryMs, outputCap }, runner);
+  if (result.exitCode !== 0 && unreachable.test(result.stderr))
+    throw new EngineUnreachable(`${engine} does not respond: ${messageOf(result.stderr)}`);
+  if (result.exitCode !== 0 || result.timedOut)
+    throw new HostFailure(
+      `cannot list the ${type}s of ${engine}: ${failureText(result, engine, queryMs, (stderr) => messageOf(stderr))}`,
+    );
+  if (result.truncated) throw new HostFailure(`${engine} printed more about its ${type}s than the agent can read`);
+  const words = result.stdout.split('\n').map((line) => line.trim());
+  const ids = words.filter((word) => /^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(word));
+  return [...new Set(ids)].sort();
+}
+
 /** @throws HostFailure if the output is not a JSON list */
 function parsed(output: string, engine: Engine): unknown[] {
   let value: unknown;
@@ -126,21 +157,33 @@ export interface EngineRun {
   timeLimit: number;
   /** Texts that never appear in an error. */
   hidden?: readonly string[];
+  /** Returns the message in the error output, without hidden texts; default: `messageOf`. */
+  messageIn?: typeof messageOf;
   /** Completes "cannot …". */
   doing: string;
   /** Whether processes that the engine starts outlive it, and therefore get their own scope. */
   staysUp?: boolean;
+  /** Maximum number of bytes of output; default: 64 KiB. Longer output is an error. */
+  outputCap?: number;
   warn(message: string): void;
 }
 
 /** Waits until the agent has recorded the process. */
 const gate = 'read -r _ <&4 || exit 125; exec 4<&-; exec "$@"';
 
-/** @throws HostFailure with the engine's output */
-export async function runEngine(engine: Engine | 'skopeo', run: EngineRun, runner: Runner): Promise<string> {
-  const result = await startEngine(engine, run, runner);
-  if (result.exitCode === 0 && !result.timedOut) return result.stdout;
-  const text = failureText(result, engine, run.timeLimit, (stderr) => messageOf(stderr, run.hidden));
+/**
+ * @param program an engine, or another program that manages images or containers
+ * @throws HostFailure with the program's output
+ */
+export async function runEngine(program: string, run: EngineRun, runner: Runner): Promise<string> {
+  const result = await startEngine(program, run, runner);
+  const name = basename(program);
+  if (result.exitCode === 0 && !result.timedOut) {
+    if (result.truncated && run.outputCap !== undefined)
+      throw new HostFailure(`cannot ${run.doing}: ${name} printed more than the agent can read`);
+    return result.stdout;
+  }
+  const text = failureText(result, name, run.timeLimit, (stderr) => (run.messageIn ?? messageOf)(stderr, run.hidden));
   throw new HostFailure(`cannot ${run.doing}: ${text}`);
 }
 
@@ -160,7 +203,7 @@ async function startEngine(engine: string, run: EngineRun, runner: Runner): Prom
         environment: { LC_ALL: 'C.UTF-8', ...run.environment },
         scriptFd: file.fd,
         timeLimit: run.timeLimit,
-        outputCap: 64 * 1024,
+        outputCap: run.outputCap ?? 64 * 1024,
         started: (process) => runner.startedProcess(process),
         ...(run.staysUp === true ? { scope: { purpose: 'container', warn: run.warn } } : {}),
       },

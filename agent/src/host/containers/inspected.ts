@@ -14,6 +14,8 @@ export interface InspectedContainer {
   /** When the container was last started. */
   startedAt: string;
   exitCode: number;
+  /** Such as `healthy` or `starting`; empty without a health check. */
+  health: string;
   /** How often its restart policy has restarted it. */
   restarts: number;
   environment: ReadonlyMap<string, string>;
@@ -37,7 +39,12 @@ const shape = z.object({
   Name: text.min(1),
   Image: text,
   RestartCount: number,
-  State: z.object({ Status: text, StartedAt: text.nullish(), ExitCode: number }),
+  State: z.object({
+    Status: text,
+    StartedAt: text.nullish(),
+    ExitCode: number,
+    Health: z.object({ Status: text.nullish() }).nullish(),
+  }),
   Config: z.object({
     Image: text.nullish(),
     Env: z.array(z.string()).nullish(),
@@ -77,6 +84,7 @@ export function inspectedContainer(value: unknown): InspectedContainer {
     status: State.Status,
     startedAt: State.StartedAt ?? '',
     exitCode: State.ExitCode ?? 0,
+    health: State.Health?.Status === 'none' ? '' : (State.Health?.Status ?? ''),
     restarts: RestartCount ?? 0,
     environment: new Map(
       (Config.Env ?? []).map((line): [string, string] => {
@@ -120,14 +128,19 @@ const imageShape = z.object({
     .pipe(z.string().regex(/^[0-9a-f]{64}$/)),
   RepoTags: z.array(z.string()).nullish(),
   RepoDigests: z.array(z.string()).nullish(),
+  Config: z.object({ Labels: z.record(z.string(), z.string()).nullish() }).nullish(),
 });
 
-/** @returns the ID of an image, and the references that name it */
-export function inspectedImage(value: unknown): { id: string; names: string[] } {
+/** @returns the ID of an image, the references that name it, and the labels that its containers inherit */
+export function inspectedImage(value: unknown): {
+  id: string;
+  names: string[];
+  labels: Readonly<Record<string, string>>;
+} {
   const read = imageShape.safeParse(value);
   if (!read.success) throw new HostFailure('the description of an image is not understood');
-  const { Id, RepoTags, RepoDigests } = read.data;
-  return { id: Id, names: [...(RepoTags ?? []), ...(RepoDigests ?? [])] };
+  const { Id, RepoTags, RepoDigests, Config } = read.data;
+  return { id: Id, names: [...(RepoTags ?? []), ...(RepoDigests ?? [])], labels: { ...Config?.Labels } };
 }
 
 const volumeShape = z.object({ Name: text, Labels: z.record(z.string(), z.string()).nullish() });

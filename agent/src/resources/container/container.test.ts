@@ -318,10 +318,10 @@ describe('output of an engine', () => {
       networks: ['host'],
       memory: 0,
     });
-    expect(inspectedImage({ Id: `sha256:${imageId}`, RepoTags: null, RepoDigests: ['x@sha256:y'] })).toEqual({
-      id: imageId,
-      names: ['x@sha256:y'],
-    });
+    const image = { Id: `sha256:${imageId}`, RepoTags: null, RepoDigests: ['x@sha256:y'] };
+    expect(inspectedImage(image)).toEqual({ id: imageId, names: ['x@sha256:y'], labels: {} });
+    expect(inspectedImage({ ...image, Config: { Labels: { a: 'b' } } }).labels).toEqual({ a: 'b' });
+    expect(inspectedImage({ ...image, Config: { Labels: null } }).labels).toEqual({});
   });
 
   test("refuses output in an unknown format, and recognizes the agent's containers only by a label with the container's name", () => {

@@ -48,7 +48,7 @@ export async function pullImage(resource: Declared, machine: Machine): Promise<v
     engine,
     resource,
     {
-      args: ['pull', '--quiet', ...login, image ?? ''],
+      args: ['pull', '--quiet', ...login, '--', image ?? ''],
       ...(hasLogin && engine === 'docker' ? { script: dockerPull } : {}),
       doing: `pull ${image}`,
       timeLimit: machine.limits.packageMs,

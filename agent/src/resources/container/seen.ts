@@ -115,7 +115,7 @@ const inventories = { podman: inventoryOf('podman'), docker: inventoryOf('docker
 export const engineChanged = (engine: Engine, machine: Machine): void => machine.stale(inventories[engine]);
 
 /** Returns the names under which an engine may list an image. Docker omits its own registry. */
-const spellings = (reference: string): string[] => [
+export const imageSpellings = (reference: string): string[] => [
   reference,
   reference.replace(/^docker\.io\//, ''),
   reference.replace(/^docker\.io\/library\//, ''),
@@ -153,7 +153,7 @@ export async function look(
     const found = seen(name);
     return found?.isOurs === true ? found : null;
   };
-  const image = spellings(body.image ?? '').flatMap((name) => inventory.images.get(name) ?? [])[0] ?? null;
+  const image = imageSpellings(body.image ?? '').flatMap((name) => inventory.images.get(name) ?? [])[0] ?? null;
   const asks = body.pull === 'always' && !isAbsent(resource) && (purpose === 'plan' || purpose === 'apply');
   return {
     missing: null,

@@ -54,6 +54,8 @@ export interface Machine {
    * resources that are not part of it.
    */
   keeps(path: string): boolean;
+  /** Returns the resources that have their file at exactly this path. Includes those that this operation removes. */
+  ownersOf(path: string): readonly FileOwner[];
   /** Reports whether a resource of this operation declares the directory at this path itself. */
   declaredDirectory(path: string): boolean;
   /** Records that names in this directory changed. The engine syncs the directory before it reports the result. */
@@ -104,6 +106,15 @@ export interface Machine {
    */
   printed(resource: ResolvedResource, stream: 'stdout' | 'stderr', piece: Buffer): void;
   limits: ProviderLimits;
+}
+
+/** A resource that has a file. */
+interface FileOwner {
+  type: ResourceType;
+  key: string;
+  identity: string;
+  /** Whether the resource exists after the operation. */
+  stays: boolean;
 }
 
 /** Files in the agent's data directory that only the agent can read (mode 0600), such as keys. */

@@ -1,0 +1,7 @@
+import { composeRoot, dockerComposeSubjects } from './hosts/subjects/containers/compose.ts';
+import { describeSubjects } from './hosts/subjects/suite.ts';
+import { TestHosts } from './hosts/test-hosts.ts';
+
+describeSubjects('projects of the second Compose with Docker on a test host', dockerComposeSubjects, async () =>
+  TestHosts.open({ base: await composeRoot() }),
+);

@@ -1,0 +1,7 @@
+import { composeRoot, composeSubjects } from './hosts/subjects/containers/compose.ts';
+import { describeSubjects } from './hosts/subjects/suite.ts';
+import { TestHosts } from './hosts/test-hosts.ts';
+
+describeSubjects('projects of the first Compose with Podman on a test host', composeSubjects, async () =>
+  TestHosts.open({ base: await composeRoot() }),
+);
