@@ -292,13 +292,14 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(Object.fromEntries(stack.map(({ id, action, status }) => [id, `${action} ${status}`]))).toEqual({
       docker: 'create would_change',
       'compose-program': 'create would_change',
-      folder: 'create would_change',
-      environment: 'create would_change',
-      compose: 'create would_change',
       'docker-service': 'update would_change',
       stack: 'create would_change',
     });
-    expect(stack.find(({ id }) => id === 'compose')?.diff).toContain('+    image: traefik/whoami:v1.10\n');
+    expect(stack.find(({ id }) => id === 'stack')?.changes).toContainEqual({
+      field: 'services',
+      from: null,
+      to: 'running',
+    });
     expect(JSON.stringify(planned)).not.toContain('pwned');
   });
 
