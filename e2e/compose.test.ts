@@ -8,7 +8,7 @@ import { blocksOf } from '../tools/docs/markdown.ts';
 import { root } from '../tools/suite/cli.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
-import { composeFile, composeRoot, loop, podmanComposeUp } from './hosts/subjects/containers/compose.ts';
+import { composeFile, loop, podmanComposeUp } from './hosts/subjects/containers/compose.ts';
 import {
   containersList,
   registry,
@@ -16,6 +16,7 @@ import {
   registryUp,
   registryUser,
 } from './hosts/subjects/containers/container.ts';
+import { containersRoot } from './hosts/subjects/containers/root.ts';
 import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
@@ -47,7 +48,7 @@ describe.skipIf(reason !== null)(`Compose with Podman${reason === null ? '' : ` 
   let machine: Machine;
   let agent: DrivenAgent;
   beforeAll(async () => {
-    hosts = await TestHosts.open({ base: await composeRoot() });
+    hosts = await TestHosts.open({ base: await containersRoot() });
     machine = await hosts.start('compose');
     await machine.sh(podmanComposeUp);
     agent = await DrivenAgent.start(machine);

@@ -9,30 +9,19 @@ import { root } from '../tools/suite/cli.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
 import {
-  containerSubjects,
   containersList,
-  containersRoot,
   containersUp,
-  dockerRoot,
-  dockerSubjects,
-  dockerUp,
   registry,
   registryPassword,
   registryUp,
   registryUser,
   runs,
 } from './hosts/subjects/containers/container.ts';
+import { containersRoot } from './hosts/subjects/containers/root.ts';
 import { type Declared, resolved } from './hosts/subjects/subject.ts';
-import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
-
-const open = async () => TestHosts.open({ base: await containersRoot() });
-
-const openDocker = async () => TestHosts.open({ base: await dockerRoot() });
-
-describeSubjects('containers of Podman on a test host', containerSubjects, open);
-describeSubjects('containers of Docker on a test host', dockerSubjects, openDocker);
+import { someTests } from './some-tests.ts';
 
 const reason = noHosts();
 
@@ -48,13 +37,14 @@ describe.skipIf(reason !== null)(`containers of Podman${reason === null ? '' : `
   let machine: Machine;
   let agent: DrivenAgent;
   beforeAll(async () => {
-    hosts = await open();
+    hosts = await TestHosts.open({ base: await containersRoot() });
     machine = await hosts.start('containers');
     await machine.sh(containersUp);
     agent = await DrivenAgent.start(machine);
-  });
+  }, 600_000);
   afterAll(() => hosts?.end());
 
+  const testSome = someTests(test, 3, 'containers of Podman');
   const declare = (fields: Partial<ResourceBodies['container']>): Declared => ({
     container: { name: 'web', image: 'localhost/app:1', command: runs, ...fields },
   });
@@ -65,7 +55,7 @@ describe.skipIf(reason !== null)(`containers of Podman${reason === null ? '' : `
     (await machine.exec('podman', 'container', 'inspect', '--format', format, name)).trim();
   const names = () => machine.sh(containersList);
 
-  test('applies and removes the documented examples', async () => {
+  testSome('applies and removes the documented examples', async () => {
     await machine.sh(`podman tag localhost/app:1 docker.io/library/nginx:1.27.4
 podman tag localhost/app:1 docker.io/library/notes:1.4
 mkdir -p /srv/www; echo title > /etc/notes.conf`);
@@ -84,7 +74,7 @@ mkdir -p /srv/www; echo title > /etc/notes.conf`);
     await machine.sh('podman volume rm notes > /dev/null');
   });
 
-  test('keeps the process of an unchanged container, and replaces it for each changed field', async () => {
+  testSome('keeps the process of an unchanged container, and replaces it for each changed field', async () => {
     await apply(declare({ environment: { A: '1' }, ports: ['127.0.0.1:8081:80', '127.0.0.1:8082:81'] }));
     const [id, pid] = [await inspect('{{.Id}}'), await inspect('{{.State.Pid}}')];
     await apply(declare({ environment: { A: '1' }, ports: ['127.0.0.1:8082:81', '127.0.0.1:8081:80'] }));
@@ -96,7 +86,7 @@ mkdir -p /srv/www; echo title > /etc/notes.conf`);
     await apply();
   });
 
-  test('follows a tag that was moved to another local image', async () => {
+  testSome('follows a tag that was moved to another local image', async () => {
     await machine.sh('podman tag localhost/app:1 localhost/moving:1');
     await apply(declare({ image: 'localhost/moving:1' }));
     expect(await machine.exec('podman', 'exec', 'web', '/bin/cat', '/version')).toBe('one\n');
@@ -107,7 +97,7 @@ mkdir -p /srv/www; echo title > /etc/notes.conf`);
     await apply();
   });
 
-  test('keeps the old container if the new one cannot be created, does not start, or exits', async () => {
+  testSome('keeps the old container if the new one cannot be created, does not start, or exits', async () => {
     await apply(declare({}));
     const id = await inspect('{{.Id}}');
     await machine.sh(
@@ -135,7 +125,7 @@ mkdir -p /srv/www; echo title > /etc/notes.conf`);
     expect(await names()).toBe('');
   });
 
-  test('creates the container even if a killed Podman process left its storage behind', async () => {
+  testSome('creates the container even if a killed Podman process left its storage behind', async () => {
     // Podman creates the storage of a container before the container itself. A Podman process that is killed in between
     // leaves only the storage. Restoring the database from before the creation has the same effect.
     const left = await machine.sh(`database=/var/lib/containers/storage/libpod/bolt_state.db
@@ -149,7 +139,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     expect(await machine.sh('podman ps --all --external --quiet')).toBe('');
   });
 
-  test('leaves containers that the agent did not create, even if it needs their names', async () => {
+  testSome('leaves containers that the agent did not create, even if it needs their names', async () => {
     await apply(declare({}));
     const id = await inspect('{{.Id}}');
     await machine.sh('podman create -q --name web-muster-new localhost/app:1 /bin/sh > /dev/null');
@@ -162,7 +152,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     expect(await names()).toBe('');
   });
 
-  test('replaces, only with `force`, a container that the agent did not create, and restores it', async () => {
+  testSome('replaces, only with `force`, a container that the agent did not create, and restores it', async () => {
     await machine.sh(`podman run -q -d --name web --env SECRET=x localhost/app:2 /bin/sh -c '${runs[2]}' > /dev/null`);
     const id = await inspect('{{.Id}}');
     const refused = { status: 'failed', message: expect.stringContaining('`force: true` replaces it') };
@@ -178,7 +168,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     await machine.sh('podman rm -f web > /dev/null');
   });
 
-  test('restarts the container after a change of a file that it uses', async () => {
+  testSome('restarts the container after a change of a file that it uses', async () => {
     const resources = (content: string) => [
       { ...resolved({ 'file-unix': { path: '/etc/app.conf', content } }), id: 'config' },
       {
@@ -196,7 +186,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     await apply();
   });
 
-  test('removes volumes and images only if declared, and only those that did not exist before', async () => {
+  testSome('removes volumes and images only if declared, and only those that did not exist before', async () => {
     await machine.sh('podman volume create own > /dev/null');
     const volumes = ['own:/own', 'made:/made'];
     await apply(declare({ volumes }));
@@ -210,7 +200,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     await machine.sh('podman volume rm own');
   });
 
-  test('reports hostile output of the engine as a failure of the resource', async () => {
+  testSome('reports hostile output of the engine as a failure of the resource', async () => {
     const program = '/usr/local/bin/podman';
     try {
       for (const [text, message] of [
@@ -249,7 +239,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
       await machine.sh(`podman rmi ${image}:1 ${image}:2 > /dev/null 2>&1 || true`);
     });
 
-    test('pulls a missing image with a password that no process exposes, and removes it if declared', async () => {
+    testSome('pulls a missing image with a password that no process exposes, and removes it if declared', async () => {
       await machine.sh(`cat > /usr/local/bin/podman <<'END'
 #!/bin/sh
 { tr '\\0' ' ' < /proc/$$/cmdline; echo; env; } >> /run/started
@@ -285,7 +275,7 @@ chmod 755 /usr/local/bin/podman`);
 
     afterEach(() => machine.sh('rm -f /usr/local/bin/podman'));
 
-    test('follows a tag in the registry with `pull: always`, and a digest exactly', async () => {
+    testSome('follows a tag in the registry with `pull: always`, and a digest exactly', async () => {
       await push('localhost/app:1', 'moving');
       await machine.sh(`podman rmi ${image}:moving > /dev/null 2>&1 || true`);
       const body = { image: `${image}:moving`, pull: 'always' as const, ...credentials };
@@ -317,7 +307,7 @@ chmod 755 /usr/local/bin/podman`);
       await apply();
     });
 
-    test('reports a registry that does not respond, and keeps the container', async () => {
+    testSome('reports a registry that does not respond, and keeps the container', async () => {
       await apply(declare({ image: `${image}:1`, ...credentials }));
       await machine.sh('systemctl stop docker-registry');
       const unreachable = { status: 'failed', message: expect.stringContaining('connection refused') };
@@ -329,59 +319,5 @@ chmod 755 /usr/local/bin/podman`);
       expect(await apply(declare({ image: `${image}:1`, ...credentials }))).toMatchObject([{ status: 'unchanged' }]);
       await apply();
     });
-  });
-});
-
-describe.skipIf(reason !== null)(`containers of Docker${reason === null ? '' : ` (${reason})`}`, () => {
-  test('pulls with a password that is not left in any file, and reports a daemon that is not running', async () => {
-    const hosts = await openDocker();
-    try {
-      const machine = await hosts.start('docker');
-      const agent = await DrivenAgent.start(machine);
-      const image = `${registry}/shop/app:1`;
-      await machine.sh(`${dockerUp}${registryUp}
-docker login --username '${registryUser}' --password '${registryPassword}' ${registry} > /dev/null 2>&1
-docker tag localhost/app:1 ${image}
-docker push --quiet ${image} > /dev/null
-docker rmi ${image} > /dev/null
-rm -r /root/.docker
-cat > /usr/local/bin/docker <<'END'
-#!/bin/sh
-{ tr '\\0' ' ' < /proc/$$/cmdline; echo; env; } >> /run/started
-exec /usr/bin/docker "$@"
-END
-chmod 755 /usr/local/bin/docker`);
-      const declared: Declared = {
-        container: {
-          ...{ name: 'web', engine: 'docker', image, command: runs, networks: ['front'] },
-          ...{
-            environment: { TOKEN: 'correct-horse' },
-            registry_user: registryUser,
-            registry_password: registryPassword,
-          },
-        },
-      };
-      const apply = async (...all: Declared[]) => (await agent.run(operation('apply', all.map(resolved)))).results;
-      const results = await apply(declared);
-      expect(results).toMatchObject([{ status: 'changed', message: null }]);
-      expect(await machine.exec('/usr/bin/docker', 'inspect', '--format', '{{.Config.Env}}', 'web')).toContain(
-        'correct-horse',
-      );
-      const started = await machine.sh('cat /run/started');
-      expect(started).toContain('pull --quiet');
-      expect(JSON.stringify([results, started])).not.toMatch(/horse|battery|staple|YWRh/);
-      expect(await machine.sh('ls -d /root/.docker /run/muster-registry-login 2> /dev/null || true')).toBe('');
-      expect(await apply(declared)).toMatchObject([{ status: 'unchanged' }]);
-
-      await machine.sh('systemctl stop docker docker.socket');
-      expect(await apply(declared)).toMatchObject([
-        { status: 'failed', message: expect.stringContaining('docker does not respond: Cannot connect') },
-      ]);
-      await machine.sh('systemctl start docker');
-      await apply();
-      expect(await machine.exec('/usr/bin/docker', 'ps', '--all', '--quiet')).toBe('');
-    } finally {
-      await hosts.end();
-    }
   });
 });

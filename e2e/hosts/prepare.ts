@@ -12,7 +12,7 @@ import { pacmanRoot } from './packages/pacman-root.ts';
 import { zypperRoot } from './packages/zypper-root.ts';
 import { recipesRoot } from './recipes-root.ts';
 import { selinuxRoot } from './selinux/selinux-root.ts';
-import { composeRoot } from './subjects/containers/compose.ts';
+import { containersRoot } from './subjects/containers/root.ts';
 import { databasesRoot } from './subjects/databases.ts';
 
 if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
@@ -23,7 +23,7 @@ if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
     zypperRoot(),
     pacmanRoot(),
     curlRoot(),
-    composeRoot(),
+    containersRoot(),
     databasesRoot(),
     selinuxRoot(),
     firewallsRoot(),

@@ -15,7 +15,10 @@ export const groups: readonly (readonly string[])[] = [
   ['e2e/hosts/documentation.test.ts', 'e2e/hosts/idioms.test.ts', 'e2e/hosts/roles.test.ts'],
   ['e2e/hosts/executable.test.ts', 'e2e/hosts/getting-started.test.ts', 'e2e/hosts/installation.test.ts'],
   [
-    ...['e2e/compose.test.ts', 'e2e/compose-docker.test.ts', 'e2e/compose-podman.test.ts', 'e2e/containers.test.ts'],
+    ...['e2e/compose.test.ts', 'e2e/compose-docker.test.ts', 'e2e/compose-podman.test.ts'],
+    ...['e2e/containers.test.ts', 'e2e/containers-docker.test.ts', 'e2e/containers-podman.test.ts'],
+  ],
+  [
     ...['e2e/databases.test.ts', 'e2e/language-packages.test.ts', 'e2e/locale.test.ts'],
     ...['e2e/package-dnf.test.ts', 'e2e/package-pacman.test.ts', 'e2e/package-zypper.test.ts'],
   ],

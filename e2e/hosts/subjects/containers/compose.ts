@@ -1,35 +1,8 @@
-import { derivedRoot } from '../../derived-root.ts';
+import { dirname } from 'node:path';
 import { volatilePaths } from '../../root-difference.ts';
 import type { Subject } from '../subject.ts';
 import { containersList, containersUp, dockerUp } from './container.ts';
-
-/** Release of Debian whose package has the second version of Compose. */
-const laterSuite = 'trixie';
-/** Where the second version is, until a test installs it as the plugin. */
-const secondVersion = '/opt/compose/docker-compose';
-const plugin = '/usr/libexec/docker/cli-plugins/docker-compose';
-
-/**
- * Builds a Debian root with Podman, Docker, and both versions of Compose: the first one, as Debian's program, and the
- * second one in another directory.
- */
-export const composeRoot = (): Promise<string> =>
-  derivedRoot({
-    name: 'compose',
-    packages: [
-      ...['podman', 'crun', 'netavark', 'aardvark-dns', 'iptables', 'busybox-static', 'docker-compose', 'docker.io'],
-      ...['docker-registry', 'skopeo'],
-    ],
-    finish: `
-echo "deb $mirror ${laterSuite} main" > "$new/etc/apt/sources.list"
-chroot "$new" apt-get update -qq
-chroot "$new" sh -c 'cd /tmp && apt-get download -qq docker-compose && dpkg-deb -x docker-compose_*.deb later'
-mkdir "$new/opt/compose"
-mv "$new/tmp/later${plugin}" "$new${secondVersion}"
-rm -rf "$new"/tmp/*
-chroot "$new" systemctl disable -q docker.service docker.socket docker-registry.service
-`,
-  });
+import { composePlugin, secondCompose } from './root.ts';
 
 /**
  * Shell text that starts Podman with the images of the tests, and its service for Compose. On a test host, no service may
@@ -42,8 +15,8 @@ mkdir -p /srv/shop/conf
 `;
 
 /** Shell text that starts Docker with the images of the tests, and installs the second version of Compose. */
-const dockerComposeUp = `mkdir -p ${plugin.replace(/\/[^/]*$/, '')} /srv/shop/conf
-ln -s ${secondVersion} ${plugin}
+const dockerComposeUp = `mkdir -p ${dirname(composePlugin)} /srv/shop/conf
+ln -s ${secondCompose} ${composePlugin}
 ${dockerUp}`;
 
 /** A command that runs until it receives SIGTERM. */

@@ -1,13 +1,5 @@
-import { derivedRoot } from '../../derived-root.ts';
 import { volatilePaths } from '../../root-difference.ts';
 import type { Subject } from '../subject.ts';
-
-/** Builds a Debian root with Podman, a registry, and BusyBox for an image. */
-export const containersRoot = (): Promise<string> =>
-  derivedRoot({
-    name: 'containers',
-    packages: ['podman', 'crun', 'netavark', 'aardvark-dns', 'iptables', 'busybox-static', 'docker-registry', 'skopeo'],
-  });
 
 export const registry = '127.0.0.1:5000';
 
@@ -141,10 +133,6 @@ export const containerSubjects: readonly Subject[] = [
   },
 ];
 
-/** Builds a Debian root with Docker, a registry, and BusyBox for an image. */
-export const dockerRoot = (): Promise<string> =>
-  derivedRoot({ name: 'docker', packages: ['docker.io', 'crun', 'iptables', 'busybox-static', 'docker-registry'] });
-
 /**
  * Shell text that starts Docker with settings for a test host, which has no cgroup controllers, and on which no program
  * may create a keyring.
@@ -178,7 +166,8 @@ const docker = {
   slow: true,
   state: `docker ps --all --quiet | xargs -r docker container inspect --format '{{.Name}} {{.State.Status}} {{.HostConfig.RestartPolicy.Name}}' | sort
 docker images --format '{{.Repository}}:{{.Tag}}' | sort; docker volume ls -q; docker network ls -q | wc -l`,
-  volatile: [...volatilePaths, '/var/lib/docker', '/var/lib/containerd', '/var/tmp'],
+  // The units of Podman, which the root has too, write into /var/lib/containers some time after the boot.
+  volatile: [...volatilePaths, '/var/lib/docker', '/var/lib/containerd', '/var/lib/containers', '/var/tmp'],
 };
 
 export const dockerSubjects: readonly Subject[] = [
