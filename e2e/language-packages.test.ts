@@ -148,7 +148,8 @@ describePackages('pip', () => {
   testSome('applies and removes the documented examples', async () => {
     const before = changes();
     const example: Declared = { 'package-pip': parse(kinds['package-pip'].example) };
-    for (const declared of [example, ...documented('package-pip')]) {
+    const packages = documented('package-pip').filter((declared) => declared['package-pip']?.requirements == null);
+    for (const declared of [example, ...packages]) {
       const local = pip(declared['package-pip'] ?? {});
       expect(await apply(local), JSON.stringify(declared)).toMatchObject([{ status: 'changed' }]);
       expect(await apply(local)).toMatchObject([{ status: 'unchanged' }]);
@@ -235,22 +236,6 @@ describePackages('pip', () => {
     await machine.sh('rm -r /opt/venv');
   });
 
-  testSome('removes dependencies of the declared version after a removal that was killed', async () => {
-    await machine.sh('python3 -m venv /opt/venv');
-    await byHand('tool==2.0.0');
-    const before = changes();
-    // The second agent is killed before the journal has the result.
-    for (const at of [0, { point: 'resource:after', nth: 1 }]) {
-      await agent.killedAt(operation('apply', [resolved(pip({ version: '1.1.0' }))]), at);
-      expect(await inVenv('pip list --format=freeze')).toMatch(/part==1\.0\.0[\s\S]*tool==1\.1\.0/);
-      // A removal that is killed at this point has restored the former version, which needs no other package.
-      await byHand('tool==2.0.0');
-      await apply();
-      expect(changes()).toEqual(before);
-    }
-    await machine.sh('rm -r /opt/venv');
-  });
-
   testSome('repairs a package without files, or without the list of its files', async () => {
     await apply(pip({ version: '1.0.0' }));
     const installed = changes();
@@ -309,5 +294,208 @@ describePackages('pip', () => {
     await machine.sh('rm -r /opt/venv');
     expect(await apply(pip({ virtualenv: '/home/eve/venv' }))).toMatchObject([{ status: 'failed', message }]);
     expect(await machine.sh('ls /home/eve')).toBe('');
+  });
+
+  /** Declares the packages of a requirements file, which it writes. */
+  const requirements = async (...lines: string[]): Promise<Declared> => {
+    await machine.sh(`cat > /srv/requirements.txt << 'END'\n${lines.join('\n')}\nEND`);
+    return fromFile;
+  };
+  const fromFile: Declared = {
+    'package-pip': { requirements: '/srv/requirements.txt', virtualenv: '/opt/venv', index_url: pipIndex },
+  };
+  const freeze = async () =>
+    (await inVenv('pip list --format=freeze')).split('\n').filter((line) => !/^(pip|setuptools|wheel)=|^$/.test(line));
+
+  testSome('applies and removes the documented requirements file', async () => {
+    const before = changes();
+    const all = blocksOf(readFileSync(join(root, 'docs/modules.md'), 'utf8'))
+      .filter(({ language, source }) => language === 'yaml' && source.includes('requirements: /'))
+      .flatMap(({ source }) => (parse(source) as { resources: { resource: Declared }[] }).resources)
+      .map(
+        ({ resource: { 'package-pip': body, ...rest } }): Declared =>
+          body === undefined ? rest : { 'package-pip': { ...body, index_url: pipIndex } },
+      );
+    expect(all.length).toBeGreaterThan(1);
+    expect((await apply(...all)).map(({ status }) => status)).toEqual(all.map(() => 'changed'));
+    expect((await apply(...all)).map(({ status }) => status)).toEqual(all.map(() => 'unchanged'));
+    await apply();
+    expect(changes()).toEqual(before);
+  });
+
+  testSome('plans which requirements are not satisfied, and restores former versions and dependencies', async () => {
+    await machine.sh('python3 -m venv /opt/venv');
+    await byHand('tool==1.0.0', 'httpie');
+    const before = changes();
+    const file = await requirements('tool>=2', 'httpie', 'other', 'nowhere; sys_platform == "win32"');
+    expect((await agent.run(operation('plan', [resolved(file)]))).results).toMatchObject([
+      {
+        action: 'update',
+        changes: [{ field: 'requirements', from: 'tool 1.0.0, other absent', to: 'tool>=2, other' }],
+      },
+    ]);
+    expect(await apply(file)).toMatchObject([{ status: 'changed' }]);
+    expect(await apply(file)).toMatchObject([{ status: 'unchanged' }]);
+    expect(await freeze()).toEqual(['httpie==3.2.2', 'other==1.0.0', 'part==1.0.0', 'tool==2.0.0']);
+    // Without the list of its files, pip neither replaces nor uninstalls a package.
+    await machine.sh(`rm ${site}/tool-2.0.0.dist-info/RECORD ${site}/other-1.0.0.dist-info/RECORD`);
+    await apply();
+    await machine.sh('rm /srv/requirements.txt');
+    expect(await freeze()).toEqual(['httpie==3.2.2', 'part==1.0.0', 'tool==1.0.0']);
+    expect(changes()).toEqual(before);
+    await machine.sh('rm -r /opt/venv');
+  });
+
+  testSome('removes dependencies of the declared version after a removal that was killed', async () => {
+    await machine.sh('python3 -m venv /opt/venv');
+    await byHand('tool==2.0.0');
+    const file = await requirements('tool<2');
+    const before = changes();
+    // The second agent is killed before the journal has the result.
+    for (const declared of [file, pip({ version: '1.1.0' })])
+      for (const at of [0, { point: 'resource:after', nth: 1 }]) {
+        await agent.killedAt(operation('apply', [resolved(declared)]), at);
+        expect(await freeze()).toEqual(['part==1.0.0', 'tool==1.1.0']);
+        // A removal that is killed at this point has restored the former version, which needs no other package.
+        await byHand('tool==2.0.0');
+        await apply();
+        expect(changes()).toEqual(before);
+      }
+    await machine.sh('rm -r /opt/venv /srv/requirements.txt');
+  });
+
+  testSome('restores a dependency without marking it as requested', async () => {
+    await machine.sh('python3 -m venv /opt/venv; echo part==0.9.0 > /srv/constraints.txt');
+    await byHand('httpie', '-c', '/srv/constraints.txt');
+    const isRequested = (version: string) =>
+      machine.sh(`ls ${site}/part-${version}.dist-info | grep -c REQUESTED || true`);
+    expect(await isRequested('0.9.0')).toBe('0\n');
+    await apply(await requirements('part>=1'));
+    expect(await isRequested('1.0.0')).toBe('1\n');
+    await apply();
+    expect(await freeze()).toEqual(['httpie==3.2.2', 'part==0.9.0']);
+    expect(await isRequested('0.9.0')).toBe('0\n');
+    await machine.sh('rm -r /opt/venv /srv/requirements.txt /srv/constraints.txt');
+  });
+
+  testSome('installs the file of an earlier resource, and only changes what its next content changes', async () => {
+    const before = changes();
+    const both = (content: string): Declared[] => [
+      { 'file-unix': { path: '/srv/requirements.txt', content } },
+      fromFile,
+    ];
+    expect(await apply(...both('-r other.txt\n'))).toMatchObject([{ status: 'changed' }, { status: 'failed' }]);
+    const first = both('tool==1.0.0\nother\n');
+    const planned = first.map((one, i) => ({ ...resolved(one), id: `r${i}` }));
+    expect((await agent.run(operation('plan', planned))).results).toMatchObject([
+      { action: 'update' },
+      { action: 'create', changes: [{ to: 'the later content of /srv/requirements.txt' }] },
+    ]);
+    expect(await apply(...first)).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+    expect(await apply(...both('tool==2.0.0\nother\n'))).toMatchObject([
+      { status: 'changed' },
+      { status: 'changed', changes: [{ field: 'requirements', from: 'tool 1.0.0', to: 'tool==2.0.0' }] },
+    ]);
+    expect(await apply(...both('tool==2.0.0\nother\n'))).toMatchObject([
+      { status: 'unchanged' },
+      { status: 'unchanged' },
+    ]);
+    await apply();
+    expect(changes()).toEqual(before);
+  });
+
+  testSome('shares packages with other resources of the environment', async () => {
+    const before = changes();
+    const other = pip({ name: 'other' });
+    const removalOf = (results: Awaited<ReturnType<typeof apply>>) => results.find(({ action }) => action === 'remove');
+    const file = await requirements('tool==1.0.0', 'part');
+    expect(await apply(other, file)).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+    expect(removalOf(await apply(other))).toMatchObject({
+      status: 'changed',
+      message: 'restores the original state; kept: other packages may need part',
+    });
+    expect(await freeze()).toEqual(['other==1.0.0', 'part==1.0.0']);
+    await apply(other, await requirements('tool==1.0.0', 'part', 'other'));
+    await requirements('tool==1.0.0', '-r part.txt');
+    // The packages in a file that cannot be read are unknown, so nothing is removed.
+    const message = expect.stringContaining('/srv/requirements.txt, line 2: -r is refused');
+    expect(await apply(fromFile)).toMatchObject([
+      { status: 'failed', message },
+      { status: 'failed', message },
+    ]);
+    await requirements('tool==1.0.0', 'part', 'other');
+    await apply(fromFile);
+    expect(await freeze()).toEqual(['other==1.0.0', 'part==1.0.0', 'tool==1.0.0']);
+    await apply();
+    expect(await freeze()).toEqual(['other==1.0.0', 'part==1.0.0']);
+    await machine.sh('rm -r /opt/venv /srv/requirements.txt');
+    expect(changes()).toEqual(before);
+  });
+
+  testSome('installs only wheels with a declared hash', async () => {
+    const before = changes();
+    const hashOf = async (name: string) =>
+      (
+        await machine.sh(
+          `python3 -c "import hashlib, urllib.request as r; print(hashlib.sha256(r.urlopen('http://127.0.0.1:4874/files/${name}').read()).hexdigest())"`,
+        )
+      ).trim();
+    const tool = await hashOf('tool-1.0.0-py3-none-any.whl');
+    const part = await hashOf('part-1.0.0-py3-none-any.whl');
+    const wrong = '0'.repeat(64);
+    const file = (hash: string) =>
+      requirements(
+        '--require-hashes',
+        `tool==1.0.0 \\`,
+        `    --hash=sha256:${hash}`,
+        `part==1.0.0 --hash=sha256:${part}`,
+      );
+    expect(await apply(await file(wrong))).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/DO NOT MATCH THE HASHES/) },
+    ]);
+    expect(await apply(await file(tool))).toMatchObject([{ status: 'changed' }]);
+    expect(await apply(await file(tool))).toMatchObject([{ status: 'unchanged' }]);
+    await machine.sh(`rm ${site}/tool.py`);
+    expect(await apply(await file(tool))).toMatchObject([{ status: 'changed', changes: [{ field: 'files' }] }]);
+    expect(await apply(await requirements('--require-hashes', 'other==1.0.0'))).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/Hashes are required/) },
+    ]);
+    await apply();
+    await machine.sh('rm /srv/requirements.txt');
+    expect(changes()).toEqual(before);
+  });
+
+  testSome('refuses lines with options and URLs, and a file that others can write', async () => {
+    for (const [line, message] of [
+      ['-r /etc/shadow', /requirements\.txt, line 2: -r is refused/],
+      ['--index-url http://u:p4ss@127.0.0.1:4874/simple/', /line 2: --index-url is refused: declare `index_url`/],
+      ['http://u:p4ss@127.0.0.1:4874/files/tool.whl', /line 2: URLs and paths are refused/],
+    ] as const) {
+      const results = await apply(await requirements('tool', line));
+      expect(results, line).toMatchObject([{ status: 'failed', message: expect.stringMatching(message) }]);
+      expect(JSON.stringify(results)).not.toContain('p4ss');
+    }
+    await requirements('tool');
+    await machine.sh('chmod 666 /srv/requirements.txt');
+    const only = { status: 'failed', message: expect.stringMatching(/only root can write, or declare `user`/) };
+    expect(await apply(fromFile)).toMatchObject([only]);
+    await machine.sh('for i in ada eve; do id $i || useradd --create-home $i; done');
+    await machine.sh('chmod 644 /srv/requirements.txt; chown eve /srv/requirements.txt');
+    const ofAda: Declared = {
+      'package-pip': { ...fromFile['package-pip'], virtualenv: '/home/ada/venv', user: 'ada' } as never,
+    };
+    expect(await apply(ofAda)).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/make it a file that only root and ada can write/) },
+    ]);
+    expect(await machine.sh('ls /home/ada')).toBe('');
+    await machine.sh('rm /srv/requirements.txt; ln -s /etc/shadow /srv/requirements.txt');
+    expect(await apply(fromFile)).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/is a symlink, not a requirements file/) },
+    ]);
+    await machine.sh('rm /srv/requirements.txt');
+    expect(await apply(fromFile)).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/there is no requirements file \/srv\/requirements\.txt/) },
+    ]);
+    expect(await machine.sh('ls /opt')).toBe('');
   });
 });

@@ -3,6 +3,10 @@
 /** Returns the form in which names are compared: `Zope.Interface` and `zope-interface` are one package (PEP 503). */
 export const pythonName = (name: string): string => name.replaceAll(/[-_.]+/g, '-').toLowerCase();
 
+/** Reports whether pip reads a name as the path of a file, because it ends with the suffix of an archive. */
+export const isPythonArchive = (name: string): boolean =>
+  /\.(whl|zip|tgz|tbz|txz|tlz|tar|tar\.(gz|bz2|xz|lz|lzma))$/i.test(name);
+
 export interface PythonVersion {
   /** The version without its local part, in the form in which versions are compared. */
   readonly public: string;

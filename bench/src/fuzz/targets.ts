@@ -20,6 +20,7 @@ import { HostFailure } from '../../../agent/src/host/failure.ts';
 import { matching } from '../../../agent/src/host/files/bounded-match.ts';
 import { lifetimeOf, namesOf, readChain } from '../../../agent/src/resources/certificate/chain.ts';
 import { problemWords } from '../../../agent/src/resources/certificate-acme/authority.ts';
+import { parseRequirement, parseRequirements } from '../../../agent/src/resources/package-pip/requirements-file.ts';
 import {
   decode as decodeStructured,
   parse as parseStructured,
@@ -332,6 +333,29 @@ function readCompose(input: Uint8Array): void {
   }
 }
 
+/** Parses a requirements file, and checks that pip would read each resulting line as one requirement. */
+function readRequirements(input: Uint8Array): void {
+  try {
+    for (const { line } of parseRequirements(Buffer.from(input).toString(), '/f').requirements) {
+      const again = parseRequirement(line);
+      if (/[^ -~]|\$/.test(line) || typeof again === 'string' || again.line !== line)
+        throw new Error(`pip would not read the line as one requirement: ${JSON.stringify(line)}`);
+    }
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+  }
+}
+
+const requirements = `# c
+--require-hashes
+Flask_Cors [Async_IO, more]==1.0.*  # via app
+requests (>=2.8.1 , <3);python_version >= "3.8" and (sys_platform=='linux' or extra not in "x")
+tool===1!1.0rc1.post2.dev3+a.1 \\
+    --hash=sha256:${hex(32)} \\
+    --hash sha512:${hex(64)}
+six~=1.2
+`;
+
 export const targets: Readonly<Record<string, FuzzTarget>> = {
   'compose-files': {
     examples: [
@@ -361,6 +385,14 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
     ],
     ...{ maxBytes: 256 * 1024, cpuMs: defaultCpuMs },
     run: readAuthority,
+  },
+  'requirements-files': {
+    examples: [requirements, requirements.replaceAll('\n', '\r\n'), 'six; "$" in os_name'].map((body) => ({
+      body,
+    })),
+    // The agent parses such a file once for each observation.
+    ...{ maxBytes: 2 * 1024 * 1024, cpuMs: 500, cpuMsPerMiB: 400, allocatedBytes: 512 * 1024 * 1024 },
+    run: readRequirements,
   },
   hello: {
     ...{ examples: json(hello), maxBytes: limits.agentFrameBytes, cpuMs: defaultCpuMs },

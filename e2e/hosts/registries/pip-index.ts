@@ -18,7 +18,7 @@ const packages: Readonly<Record<string, readonly Wheel[]>> = {
     { version: '1.1.0', commands: ['tool', 'tool-old'], requires: ['part'] },
     { version: '2.0.0', commands: ['tool', 'tool-new'] },
   ],
-  part: [{ version: '1.0.0' }],
+  part: [{ version: '0.9.0' }, { version: '1.0.0' }],
   other: [{ version: '1.0.0', requires: ['part'] }],
   httpie: [{ version: '3.2.2', commands: ['http'], requires: ['part'] }],
   ansible_lint: [{ version: '24.2.0', commands: ['ansible-lint'] }],

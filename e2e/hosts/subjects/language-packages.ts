@@ -68,6 +68,7 @@ export const npmSubjects: readonly Subject[] = [
 
 const venv = '/opt/venv';
 const pip = { name: 'tool', virtualenv: venv, index_url: pipIndex };
+const fromFile = { requirements: '/srv/requirements.txt', virtualenv: venv, index_url: pipIndex };
 const site = (path: string): string => `${path}/lib/python3.11/site-packages`;
 /** Shell text that creates a virtual environment and installs packages by hand. */
 const byHand = (path: string, ...packages: string[]): string =>
@@ -118,5 +119,23 @@ export const pipSubjects: readonly Subject[] = [
     changed: { 'package-pip': { ...pip, version: '1.0.0' } },
     tamper: byHand(venv, 'tool==2.0.0'),
     moved: ['ensure', 'version'],
+  },
+  {
+    ...pipCommon,
+    name: 'package-pip, requirements, in a new virtual environment',
+    // The tests kill this agent at every kind of step, such as while pip runs.
+    slow: false,
+    prepare: `${pipIndexUp}printf '%s\\n' 'tool==1.1.0' 'other; python_version > "3"' > /srv/requirements.txt`,
+    desired: { 'package-pip': fromFile },
+    tamper: `${venv}/bin/pip install --quiet --no-cache-dir --index-url ${pipIndex} tool==2.0.0`,
+    moved: ['requirements'],
+  },
+  {
+    ...pipCommon,
+    name: 'package-pip, requirements, previously other versions',
+    prepare: `${pipIndexUp}${byHand(venv, 'tool==2.0.0')}; echo 'tool<2' > /srv/requirements.txt`,
+    desired: { 'package-pip': fromFile },
+    tamper: `rm ${site(venv)}/tool.py`,
+    moved: ['files'],
   },
 ];

@@ -11,8 +11,8 @@ export interface Subject {
   /** Shell text that prepares the machine before the agent starts. */
   prepare?: string;
   desired: Declared;
-  /** The same resource with different fields. */
-  changed: Declared;
+  /** The same resource with different fields. Absent if only the identity can differ. */
+  changed?: Declared;
   /** Paths of files on the prepared machine whose SHA-256 is the `sha256` of the declarations. */
   hashed?: { desired?: string; changed?: string };
   /** Shell text that changes the resource manually. */

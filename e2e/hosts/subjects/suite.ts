@@ -55,7 +55,9 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
           return {
             agent,
             desired: resolved(await withHash(subject.desired, machine, subject.hashed?.desired)),
-            changed: resolved(await withHash(subject.changed, machine, subject.hashed?.changed)),
+            ...(subject.changed === undefined
+              ? {}
+              : { changed: resolved(await withHash(subject.changed, machine, subject.hashed?.changed)) }),
             snapshot: () => stateOf(machine, subject),
             async tamper() {
               const there = await stateOf(machine, subject);

@@ -335,6 +335,7 @@ describe('kinds', () => {
     ['compose', 'name: shop, path: /a.yaml, content: "services: ${{ secrets.a }}"'],
     ['compose', 'name: shop, path: /a.yaml, ensure: absent'],
     ['package-pip', 'name: a, virtualenv: /v, index_url: "http://127.0.0.1:8080/simple/"'],
+    ['package-pip', 'requirements: /srv/requirements.txt, virtualenv: /v, user: ada'],
   ])('%s accepts { %s }', (type, fields) => {
     expect(parseModule(source(type, fields))).toMatchObject({ ok: true });
   });
@@ -433,6 +434,12 @@ describe('kinds', () => {
     ['package-pip', 'name: "a\\nb", virtualenv: /v', 'must be the name of a package in the index'],
     ['package-pip', 'name: a.whl, virtualenv: /v', 'must not end with the suffix of an archive'],
     ['package-pip', 'name: PIP, virtualenv: /v', 'must not be pip'],
+    ['package-pip', 'virtualenv: /v', 'one of name, requirements is required'],
+    ['package-pip', 'virtualenv: /v, ensure: absent', 'name is required'],
+    ['package-pip', 'requirements: r.txt, virtualenv: /v', 'must be an absolute path'],
+    ['package-pip', 'name: a, requirements: /r.txt, virtualenv: /v', 'cannot be combined with name'],
+    ['package-pip', 'requirements: /r.txt, version: "1", virtualenv: /v', 'cannot be combined with requirements'],
+    ['package-pip', 'requirements: /r.txt, virtualenv: /v, ensure: absent', 'cannot be combined with requirements'],
     ['package-pip', 'name: a, virtualenv: v', 'must be an absolute path'],
     ['package-pip', 'name: a, virtualenv: /v, version: ">=1"', 'must be one version'],
     ['package-pip', 'name: a, virtualenv: /v, version: latest', 'must be one version'],

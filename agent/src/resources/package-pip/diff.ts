@@ -3,7 +3,14 @@ import type { FieldChange } from '@muster/protocol';
 import { isSamePythonVersion } from '@muster/protocol/python-version';
 import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
-import { type Declared, environmentOf, type PipPackageBefore, type SeenPipPackage } from './seen.ts';
+import {
+  type Declared,
+  type DeclaredPackage,
+  environmentOf,
+  type PipPackageBefore,
+  type SeenEnvironment,
+  type SeenPipPackage,
+} from './seen.ts';
 
 /** Reports whether an installed version meets the declared one. If no version is declared, any version meets it. */
 export const isVersionMet = (installed: string, declared: string | null | undefined): boolean =>
@@ -14,39 +21,56 @@ export const isVersionRestored = (installed: string, former: string): boolean =>
   isSamePythonVersion(installed, former) && isSamePythonVersion(former, installed);
 
 export function diffPipPackage(
-  resource: Declared,
+  resource: DeclaredPackage,
   seen: SeenPipPackage,
   { purpose, willBeThere }: Pick<Circumstances, 'purpose' | 'willBeThere'>,
 ): Difference {
   const { version, ensure } = resource.body;
   const difference = ensure === 'absent' ? absence(seen) : presence(version, seen);
   if (difference.action === 'none' || purpose === 'drift') return difference;
-  expectChangeable(resource, seen);
-  const parent = posix.dirname(environmentOf(resource));
-  if (seen.isParentMissing && !willBeThere(parent))
-    throw new HostFailure(`${parent} does not exist: declare it with directory-unix, before this resource`);
+  expectChangeable(resource, resource.body.name, seen);
+  expectParent(resource, seen, willBeThere);
   return { ...difference, ...awaiting(seen) };
 }
 
-/** @throws HostFailure if pip must not run */
-function expectChangeable(
+/** @throws HostFailure if the directory that contains the virtual environment neither exists nor will be created */
+export function expectParent(
   resource: Declared,
-  { environment, unmanaged, unsafe, broken, missing }: SeenPipPackage,
+  { isParentMissing }: Pick<SeenEnvironment, 'isParentMissing'>,
+  willBeThere: (path: string) => boolean,
+): void {
+  const parent = posix.dirname(environmentOf(resource));
+  if (isParentMissing && !willBeThere(parent))
+    throw new HostFailure(`${parent} does not exist: declare it with directory-unix, before this resource`);
+}
+
+/**
+ * @param name the package that `unmanaged` is about
+ * @throws HostFailure if pip must not run
+ */
+export function expectChangeable(
+  resource: Declared,
+  name: string,
+  {
+    environment,
+    unmanaged,
+    unsafe,
+    broken,
+    missing,
+  }: Pick<SeenPipPackage, 'environment' | 'unmanaged' | 'unsafe' | 'broken' | 'missing'>,
 ): void {
   const path = environmentOf(resource);
   if (environment === 'other')
     throw new HostFailure(`${path} is not a virtual environment: move it away, or choose another path`);
   if (unmanaged !== null)
-    throw new HostFailure(
-      `${resource.body.name} in ${path} is ${unmanaged}, which pip cannot replace safely: uninstall it first`,
-    );
+    throw new HostFailure(`${name} in ${path} is ${unmanaged}, which pip cannot replace safely: uninstall it first`);
   if (unsafe !== null) throw new HostFailure(unsafe);
   // Another resource may provide the missing program.
   if (broken !== null && missing.length === 0)
     throw new HostFailure(`${path}: ${broken}: move it away, and apply again`);
 }
 
-const awaiting = ({ missing }: SeenPipPackage): Pick<Difference, 'awaits'> =>
+export const awaiting = ({ missing }: Pick<SeenPipPackage, 'missing'>): Pick<Difference, 'awaits'> =>
   missing.length === 0 ? {} : { awaits: missing };
 
 const presenceChange = (from: string, to: string): FieldChange => ({ field: 'ensure', from, to });
@@ -90,11 +114,16 @@ function presence(declared: string | null | undefined, seen: SeenPipPackage): Di
   return changes.length === 0 ? nothing() : { action: 'update', changes, diff: null };
 }
 
-export function diffPipPackageRemoval(resource: Declared, before: PipPackageBefore, seen: SeenPipPackage): Difference {
+export function diffPipPackageRemoval(
+  resource: DeclaredPackage,
+  before: PipPackageBefore,
+  seen: SeenPipPackage,
+): Difference {
   if (seen.unmanaged !== null || seen.environment === 'other')
     return nothing(`kept: ${seen.unmanaged ?? `${environmentOf(resource)} is not a virtual environment`}`);
+  if (seen.isListed) return nothing('kept: a requirements file lists it');
   const difference = removalOf(before, seen);
-  if (difference.action !== 'none') expectChangeable(resource, seen);
+  if (difference.action !== 'none') expectChangeable(resource, resource.body.name, seen);
   return difference;
 }
 
@@ -126,5 +155,7 @@ function removalOf(before: PipPackageBefore, seen: SeenPipPackage): Difference {
 }
 
 /** Reports whether the virtual environment is the agent's, and nothing else is in it. */
-export const hasEnvironmentToRemove = (before: PipPackageBefore, { environment, isBare }: SeenPipPackage): boolean =>
-  isBare || environment === 'partial' || (environment === 'empty' && before.environment === 'absent');
+export const hasEnvironmentToRemove = (
+  before: Pick<PipPackageBefore, 'environment'>,
+  { environment, isBare }: Pick<SeenPipPackage, 'environment' | 'isBare'>,
+): boolean => isBare || environment === 'partial' || (environment === 'empty' && before.environment === 'absent');

@@ -134,6 +134,12 @@ function fieldsOf(metadata: string): [name: string, value: string][] {
   return fields;
 }
 
+/** Returns the `Requires-Dist` fields of a package, such as `part>=1 ; extra == "more"`. */
+export function requirementLines(walk: PathWalk, site: string, { entry }: Distribution): string[] {
+  const metadata = readStart(walk, `${site}/${entry}/METADATA`, maxMetadata)?.toString('utf8') ?? '';
+  return fieldsOf(metadata).flatMap(([field, value]) => (field === 'requires-dist' ? [value] : []));
+}
+
 /**
  * Returns the names in the `Requires-Dist` fields of METADATA.
  * @param installed names of the installed packages, each mapped to itself; other names are omitted. The result shares
@@ -195,7 +201,7 @@ export function dependenciesOf(needs: readonly Need[], name: string): string[] {
 }
 
 /** Adds what the packages need, directly or through others. */
-function withRequirements(needs: readonly Need[], names: Set<string>): Set<string> {
+export function withRequirements(needs: readonly Need[], names: Set<string>): Set<string> {
   const byName = new Map(needs.map((need) => [need.name, need]));
   // The loop also visits the names that it adds.
   for (const name of names) for (const other of byName.get(name)?.requires ?? []) names.add(other);

@@ -46,12 +46,19 @@ export function parseConfig(text: string): Map<string, string> {
 const configOf = (walk: PathWalk, environment: string): Map<string, string> =>
   parseConfig(readStart(walk, `${environment}/pyvenv.cfg`, maxConfig)?.toString('utf8') ?? '');
 
-/** Returns the first two parts of the version in pyvenv.cfg, such as `3.11`. */
-function pythonOf(walk: PathWalk, environment: string): string {
+/** Returns the version in pyvenv.cfg, such as `3.11.2`; empty if it has none. */
+function fullPythonOf(walk: PathWalk, environment: string): string {
   const config = configOf(walk, environment);
-  const version = config.get('version') ?? config.get('version_info') ?? '';
-  return version.slice(0, 32).split('.').slice(0, 2).join('.');
+  return (config.get('version') ?? config.get('version_info') ?? '').slice(0, 32);
 }
+
+/** Returns the version of Python in a virtual environment, such as `3.11.2`; null if it is unknown. */
+export const pythonIn = (walk: PathWalk, environment: string): string | null =>
+  /^\d{1,3}\.\d{1,3}(?:\.\d{1,3})?/.exec(fullPythonOf(walk, environment))?.[0] ?? null;
+
+/** Returns the first two parts of the version in pyvenv.cfg, such as `3.11`. */
+const pythonOf = (walk: PathWalk, environment: string): string =>
+  fullPythonOf(walk, environment).split('.').slice(0, 2).join('.');
 
 /**
  * Returns the reason why a virtual environment is unusable, such as an upgrade of Python; null if it is usable.

@@ -31,7 +31,7 @@ import {
 import { environmentState, isBare, parseConfig } from './environment.ts';
 import { packagePip } from './package-pip.ts';
 import { pipMessage, runPip } from './run-pip.ts';
-import { type Declared, look, type PipPackageBefore, type SeenPipPackage } from './seen.ts';
+import { type DeclaredPackage, look, type PipPackageBefore, type SeenPipPackage } from './seen.ts';
 
 type Body = ResourceBodies['package-pip'];
 const declared = (fields: Partial<Body> = {}) =>
@@ -41,7 +41,7 @@ const declared = (fields: Partial<Body> = {}) =>
     identity: 'tool#/opt/venv',
     sensitive_fields: [],
     body: { name: 'tool', virtualenv: '/opt/venv', ...fields },
-  }) as unknown as Declared;
+  }) as unknown as DeclaredPackage;
 const seen = (fields: Partial<SeenPipPackage> = {}): SeenPipPackage => ({
   ...{ environment: 'present', version: null, unmanaged: null, isInterrupted: false, missingFile: null, stale: [] },
   ...{
@@ -52,6 +52,7 @@ const seen = (fields: Partial<SeenPipPackage> = {}): SeenPipPackage => ({
     dependencies: [],
     broken: null,
     isRequested: false,
+    isListed: false,
     isBare: false,
     isParentMissing: false,
     unsafe: null,
@@ -313,6 +314,10 @@ test('finds the dependencies that nothing needs, including cycles', () => {
 test('keeps a package that others need, and marks it as a dependency', async () => {
   const kept = { version: '1.0', neededBy: ['other'], metadata: `${site}/tool-1.0.dist-info` };
   expect(removal({}, { ...kept, isRequested: true }).changes).toEqual([{ field: 'requested', from: 'yes', to: 'no' }]);
+  for (const version of [null, '0.9'])
+    expect(removal({ version }, { version: '1.0', isListed: true })).toMatchObject({
+      ...{ action: 'none', message: 'kept: a requirements file lists it' },
+    });
   expect(removal({}, kept)).toMatchObject({ action: 'none', message: 'kept: other may need it' });
   expect(removal({}, { ...kept, isInterrupted: true })).toMatchObject({
     action: 'remove',

@@ -129,7 +129,9 @@ exit $status`;
 
 export interface PipRun {
   action: 'install' | 'uninstall' | 'clear';
-  /** Version to install; null for the newest version. */
+  /** Lines of the requirements to install; without them, the package of the resource is installed. */
+  lines?: readonly string[];
+  /** Version of the package to install; null for the newest version. */
   version?: string | null;
   /** Whether the local part must match as well, so that, for example, `1.0+cu121` is not accepted for `1.0`. */
   isExact?: boolean;
@@ -152,13 +154,14 @@ export async function runPip(
   { environment }: Pick<SeenPipPackage, 'environment'>,
   machine: Machine,
 ): Promise<void> {
-  const { name, index_url: index, user } = resource.body;
+  const { name, requirements, index_url: index, user } = resource.body;
   const account = await requirePrerequisites(
     needsOf(resource, run.action === 'clear' ? 'partial' : environment),
     machine,
   );
   const isRoot = user == null || account?.uid === 0;
   const requirement = run.version == null ? name : `${name}${run.isExact === true ? '===' : '=='}${run.version}`;
+  const lines = run.lines ?? [requirement];
   const timeLimit = machine.limits.packageMs;
   const { stale = [], names = [] } = run;
   const result = await runAccountShell(
@@ -171,7 +174,7 @@ export async function runPip(
       directory: '/',
       environment: { ...proxyVariables(machine.environment), ...settings },
       // Arguments are visible to other users, and the environment to the account's processes.
-      secret: `${index == null ? '' : `--index-url ${index}\n`}${requirement}\n`,
+      secret: `${index == null ? '' : `--index-url ${index}\n`}${lines.join('\n')}\n`,
       timeLimit,
       account,
       printed: (stream, piece) => machine.printed(resource, stream, piece),
@@ -183,7 +186,9 @@ export async function runPip(
   if (result.timedOut) throw new HostFailure(`pip took longer than ${timeLimit / 1000} s and was stopped`);
   if (result.exitCode !== 0) {
     const what =
-      run.action === 'install' ? `install ${requirement}` : `${run.action} ${names.join(', ').slice(0, 1000) || name}`;
+      run.action === 'install'
+        ? `install ${requirements ?? requirement}`
+        : `${run.action} ${names.join(', ').slice(0, 1000) || (requirements ?? name)}`;
     throw new HostFailure(`pip cannot ${what}: ${pipMessage(result, index)}`);
   }
 }

@@ -5,6 +5,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { inspect } from '../../host/files/inspect.ts';
 import type { PathWalk } from '../../host/files/path-walk.ts';
 import type { Difference, Machine } from '../provider/provider.ts';
+import type { ScriptAccount } from '../script/launch.ts';
 import { prerequisitesOf } from '../script/prerequisites.ts';
 import {
   type Distribution,
@@ -28,8 +29,17 @@ import {
   whyBroken,
   whyUnsafe,
 } from './environment.ts';
+import { readRequirements } from './requirements-file.ts';
 
+/** A resource of this kind: one package, or the packages of a requirements file. */
 export type Declared = ResolvedResource<'package-pip'>;
+/** A resource that declares one package. */
+export type DeclaredPackage = Declared & { body: { name: string } };
+/** A resource that declares the packages of a requirements file. */
+export type DeclaredRequirements = Declared & { body: { requirements: string } };
+
+export const hasRequirements = (resource: Declared): resource is DeclaredRequirements =>
+  resource.body.requirements != null;
 
 /** State before the agent's first change. */
 export type PipPackageBefore = {
@@ -40,6 +50,19 @@ export type PipPackageBefore = {
   packages: string[];
   /** Names of all dependencies of the versions that the agent replaced or removed. */
   dependencies: string[];
+};
+
+/** State before the agent's first change for a requirements file. */
+export type RequirementsBefore = {
+  environment: EnvironmentState;
+  /** Versions of all packages in the virtual environment, by name, and of those that others installed later. */
+  versions: Record<string, string>;
+  /** Names in all versions of the requirements file that the agent applied. */
+  names: string[];
+  /** These names, and those of all dependencies of the versions that the agent installed, replaced, or removed. */
+  dependencies: string[];
+  /** Names of the packages in `versions` that pip had installed only as dependencies. */
+  automatic: string[];
 };
 
 export interface SeenPipPackage {
@@ -67,6 +90,8 @@ export interface SeenPipPackage {
   neededBy: string[];
   /** Only for a removal: whether the package was requested, so that it is not only a dependency. */
   isRequested: boolean;
+  /** Only for a removal: whether the requirements file of another resource lists the package. */
+  isListed: boolean;
   /** Only for a removal: whether the agent created the environment, and it contains nothing else. */
   isBare: boolean;
   /** Whether the directory in which to create the virtual environment does not exist. */
@@ -90,41 +115,69 @@ export const needsOf = ({ body: { user, virtualenv } }: Declared, environment: E
 /** Returns the directory with the last state of `bin` and `lib` that is known to be intact. */
 const rootOf = (environment: string): string => (hasCopies(environment) ? `${environment}/${marks.work}` : environment);
 
-/** @param before null unless the resource is removed */
-export async function look(
-  resource: Declared,
-  machine: Machine,
-  before: PipPackageBefore | null,
-): Promise<SeenPipPackage> {
+/** The virtual environment, whichever of its packages a resource declares. */
+export interface SeenEnvironment
+  extends Pick<SeenPipPackage, 'environment' | 'isInterrupted' | 'broken' | 'isParentMissing' | 'unsafe' | 'missing'> {
+  /** The environment, or the copies in it. */
+  root: string;
+  /** Path of `site-packages` below `root`; null if there is none. */
+  site: string | null;
+  /** All packages. */
+  all: Distribution[];
+  /** The account that runs pip; null for the agent's own one, and for one that does not exist. */
+  account: ScriptAccount | null;
+  /** Whether pip runs as root. */
+  isRoot: boolean;
+}
+
+export async function lookAtEnvironment(resource: Declared, machine: Machine): Promise<SeenEnvironment> {
   const { walk } = machine;
   const path = environmentOf(resource);
   const { user } = resource.body;
   const environment = environmentState(walk, path);
   const isPresent = environment === 'present';
-  const interrupted = isPresent && isInterrupted(path);
   const root = rootOf(path);
   const site = isPresent ? sitePackagesOf(walk, path, root) : null;
-  const all = site === null ? [] : distributionsIn(walk, `${root}/${site}`);
-  const own = all.filter(({ name }) => name === pythonName(resource.body.name));
-  const version = own.find(({ isLegacy }) => !isLegacy)?.version ?? null;
   const { account, missing } = await prerequisitesOf(needsOf(resource, environment), machine);
   const isRoot = user == null || account?.uid === 0;
   return {
     environment,
+    root,
+    site,
+    account,
+    isRoot,
+    all: site === null ? [] : distributionsIn(walk, `${root}/${site}`),
+    isInterrupted: isPresent && isInterrupted(path),
+    broken: isPresent ? whyBroken(walk, path, root, site) : null,
+    isParentMissing: environment === 'absent' && inspect(walk, posix.dirname(path), false).type === 'absent',
+    unsafe: isRoot && environment !== 'other' ? whyUnsafe(walk, path, root, site) : null,
+    missing,
+  };
+}
+
+/** @param before null unless the resource is removed */
+export async function look(
+  resource: DeclaredPackage,
+  machine: Machine,
+  before: PipPackageBefore | null,
+): Promise<SeenPipPackage> {
+  const { all, root, site, account: _, isRoot: __, ...seen } = await lookAtEnvironment(resource, machine);
+  const own = all.filter(({ name }) => name === pythonName(resource.body.name));
+  const version = own.find(({ isLegacy }) => !isLegacy)?.version ?? null;
+  const isPresent = seen.environment === 'present';
+  const interrupted = seen.isInterrupted;
+  return {
+    ...seen,
     version,
     ...(site === null
       ? { unmanaged: null, missingFile: null, stale: [], metadata: null }
       : packageState(resource, machine, { own, site, root, interrupted })),
-    isInterrupted: interrupted,
     packages: all.map(({ name }) => name),
-    broken: isPresent ? whyBroken(walk, path, root, site) : null,
     ...(before === null || site === null
-      ? { dependencies: [], orphans: [], neededBy: [], isRequested: false }
+      ? { dependencies: [], orphans: [], neededBy: [], isRequested: false, isListed: false }
       : usesOf(resource, machine, { all, site: `${root}/${site}`, before })),
-    isBare: before !== null && isPresent && version === null && !interrupted && isBare(walk, path),
-    isParentMissing: environment === 'absent' && inspect(walk, posix.dirname(path), false).type === 'absent',
-    unsafe: isRoot && environment !== 'other' ? whyUnsafe(walk, path, root, site) : null,
-    missing,
+    isBare:
+      before !== null && isPresent && version === null && !interrupted && isBare(machine.walk, environmentOf(resource)),
   };
 }
 
@@ -136,7 +189,7 @@ interface Found {
   interrupted: boolean;
 }
 
-function packageState(
+export function packageState(
   resource: Declared,
   { walk }: Machine,
   { own, site, root, interrupted }: Found,
@@ -164,7 +217,7 @@ function packageState(
 }
 
 /** Packages that a new virtual environment may already contain. */
-const ofEnvironment: readonly string[] = ['pip', 'setuptools', 'wheel'];
+export const ofEnvironment: readonly string[] = ['pip', 'setuptools', 'wheel'];
 
 /** Returns the path of an environment with symbolic links resolved, because several paths can name the same one. */
 function realEnvironment(walk: PathWalk, path: string): string {
@@ -177,20 +230,34 @@ function realEnvironment(walk: PathWalk, path: string): string {
   }
 }
 
-/** Returns the parts of the state that only a removal needs. */
-function usesOf(
-  resource: Declared,
-  machine: Machine,
-  { all, site, before }: { all: Distribution[]; site: string; before: PipPackageBefore },
-): Pick<SeenPipPackage, 'dependencies' | 'orphans' | 'neededBy' | 'isRequested'> {
+/**
+ * Returns the names of the packages in the same environment that this operation declares.
+ * @throws HostFailure if a requirements file exists but cannot be read, so that its packages are not known
+ */
+export function declaredIn(resource: Declared, machine: Machine): string[] {
   const { walk } = machine;
-  const own = pythonName(resource.body.name);
   const path = realEnvironment(walk, environmentOf(resource));
-  const declared = machine
+  return machine
     .resourcesOf('package-pip')
     .map((other) => other as Declared)
     .filter(({ key, body }) => realEnvironment(walk, body.virtualenv) === path && machine.isDesired(key))
-    .map(({ body }) => pythonName(body.name));
+    .flatMap((other) =>
+      hasRequirements(other)
+        ? (readRequirements(walk, other.body.requirements)?.requirements ?? []).map(({ name }) => name)
+        : [pythonName(other.body.name ?? '')],
+    );
+}
+
+/** Returns the parts of the state that only a removal needs. */
+function usesOf(
+  resource: DeclaredPackage,
+  machine: Machine,
+  { all, site, before }: { all: Distribution[]; site: string; before: PipPackageBefore },
+): Pick<SeenPipPackage, 'dependencies' | 'orphans' | 'neededBy' | 'isRequested' | 'isListed'> {
+  const { walk } = machine;
+  const own = pythonName(resource.body.name);
+  const declared = declaredIn(resource, machine);
+  const isListed = declared.includes(own);
   const kept = new Set([...before.packages, ...declared, ...ofEnvironment]);
   const needs = needsIn(walk, site, all);
   const dependencies = dependenciesOf(needs, own);
@@ -201,7 +268,7 @@ function usesOf(
     isRecorded ? orphansIn(needs, without, kept).filter((name) => possible.has(name)) : [];
   if (before.version !== null) {
     kept.add(own);
-    return { dependencies, orphans: orphansOf(null), neededBy: [], isRequested: false };
+    return { dependencies, orphans: orphansOf(null), neededBy: [], isRequested: false, isListed };
   }
   const orphans = orphansOf(own);
   return {
@@ -209,5 +276,6 @@ function usesOf(
     orphans,
     neededBy: neededBy(needs, own, orphans).slice(0, 10),
     isRequested: needs.find(({ name }) => name === own)?.isRequested ?? false,
+    isListed,
   };
 }

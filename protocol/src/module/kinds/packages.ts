@@ -2,7 +2,7 @@ import { pythonName } from '../../python-version.ts';
 import { content } from './downloads/content.ts';
 import { boolean, choice, formatted, text } from './field.ts';
 import * as format from './format.ts';
-import { defineKind, ensure, type Platform } from './kind.ts';
+import { defineKind, ensure, joined, type Platform } from './kind.ts';
 
 const exactVersion = formatted(
   'An exact version, or latest for the newest version in the sources; default: any version',
@@ -118,24 +118,43 @@ export const languagePackageKinds = {
     identity: ({ name, prefix }) => (prefix == null || prefix === '/usr/local' ? String(name) : `${name}#${prefix}`),
   }),
   'package-pip': defineKind({
-    description: 'A package that pip installs from wheels in a virtual environment',
+    description:
+      'A package, or all packages of a requirements file, that pip installs from wheels in a virtual environment',
     platforms: ['linux'],
     example: 'name: httpie\nversion: 3.2.2\nvirtualenv: /opt/httpie',
     required: {
-      name: formatted('Name of the package, without extras', format.pipPackage),
       virtualenv: formatted(
         'Directory of the virtual environment, which is created if it is missing',
         format.allOf(format.unixFile, format.oneLine),
       ),
     },
     optional: {
+      name: formatted('Name of the package, without extras', format.pipPackage),
+      requirements: formatted(
+        'Absolute path of a requirements file on the machine, whose packages are installed',
+        format.allOf(format.unixFile, format.oneLine),
+        { pattern: '^/' },
+      ),
       version: formatted('An exact version, such as 2.31.0; default: any version', format.pipVersion),
       user: formatted('User who owns the virtual environment and runs pip; default: root', format.unixAccount),
       index_url: text('URL of the index; default: https://pypi.org/simple', format.pipIndex),
       ensure,
     },
-    identifiedBy: ['name', 'virtualenv'],
-    identity: ({ name, virtualenv }) => `${pythonName(String(name))}#${virtualenv}`,
+    oneOf: [['name', 'requirements']],
+    exclusive: [
+      ['name', 'requirements'],
+      ['requirements', 'version'],
+    ],
+    faults: ({ name, requirements, ensure: presence }) => {
+      if (presence !== 'absent') return [];
+      if (requirements != null)
+        return [{ path: ['ensure'], message: 'absent cannot be combined with requirements; remove the resource' }];
+      return name == null ? [{ path: [], message: 'name is required: add it' }] : [];
+    },
+    identifiedBy: ({ requirements }) =>
+      requirements == null ? ['name', 'virtualenv'] : ['requirements', 'virtualenv'],
+    identity: ({ name, requirements, virtualenv }) =>
+      requirements == null ? `${pythonName(String(name))}#${virtualenv}` : joined(requirements, '#', virtualenv),
     sensitive: ['index_url'],
   }),
 };

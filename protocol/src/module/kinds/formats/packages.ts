@@ -1,4 +1,4 @@
-import { maxPythonVersion, pythonName, pythonVersion } from '../../../python-version.ts';
+import { isPythonArchive, maxPythonVersion, pythonName, pythonVersion } from '../../../python-version.ts';
 import { allOf, byPattern, type Check, maxLength } from './text.ts';
 import { httpUrl } from './urls.ts';
 
@@ -91,8 +91,7 @@ export const pipPackage: Check = (name) => {
     return 'must not have extras in brackets: declare each package that the extra needs as a resource';
   if (name.length > 128 || !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name) || /[._-]$/.test(name))
     return 'must be the name of a package in the index, such as requests; put the version into `version`';
-  if (/\.(whl|zip|tgz|tbz|txz|tlz|tar|tar\.(gz|bz2|xz|lz|lzma))$/i.test(name))
-    return 'must not end with the suffix of an archive, such as ".whl"';
+  if (isPythonArchive(name)) return 'must not end with the suffix of an archive, such as ".whl"';
   return pythonName(name) === 'pip' ? 'must not be pip, which is part of every virtual environment' : undefined;
 };
 
