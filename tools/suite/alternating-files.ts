@@ -23,7 +23,7 @@ export const groups: readonly (readonly string[])[] = [
     ...['e2e/package-dnf.test.ts', 'e2e/package-pacman.test.ts', 'e2e/package-zypper.test.ts'],
   ],
   ['e2e/firewalls.test.ts', 'e2e/hosts/firewall.test.ts', 'e2e/selinux.test.ts'],
-  ['e2e/acl.test.ts', 'e2e/attributes.test.ts'],
+  ['e2e/acl.test.ts', 'e2e/attributes.test.ts', 'e2e/capabilities.test.ts'],
   // Each pair has the subjects of half of the kinds.
   ['e2e/providers-1.test.ts', 'e2e/providers-2.test.ts'],
   ['e2e/providers-3.test.ts', 'e2e/providers-4.test.ts'],

@@ -9,6 +9,7 @@ import type { PathWalk } from '../../host/files/path-walk.ts';
 import { removeFile } from '../../host/files/remove.ts';
 import { wantedEntries } from '../provider/acl.ts';
 import { changeWithAttributes, rememberAttributes } from '../provider/attributes.ts';
+import { changeWithCapabilities, textOfCapabilities } from '../provider/capabilities.ts';
 import { allTouched, type FileState, statesOf, targetOwnership, touchOwnership } from '../provider/ownership.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
@@ -73,6 +74,8 @@ async function rememberFields(
     }),
   };
   if (record.acl === undefined && acl?.found != null) record.acl = acl.found;
+  const { capabilities } = seen;
+  if (capabilities !== undefined && capabilities.lacksPrograms !== true) record.capabilities ??= capabilities.text;
   const changing = new Set(difference.changes.map(({ field }) => field));
   // A removal or a replacement by a link would lose the content, the owner, and the permissions.
   const goes = changing.has('symlink') || changing.has('ensure');
@@ -158,11 +161,13 @@ export async function placeFile(
   machine: Machine,
   together?: () => Promise<void>,
 ): Promise<Outcome> {
-  const { path, ensure, attributes: wanted } = bodyOf(resource);
-  const { found, attributes } = seen;
+  const { path, ensure, attributes: wanted, capabilities: names } = bodyOf(resource);
+  const { found, attributes, capabilities } = seen;
   const stays = ensure === 'absent' ? null : wanted;
   return changeWithAttributes({ path, found, type: 'file', attributes }, stays, machine, (current) =>
-    replaceFile(resource, { ...seen, found: current }, difference, content, machine, together),
+    changeWithCapabilities(path, capabilities, names == null ? null : textOfCapabilities(names), machine, () =>
+      replaceFile(resource, { ...seen, found: current }, difference, content, machine, together),
+    ),
   );
 }
 

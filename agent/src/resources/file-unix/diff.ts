@@ -5,6 +5,7 @@ import { exposes } from '../../host/files/decide-ownership.ts';
 import type { FileContent } from '../../host/files/inspect.ts';
 import { diffAcl, wantedEntries, widened, withinMask } from '../provider/acl.ts';
 import { diffAttributes } from '../provider/attributes.ts';
+import { diffCapabilities, expectOnlyRootWrites } from '../provider/capabilities.ts';
 import { diffOwnership, exposure, targetOwnership } from '../provider/ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { copyExposure } from './copied.ts';
@@ -85,7 +86,8 @@ function diffShown(
   const target = targetOwnership(body, ownershipToKeep(found, body), seen.ownership, object, createdMode);
   const acl = diffAcl(body.path, seen.acl, target.mode, purpose === 'drift');
   const attributes = diffAttributes(body.path, seen.attributes, body.attributes, purpose === 'drift');
-  changes.push(...acl.changes, ...attributes.changes);
+  const capabilities = diffCapabilities(body.path, seen.capabilities, body.capabilities, purpose === 'drift');
+  changes.push(...acl.changes, ...attributes.changes, ...capabilities.changes);
   if (changes.length === 0) return nothing();
   const opened = seen.acl === undefined ? target : widened(target, wantedEntries(seen.acl, target.mode));
   const refused = copy?.copied == null || purpose === 'drift' ? null : copyExposure(copy.copied, opened);
@@ -94,7 +96,11 @@ function diffShown(
     if (exposes(withinMask(file, seen.acl), opened, 'file'))
       throw exposure(body.path, seen.ownership.ownerName, target);
   }
-  const awaits = [...ownership.awaits, ...acl.awaits, ...attributes.awaits];
+  if ((body.capabilities ?? []).length > 0 && purpose !== 'drift') {
+    const kept = file === null || isWritten(body, seen, changes) ? null : withinMask(file, seen.acl);
+    expectOnlyRootWrites(body.path, kept, opened);
+  }
+  const awaits = [...ownership.awaits, ...acl.awaits, ...attributes.awaits, ...capabilities.awaits];
   if (copy?.copied === null && !willBeThere(copy.of) && purpose !== 'drift')
     awaits.push({
       kind: 'programs',

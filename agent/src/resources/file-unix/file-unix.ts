@@ -5,6 +5,7 @@ import { checkPath } from '../../host/files/path-walk.ts';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import { checkAcl } from '../provider/acl.ts';
 import { checkAttributes, concernsAttributes, lookAtAttributes } from '../provider/attributes.ts';
+import { checkCapabilities, lookAtCapabilities } from '../provider/capabilities.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import { formatMode } from '../provider/ownership.ts';
 import type { Machine } from '../provider/provider.ts';
@@ -43,6 +44,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     mode: 'text?',
     acl: 'list?',
     attributes: 'list?',
+    capabilities: 'list?',
     validate: 'text?',
     if_exists: 'text?',
     ensure: 'text?',
@@ -56,6 +58,7 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     checkPath(pathOf(resource));
     checkAcl(resource.body.acl, 'file');
     checkAttributes(resource.body.attributes);
+    checkCapabilities(resource.body.capabilities);
     const { path, copy_of } = resource.body;
     if (copy_of != null) checkPath(copy_of);
     if (copy_of === path) throw new HostFailure('`copy_of` must be the path of another file');
@@ -71,12 +74,15 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
     const wantContent =
       ((declared !== null || isCopy) && body.if_exists !== 'keep') || body.ensure === 'absent' || body.symlink != null;
     const inspected = await look(resource, machine, wantContent, declared === null ? [] : [declared.size]);
-    const hasAcl = body.acl != null && body.ensure !== 'absent' && body.symlink == null;
+    const isFile = body.ensure !== 'absent' && body.symlink == null;
     const looked = {
       ...inspected,
-      ...(hasAcl ? { acl: await lookAtAcl(body.path, inspected, body.acl ?? [], machine) } : {}),
+      ...(isFile && body.acl != null ? { acl: await lookAtAcl(body.path, inspected, body.acl, machine) } : {}),
       ...(concernsAttributes(body, succeeded)
         ? { attributes: await lookAtAttributes(body.path, inspected.found, machine) }
+        : {}),
+      ...(isFile && body.capabilities != null
+        ? { capabilities: await lookAtCapabilities(body.path, inspected.found, machine) }
         : {}),
     };
     const seen = isCopy

@@ -10,6 +10,12 @@ import { removeFile } from '../../host/files/remove.ts';
 import { diffAclRemoval, restoredAcl, widened, withinMask } from '../provider/acl.ts';
 import { changeWithAttributes, diffAttributesRemoval, lookAtAttributes } from '../provider/attributes.ts';
 import {
+  changeWithCapabilities,
+  diffCapabilitiesRemoval,
+  lookAtCapabilities,
+  restoredCapabilities,
+} from '../provider/capabilities.ts';
+import {
   decideHandBack,
   exposure,
   formatMode,
@@ -48,6 +54,9 @@ export async function observeFileForRemoval(
       ...seen,
       ...(before.was === 'file' && before.acl !== undefined ? { acl: await lookAtAcl(path, seen, [], machine) } : {}),
       ...(before.attributes === undefined ? {} : { attributes: await lookAtAttributes(path, seen.found, machine) }),
+      ...(before.was === 'file' && before.capabilities !== undefined
+        ? { capabilities: await lookAtCapabilities(path, seen.found, machine) }
+        : {}),
     };
   } catch (error) {
     // The file's directory does not exist any more either.
@@ -121,9 +130,14 @@ function diffRemovalShown(
     changes.push(...acl);
   }
   changes.push(...diffAttributesRemoval(path, before.attributes, seen.attributes));
+  const capabilities = formerCapabilities(before, seen);
+  if (capabilities !== null) changes.push(...diffCapabilitiesRemoval(path, capabilities.text, seen.capabilities));
   const leftOut = [
     ...(left.content ? ['its content is kept: the recorded content belonged to another owner'] : []),
     ...(left.setId ? ['its set-user-ID or set-group-ID bit is not restored: its content has changed'] : []),
+    ...(capabilities?.isLeftOut === true
+      ? ['its capabilities are not restored: users other than root may write it, or may have written it']
+      : []),
   ];
   if (changes.length === 0) return nothing(leftOut.length === 0 ? 'already in its original state' : leftOut.join('; '));
   return { action: 'remove', changes, diff, message: ['restores the original state', ...leftOut].join('; ') };
@@ -136,6 +150,19 @@ const sizesIn = (before: RecordedFile): number[] => [
 
 const handBack = (before: RecordedFile, found: Inspected): HandBack =>
   decideHandBack(before, found.type === 'file' ? found : null, asCreated(before.mode));
+
+/** Returns the capabilities to restore; null if none are recorded, or the file is not restored. */
+function formerCapabilities(
+  before: FileBefore,
+  { found, acl }: SeenFile,
+): ReturnType<typeof restoredCapabilities> | null {
+  if (before.was !== 'file' || before.capabilities === undefined) return null;
+  const back = handBack(before, found);
+  if (back.is === 'refused') return null;
+  const target = before.acl === undefined ? back.target : widened(back.target, before.acl.entries);
+  const kept = found.type === 'file' && back.content.is !== 'restored' ? withinMask(found, acl) : null;
+  return restoredCapabilities(before.capabilities, kept, target);
+}
 
 function refusal(path: string, before: RecordedFile, { found, ownership }: SeenFile): HostFailure {
   const { uid, gid, mode, ownerName } = before;
@@ -155,10 +182,14 @@ export async function removeOrRestoreFile(
   _difference: Difference,
   machine: Machine,
 ): Promise<Outcome> {
-  const { found, attributes } = seen;
+  const path = pathOf(resource);
+  const { found, attributes, capabilities } = seen;
   const former = before.was === 'file' ? before.attributes : null;
-  return changeWithAttributes({ path: pathOf(resource), found, type: 'file', attributes }, former, machine, (current) =>
-    removeOrRestore(resource, before, { ...seen, found: current }, machine),
+  const restored = formerCapabilities(before, plain(seen))?.text ?? null;
+  return changeWithAttributes({ path, found, type: 'file', attributes }, former, machine, (current) =>
+    changeWithCapabilities(path, capabilities, restored, machine, () =>
+      removeOrRestore(resource, before, { ...seen, found: current }, machine),
+    ),
   );
 }
 

@@ -7,6 +7,7 @@ import { asCreated, type OwnedObject, setIdBits, sharedWriteBits } from '../../h
 import { contentOf, hashLarge, type Inspected, inspect, type Ownership, withFile } from '../../host/files/inspect.ts';
 import { losesWriter, type SeenAcl, seenAcl, withoutMask } from '../provider/acl.ts';
 import type { SeenAttributes } from '../provider/attributes.ts';
+import type { SeenCapabilities } from '../provider/capabilities.ts';
 import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
 import { lookUpOwnership, parseMode, type RecordedFile, type SeenOwnership } from '../provider/ownership.ts';
 import type { CopyReference, Difference, Machine } from '../provider/provider.ts';
@@ -19,6 +20,8 @@ export interface SeenFile {
   acl?: SeenAcl;
   /** The attributes; observed only if the resource declares them, or a removal restores them. */
   attributes?: SeenAttributes;
+  /** The capabilities; observed only if the resource declares them, or a removal restores them. */
+  capabilities?: SeenCapabilities;
   /** The content of the source, if it is needed for a diff; not journaled. */
   source?: Buffer;
   /** The file to copy; null if it does not exist. Observed only if the resource declares it and needs its content. */
@@ -31,7 +34,7 @@ export interface SeenFile {
 export type FileBefore = (
   | { was: 'absent' }
   | { was: 'symlink'; target: string; uid: number; gid: number }
-  | ({ was: 'file' } & RecordedFile)
+  | ({ was: 'file' /** The capabilities, if the resource declared some. */; capabilities?: string } & RecordedFile)
 ) & {
   /** The attributes, if the resource declared some. Empty if there was no file. */
   attributes?: Attribute[];

@@ -1,7 +1,6 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { withDirectory } from '../../host/files/acl-entries.ts';
 import {
   type Attribute,
   attributeNames,
@@ -12,7 +11,7 @@ import {
   writeAttributes,
 } from '../../host/files/attributes.ts';
 import { expectUnchanged, type Inspected, inodeOf, inspect } from '../../host/files/inspect.ts';
-import type { OpenDirectory } from '../../host/files/path-walk.ts';
+import { expectExclusive, onObject, replaced } from './exclusive-object.ts';
 import type { Difference, Machine } from './provider.ts';
 
 /** Declares, observes, and restores the attributes of a file or directory that chattr sets, such as `immutable`. */
@@ -50,48 +49,10 @@ export function checkAttributes(attributes: readonly string[] | null | undefined
 export async function lookAtAttributes(path: string, found: Inspected, machine: Machine): Promise<SeenAttributes> {
   if (lacksAttributePrograms()) return { found: [], lacksPrograms: true };
   if (found.type !== 'file' && found.type !== 'directory') return { found: [] };
-  const read = await onObject(path, found.type, machine, readAttributes);
+  const read = await onObject(path, found.type, 'attributes', machine, readAttributes);
   return read === null ? { found: [], isUnsupported: true } : { found: read };
 }
 
-/**
- * Calls a function with the path of a file or directory for programs, and its path for messages. The programs open a
- * file by its name, so a user who can replace files in its directory could lead them to another file. Such a directory
- * is refused.
- * @throws HostFailure if an unprivileged user can replace the file, or the object is missing
- */
-async function onObject<T>(
-  path: string,
-  type: 'file' | 'directory',
-  { walk }: Pick<Machine, 'walk'>,
-  use: (object: string, path: string) => Promise<T>,
-): Promise<T> {
-  if (type === 'file') {
-    const result = walk.within(path, 'null', (parent, name) => {
-      expectExclusive(parent, path);
-      return use(`${parent.path}/${name}`, path);
-    });
-    if (result === null) throw replaced(path);
-    return result;
-  }
-  const directory = walk.open(path, 'null');
-  if (directory === null) throw replaced(path);
-  try {
-    // The last component is the directory itself, because the programs do not follow a link.
-    return await withDirectory(directory, (fd) => use(`/proc/${process.pid}/fd/${fd}/.`, path));
-  } finally {
-    walk.release(directory);
-  }
-}
-
-function expectExclusive({ exclusive }: OpenDirectory, path: string): void {
-  if (!exclusive)
-    throw new HostFailure(
-      `\`attributes\` of ${path} cannot be read or set: a user other than root can replace the files of its directory`,
-    );
-}
-
-const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced during the apply; apply again`);
 const shown = (attributes: readonly string[]): string | null =>
   attributes.length === 0 ? null : [...attributes].sort().join(', ');
 
@@ -165,9 +126,9 @@ export async function changeWithAttributes<T>(
   const isNoneToSet = attributes?.lacksPrograms === true && (wanted ?? []).length === 0;
   if (attributes === undefined || isNoneToSet) return change(found);
   const set = (names: readonly string[]): Promise<void> =>
-    onObject(path, type, machine, (at) => writeAttributes(at, path, names as Attribute[]));
+    onObject(path, type, 'attributes', machine, (at) => writeAttributes(at, path, names as Attribute[]));
   // Fails before the change, because the attributes could not be set after it.
-  if (type === 'file') machine.walk.within(path, 'null', (parent) => expectExclusive(parent, path));
+  if (type === 'file') machine.walk.within(path, 'null', (parent) => expectExclusive(parent, path, 'attributes'));
   const isLocked = attributes.found.some((name) => locks.includes(name));
   let result: T;
   try {
@@ -183,7 +144,7 @@ export async function changeWithAttributes<T>(
 async function unlocked(path: string, found: Inspected, machine: Pick<Machine, 'walk'>): Promise<Inspected> {
   if (found.type !== 'file' && found.type !== 'directory') return found;
   if (found.type === 'file') machine.walk.within(path, 'null', (parent, name) => expectUnchanged(parent, name, found));
-  await onObject(path, found.type, machine, unlock);
+  await onObject(path, found.type, 'attributes', machine, unlock);
   const now = found.type === 'file' ? inspect(machine.walk, path, false) : found;
   if (now.type !== found.type || inodeOf(now) !== inodeOf(found)) throw replaced(path);
   return { ...found, stamp: now.stamp };

@@ -2,6 +2,7 @@ import { filePathFault } from '../files/module-file.ts';
 import { boolean, choice, formatted, integer, line, list, map, text } from './field.ts';
 import { aclFaults, directoryAcl, fileAcl, normaliseAcl } from './file-fields/acl.ts';
 import { attributes, normaliseAttributes } from './file-fields/attributes.ts';
+import { capabilities, normaliseCapabilities } from './file-fields/capabilities.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
@@ -52,6 +53,7 @@ export const fileKinds = {
       mode,
       acl: fileAcl,
       attributes,
+      capabilities,
       validate,
       if_exists: choice(
         'Whether the content of an existing file is replaced; otherwise, only a new file gets the content',
@@ -67,6 +69,7 @@ export const fileKinds = {
       normaliseMode(body);
       normaliseAcl(body);
       normaliseAttributes(body);
+      normaliseCapabilities(body);
     },
     faults: aclFaults,
     exclusive: [
@@ -74,6 +77,8 @@ export const fileKinds = {
       ['symlink', 'mode'],
       ['symlink', 'acl'],
       ['symlink', 'attributes'],
+      ['symlink', 'capabilities'],
+      ['copy_of', 'capabilities'],
       ['symlink', 'validate'],
       ['symlink', 'if_exists'],
     ],
