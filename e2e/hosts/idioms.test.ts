@@ -60,7 +60,8 @@ const onlyPlanned: Readonly<Record<string, string>> = {
   'idiom-languages': 'the machine has no npm and no pip; e2e/language-packages.test.ts applies the kinds',
   'idiom-apis':
     'needs Grafana, RabbitMQ, Elasticsearch, Consul, and Keycloak; e2e/http-object.test.ts applies the kind',
-  'idiom-containers': 'the machine has no Podman; e2e/containers.test.ts applies the kind',
+  'idiom-containers':
+    'the machine has no Podman and no Docker; e2e/containers.test.ts and e2e/compose.test.ts apply the kinds',
   'idiom-acme': 'needs an ACME server; the tests of the provider have one',
   'idiom-kernel': 'test hosts share the kernel and the swap of the machine that runs the tests',
   'idiom-selinux': 'the kernel has no SELinux; e2e/selinux.test.ts applies the kinds',
@@ -74,7 +75,7 @@ resources:
 `;
 
 /** Ids of resources that find the machine as declared: installed packages, and a reboot that nothing needs. */
-const unchanged = ['at-least', 'kernel', 'mariadb', 'newest', 'nftables', 'postgresql', 'series'];
+const unchanged = ['at-least', 'kernel', 'libcap', 'mariadb', 'newest', 'nftables', 'postgresql', 'series'];
 
 /** Paths that the removal does not restore: content that a module removes permanently, and the data of the database servers. */
 const notRestored: readonly RegExp[] = [
