@@ -41,6 +41,7 @@ export const otherVerbs: Readonly<Record<string, readonly string[]>> = {
 export const withoutNoun: Readonly<Record<string, string>> = {
   approve: 'agents approve',
   check: 'modules check',
+  enrol: 'agents enroll',
   enroll: 'agents enroll',
   list: 'agents list',
   ls: 'agents list',

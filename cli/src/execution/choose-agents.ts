@@ -151,20 +151,8 @@ async function namesOf({ stdin }: Pick<Context, 'stdin'>, typed: readonly string
   return names;
 }
 
-/**
- * Resolves the named agents, the agents that a selector matches, or all agents, with one request.
- * @param typed the arguments that name agents
- * @param status restricts a selector and `--all` to agents with this status; the orchestrator checks agents specified
- *   by name
- * @returns at least one agent
- * @throws CliError with suggestions if no agent matches
- */
-export async function chooseAgents(
-  context: Pick<Context, 'connect' | 'stdin'>,
-  typed: readonly string[],
-  { selector, all = false }: AgentOptions,
-  { status = 'approved' }: { status?: AgentStatus | 'any' } = {},
-): Promise<Agent[]> {
+/** Checks that the agents are specified in exactly one way. @throws CliError (usage) */
+export function requireAgents(typed: readonly string[], { selector, all = false }: AgentOptions): void {
   if (typed.length > 0 && selector !== undefined)
     throw usageError('agent names cannot be combined with --selector', 'Drop the names, or drop --selector.');
   if (all && (typed.length > 0 || selector !== undefined))
@@ -176,6 +164,24 @@ export async function chooseAgents(
     throw usageError('no agent was named', 'Specify one or more agents, or select them: --selector role=web');
   if (selector?.trim() === '')
     throw usageError('an empty selector matches no agent', 'Specify a tag, such as -l role=web');
+}
+
+/**
+ * Resolves the named agents, the agents that a selector matches, or all agents, with one request.
+ * @param typed the arguments that name agents
+ * @param status restricts a selector and `--all` to agents with this status; the orchestrator checks agents specified
+ *   by name
+ * @returns at least one agent
+ * @throws CliError with suggestions if no agent matches
+ */
+export async function chooseAgents(
+  context: Pick<Context, 'connect' | 'stdin'>,
+  typed: readonly string[],
+  options: AgentOptions,
+  { status = 'approved' }: { status?: AgentStatus | 'any' } = {},
+): Promise<Agent[]> {
+  requireAgents(typed, options);
+  const { selector } = options;
   const names = await namesOf(context, typed);
   const { call } = await context.connect();
   const [only] = names;

@@ -1,3 +1,6 @@
+/** Columns of help output that does not go to a terminal. */
+export const pipedWidth = 100;
+
 /**
  * Wraps the prose in a help text. Keeps lists and examples, which are indented, unchanged.
  * @param width columns of the terminal
@@ -32,3 +35,10 @@ export function wrapProse(text: string, width: number): string {
 export const inBrief = (description: string): string => description.split(/[;:] /)[0] as string;
 
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Moves the groups of options in the help of the program behind the commands. */
+export function commandsFirst(help: string): string {
+  const sections = help.trimEnd().split('\n\n');
+  const areOptions = (section: string): boolean => /^.*:\n {2}-/.test(section);
+  return `${[...sections.filter((each) => !areOptions(each)), ...sections.filter(areOptions)].join('\n\n')}\n`;
+}

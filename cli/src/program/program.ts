@@ -1,10 +1,10 @@
 import { executable } from '@muster/protocol/executable';
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError, Help, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { operandAt, otherVerbs, withNoun, withoutNoun, withVerb } from '../aliases.ts';
 import type { Context } from '../context/context.ts';
 import type { Act } from '../context/verb.ts';
-import { capital, inBrief, wrapProse } from './help-text.ts';
+import { capital, commandsFirst, inBrief, pipedWidth, wrapProse } from './help-text.ts';
 import { isNoun, nouns } from './nouns.ts';
 import type { printError as PrintError } from './run.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
@@ -36,7 +36,11 @@ function createProgram(options: ProgramOptions): Command {
     .helpCommand(false)
     .showSuggestionAfterError(true)
     .configureHelp({
-      helpWidth: width ?? 100,
+      helpWidth: width ?? pipedWidth,
+      formatHelp(command, helper) {
+        const help = Help.prototype.formatHelp.call(helper, command, helper);
+        return command.parent === null ? commandsFirst(help) : help;
+      },
       // Omits the choices, which do not fit on one line.
       optionDescription: ({ description, defaultValue, required, optional }) =>
         defaultValue !== undefined && (required || optional)
@@ -54,8 +58,8 @@ function createProgram(options: ProgramOptions): Command {
     })
     // Prints nothing here, because `runProgram` prints errors.
     .configureOutput({
-      writeOut: (text) => stdout(width === null ? text : wrapProse(text, width)),
-      writeErr: (text) => stderr(width === null ? text : wrapProse(text, width)),
+      writeOut: (text) => stdout(wrapProse(text, width ?? pipedWidth)),
+      writeErr: (text) => stderr(wrapProse(text, width ?? pipedWidth)),
       outputError: () => {},
     })
     .exitOverride()
@@ -180,6 +184,32 @@ async function completed(program: Command, typed: readonly string[], act: Act): 
   return words;
 }
 
+/** Returns the command that the words name, and the first word that is not part of the name. */
+function commandIn(program: Command, words: readonly string[]): { command: Command; rest: string | undefined } {
+  let command = program;
+  let at = operandAt(words);
+  for (; at !== -1; at = operandAt(words, at + 1)) {
+    const below = command.commands.find(
+      (each) => each.name() === words[at] || each.aliases().includes(words[at] ?? ''),
+    );
+    if (below === undefined) break;
+    command = below;
+  }
+  return { command, rest: words[at] };
+}
+
+/** Reports whether a word may be the ID or the name of an item: `01K`, `web-1`. */
+const namesItem = (word: string): boolean => /[\d-]/.test(word);
+
+/** Rejects an unknown command before `--help`, for which commander would print the help of the command above. */
+function requireKnown(program: Command, words: readonly string[]): void {
+  if (!words.some((word) => word === '-h' || word === '--help')) return;
+  const { command, rest } = commandIn(program, words);
+  if (rest === undefined || command.commands.length < 2 || command.registeredArguments.length > 0) return;
+  if (command !== program && namesItem(rest)) return;
+  throw new CommanderError(1, 'commander.unknownCommand', `error: unknown command '${rest}'`);
+}
+
 /**
  * Prints an error from the command line parser, with the closest name or the command that prints help.
  * @returns the exit code
@@ -195,14 +225,7 @@ async function printUsageError(
     import('../exit.ts'),
     import('../text/nearest.ts'),
   ]);
-  let command = program;
-  for (let at = operandAt(words); at !== -1; at = operandAt(words, at + 1)) {
-    const below = command.commands.find(
-      (each) => each.name() === words[at] || each.aliases().includes(words[at] ?? ''),
-    );
-    if (below === undefined) break;
-    command = below;
-  }
+  const { command } = commandIn(program, words);
   const [said = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
   const message = error.code === 'commander.help' ? 'the command is missing' : said;
   const [, unknown] = /^unknown command '(.*)'$/s.exec(said) ?? [];
@@ -219,11 +242,15 @@ async function printUsageError(
       );
     // The name of an item after a noun: `muster metrics web-1`.
     const shows = command !== program && command.commands.some((each) => each.name() === 'show');
-    const guess = near ?? (shows ? `show ${unknown}` : null);
+    const guess = near ?? (shows && namesItem(unknown) ? `show ${unknown}` : null);
+    const listed =
+      command === program ? '' : ` Its commands: ${command.commands.map((each) => each.name()).join(', ')}.`;
     if (isMisplaced) remedy = `Did you mean \`muster ${unknown}\`?`;
     else
       remedy =
-        guess === null ? `Run \`${wordsOf(command)} --help\`.` : `Did you mean \`${wordsOf(command)} ${guess}\`?`;
+        guess === null
+          ? `Run \`${wordsOf(command)} --help\`.${listed}`
+          : `Did you mean \`${wordsOf(command)} ${guess}\`?`;
   }
   return await printError(usageError(message, remedy), how);
 }
@@ -286,6 +313,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
   let words = requested;
   try {
     words = await completed(program, requested, act);
+    requireKnown(program, words);
     await program.parseAsync(words, { from: 'user' });
     return exit;
   } catch (error) {

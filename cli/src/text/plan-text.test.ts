@@ -28,8 +28,8 @@ test('prints creates, updates, runs, and removals, with fields, diffs, and total
   - remove  file-unix /etc/old (site)
       existed before Muster: its original content is restored
 
-Plan: 2 to create, 2 to update, 1 to remove, 1 to run, 1 to restart, 20
-  unchanged; 1 repairs drift`);
+Plan: 2 to create, 2 to update, 1 to remove, 1 to run, 1 to restart,
+  20 unchanged; 1 of them repairs drift`);
 });
 
 test('prints actions in different colors, and no escapes without color', () => {

@@ -120,7 +120,7 @@ export function countLine({ kind, resources, summary, status }: Operation, { col
     (result) => result.corrective && result.status === (plan ? 'would_change' : 'changed'),
   );
   const verbOfRepair = plan ? (repairs.length === 1 ? 'repairs' : 'repair') : 'repaired';
-  const drift = repairs.length === 0 ? '' : `; ${repairs.length} ${verbOfRepair} drift`;
+  const drift = repairs.length === 0 ? '' : `; ${repairs.length} of them ${verbOfRepair} drift`;
   const head = plan
     ? 'Plan'
     : status === 'succeeded'
@@ -153,11 +153,15 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
   else if (status === 'succeeded' && listed.every((result) => result.status === 'unchanged'))
     lines.push(kind === 'plan' ? 'Nothing to do: the machine is as declared.' : 'Nothing to do.');
   // A running operation without results has nothing to count.
-  if (hasEnded(status) || resources.length > 0) lines.push(wrapped(countLine(operation, style), style));
+  if (hasEnded(status) || resources.length > 0) lines.push(wrappedCounts(countLine(operation, style), style));
   return lines.join('\n');
 }
 
 const wrapped = (text: string, { width }: Style): string => (width === null ? text : wrapWords(text, width, '  '));
+
+/** Wraps totals only after a comma or a semicolon, so that each number stays next to its word. */
+const wrappedCounts = (text: string, style: Style): string =>
+  wrapped(text.replaceAll(/(?<![,;]) /g, '\u00a0'), style).replaceAll('\u00a0', ' ');
 
 /** Returns a line for a list: `3 changed, 20 unchanged` or, for a plan, `3 to change, 20 unchanged`. */
 export function summaryText({ kind, summary, status }: Pick<Operation, 'kind' | 'summary' | 'status'>): string {

@@ -117,7 +117,9 @@ export function parseSwitch(variable: string, text: string | undefined): boolean
 }
 
 export function parseChoice<const C extends string>(option: string, text: string, choices: readonly C[]): C {
-  const found = choices.find((choice) => choice === text);
+  // The API's statuses have the British spelling, all texts have the American one.
+  const spelled = text === 'canceled' ? 'cancelled' : text;
+  const found = choices.find((choice) => choice === spelled);
   if (found === undefined)
     throw usageError(`${option} is ${JSON.stringify(text)}`, `Choose one of ${choices.join(', ')}.`);
   return found;

@@ -35,7 +35,7 @@ const withFilters = (command: Command): Command =>
 export const register: Register = (command, act) => {
   withFilters(command.command('list').description('List events, newest first'))
     .option('--limit <n>', 'Maximum number', '50')
-    .option('--cursor <cursor>', 'Continue after the page with this next_cursor')
+    .option('--cursor <cursor>', 'Continue after this cursor, from next_cursor of --json')
     .addHelpText('after', `${times}\nExample:\n  $ muster audit list --since 2h --operator ada`)
     .action(act(list));
   command

@@ -51,7 +51,7 @@ export const register: Register = (command, act) => {
     command
       .command('add')
       .description('Add a channel, which receives all later notifications')
-      .argument('<name>')
+      .argument('<name>', 'name of the channel')
       .argument('<type>', 'One of: webhook, discord, slack, or ntfy'),
   )
     .addHelpText(

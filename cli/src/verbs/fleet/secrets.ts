@@ -47,7 +47,7 @@ export const register: Register = (command, act) => {
       .option('--description <text>', 'Description; an empty text removes it')
       .option('--expires <when>', 'Expiry: 90d, 2027-01-31, a time, or never')
       .option('--agent <agents...>', 'Only these agents may use it')
-      .option('--selector <selector>', 'Only matching agents may use it')
+      .option('-l, --selector <selector>', 'Only matching agents may use it')
       .option('--anyone', 'Every approved agent may use it');
   terms(
     command

@@ -30,7 +30,7 @@ export const register: Register = (command, act) => {
     .option('--from <time>', 'Start time; now by default')
     .option('--until <time>', 'End')
     .option('--for <duration>', 'How long it lasts, e.g. 2h')
-    .option('--selector <selector>', 'Agents that the window covers; default: all')
+    .option('-l, --selector <selector>', 'Agents that the window covers; default: all')
     .addHelpText(
       'after',
       `${times}\nExample:\n  $ muster maintenance add "kernel updates" --for 2h --selector site=paris`,

@@ -65,7 +65,7 @@ export const register: Register = (command, act) => {
     .argument('<name>')
     .addOption(moduleOption('Module; may be repeated; replaces all earlier ones'))
     .option('--values-only', 'Remove all modules, and keep only the values')
-    .option('--selector <selector>', 'Agents')
+    .option('-l, --selector <selector>', 'Agents')
     .option('--audit', 'Only check for drift, never apply')
     .option('--enforce', 'Check and apply; reverts --audit')
     .option('--window-only', 'Apply only in maintenance windows')

@@ -7,6 +7,7 @@ import {
   type AgentOptions,
   chooseAgents,
   isOneNamed,
+  requireAgents,
   selectorOption,
   severalNaming,
 } from '../../execution/choose-agents.ts';
@@ -26,9 +27,10 @@ export const register: Register = (command, act) => {
   command
     .argument('[agents...]', severalNaming)
     .addOption(selectorOption())
+    .option('--all', 'Every approved agent')
     .addOption(moduleOption())
     .option('-y, --yes', 'Apply without showing the plan or asking')
-    .option('--remove', 'Without -m: allow removals')
+    .option('--remove', 'Allow removing resources that are no longer assigned')
     .option('--plan <operation>', 'Apply exactly this plan of the agent, or fail')
     .addOption(new Option('--plan-id <operation>', 'Same as --plan').hideHelp())
     .option('--queue', 'Queue the apply, even if the agent is offline')
@@ -52,6 +54,7 @@ interface Options extends AgentOptions, FanOutOptions {
 
 async function apply(context: Context, typed: string[], options: Options): Promise<Exit> {
   const { out, prompt } = context;
+  requireAgents(typed, options);
   const modules = options.module ?? [];
   // Without -m, an apply removes the resources of modules that the operator forgot. With -m, the operator chose the
   // modules, and the plan lists the removals.

@@ -14,12 +14,12 @@ import { registerPeople } from './operator-people.ts';
 export const register: Register = (command, act) => {
   command
     .command('init')
-    .description('Create an operator key, or use one of OpenSSH')
+    .description('Create an operator key, or use an OpenSSH key')
     .option('--force', 'Replace an existing key, which is renamed')
     .option('--passphrase', 'Ask for a passphrase, which each sign-in then needs')
     .option('--passphrase-file <file>', 'Read the passphrase from the first line of this file')
     .option('--from-ssh [file]', 'Use an OpenSSH key; ~/.ssh/id_ed25519 by default')
-    .option('--ssh-agent [key]', 'Use a key of ssh-agent; its comment, if several')
+    .option('--ssh-agent [key]', 'Use a key of ssh-agent; select it by comment if there are several')
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster operator init\n  $ muster operator init --from-ssh\n  $ muster orchestrator --bootstrap-key "$(muster operator whoami --public-key)" --bootstrap-username ada',
