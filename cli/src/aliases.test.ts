@@ -18,6 +18,7 @@ test.each([
   ['terminals', 'terminal'],
   ['windows list', 'maintenance list'],
   ['enrolment-tokens list', 'enrollment-tokens list'],
+  ['reconcile -l role=web', 'out-of-sync --no-outdated -l role=web'],
   ['plan agent', 'plan agent'],
 ])('reads %s as %s', (line, usual) => {
   expect(withNoun(typed(line), isNoun)).toEqual(typed(usual));
@@ -51,7 +52,7 @@ test.each([
 
 test('accepts the singular and the plural of every noun', () => {
   const names = program.commands.filter((command) => command.commands.length > 0).map((command) => command.name());
-  const uncountable = ['audit', 'maintenance', 'metrics', 'state'];
+  const uncountable = ['audit', 'maintenance', 'metrics', 'out-of-sync', 'state'];
   for (const name of names.filter((each) => !launched.has(each) && !uncountable.includes(each))) {
     const other = name.endsWith('s') ? name.slice(0, -1) : `${name}s`;
     expect(withNoun([other, 'list'], isNoun), other).toEqual([name, 'list']);

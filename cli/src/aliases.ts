@@ -4,10 +4,12 @@
 const nouns: Readonly<Record<string, string>> = {
   'enrolment-token': 'enrollment-tokens',
   'enrolment-tokens': 'enrollment-tokens',
+  issues: 'out-of-sync',
   'maintenance-window': 'maintenance',
   'maintenance-windows': 'maintenance',
   operators: 'operator',
   profiles: 'profile',
+  reconcile: 'out-of-sync',
   states: 'state',
   terminals: 'terminal',
   token: 'enrollment-tokens',
@@ -19,8 +21,12 @@ const nouns: Readonly<Record<string, string>> = {
 /** Nouns by their names in earlier releases. Scripts look up output schemas by these names. */
 export const formerNouns: Readonly<Record<string, string>> = {
   'enrolment-tokens': 'enrollment-tokens',
+  reconcile: 'out-of-sync',
   windows: 'maintenance',
 };
+
+/** Options that keep the defaults of nouns from earlier releases. Later options take precedence. */
+const formerDefaults: Readonly<Record<string, readonly string[]>> = { reconcile: ['--no-outdated'] };
 
 /** Aliases for subcommands. If a noun has a subcommand with the name of an alias, the subcommand takes precedence. */
 export const otherVerbs: Readonly<Record<string, readonly string[]>> = {
@@ -48,6 +54,7 @@ export const withoutNoun: Readonly<Record<string, string>> = {
   open: 'terminal open',
   reject: 'agents reject',
   replay: 'terminal replay',
+  retry: 'runs retry',
   upload: 'modules upload',
   validate: 'modules validate',
   whoami: 'operator whoami',
@@ -103,7 +110,8 @@ export function withNoun(words: readonly string[], isNoun: (word: string) => boo
   if (noun === undefined) return [...words];
   const next = words[operandAt(words, at + 1)];
   if (word === 'agent' && !agentVerbs.has(next ?? '')) return [...words];
-  return words.with(at, noun);
+  const defaults = words.some(isHelp) ? [] : Object.hasOwn(formerDefaults, word) ? formerDefaults[word] : undefined;
+  return words.toSpliced(at, 1, noun, ...(defaults ?? []));
 }
 
 interface Subcommands {

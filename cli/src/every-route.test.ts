@@ -67,7 +67,7 @@ const unusual: Readonly<Record<string, string>> = {
   acceptDrift: `drift --record ${ulid} --accept known`,
   unacceptDrift: 'drift web-1 --unaccept',
   getOverview: 'overview',
-  listReconcile: 'reconcile',
+  listReconcile: 'out-of-sync',
   exportAudit: 'audit export -o OUT',
   verifyAudit: 'audit verify',
   pruneAudit: 'audit prune --before 365d --yes',

@@ -155,14 +155,14 @@ test.each([
   [
     ['runs', 'zzzzzzzz', '01K'],
     "unknown command 'zzzzzzzz'",
-    'Run `muster runs --help`. Its commands: list, show, follow, cancel.',
+    'Run `muster runs --help`. Its commands: list, show, follow, cancel, retry.',
   ],
   [['enrol', '--help'], "unknown command 'enrol'", 'Did you mean `muster agents enroll`?'],
   [['zzzzzzzz', '--help'], "unknown command 'zzzzzzzz'", 'Run `muster --help`.'],
   [
     ['runs', 'zzzzzzzz', '--help'],
     "unknown command 'zzzzzzzz'",
-    'Run `muster runs --help`. Its commands: list, show, follow, cancel.',
+    'Run `muster runs --help`. Its commands: list, show, follow, cancel, retry.',
   ],
   [['apply'], 'no agent was named', 'Specify one or more agents, or select them: --selector role=web'],
   [['agents', 'plan', 'web-1'], "unknown command 'plan'", 'Did you mean `muster plan`?'],

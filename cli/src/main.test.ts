@@ -1384,6 +1384,60 @@ describe('applying and planning an assignment', () => {
     expect((await muster('apply', 'web-1', '--yes', '--plan', 'x', '-m', 'motd')).exit).toBe(2);
   });
 
+  test('retries the failed agents of a run with the modules of the run', async () => {
+    const failed = {
+      name: null,
+      operation_id: operation([]).operation_id,
+      status: 'failed',
+      error: null,
+      summary: null,
+    };
+    const run_id = '01KAGZ5R3E5F6G7H8J9K0M1N2P';
+    answers.getRun = ({ route }) => {
+      const example = route.example.answer as Run;
+      const results = [
+        { ...failed, node_id: 'a' },
+        { ...failed, node_id: 'b', status: 'succeeded' },
+        { ...failed, node_id: 'c', operation_id: null, status: 'cancelled' },
+      ];
+      return { body: { ...example, run_id, assignment: null, kind: 'apply', status: 'failed', results } };
+    };
+    answers.listAudit = ({ route }) => {
+      const page = route.example.answer as { events: object[] };
+      const [event] = page.events;
+      const started = { ...event, target: { type: 'run', id: run_id }, metadata: { modules: ['motd'] } };
+      return { body: { ...page, events: [started] } };
+    };
+    const started = () => server.seen.filter(({ route }) => route.id === 'startRun').map(({ body }) => body);
+    expect((await muster('runs', 'retry', run_id)).exit).toBe(2);
+    await muster('runs', 'retry', run_id, '--yes');
+    expect(started()).toEqual([{ kind: 'apply', modules: ['motd'], node_ids: ['a'] }]);
+    await muster('runs', 'retry', run_id, '--yes', '--include-skipped', '-m', 'nginx');
+    expect(started()[1]).toEqual({ kind: 'apply', modules: ['nginx'], node_ids: ['a', 'c'] });
+    answers.listAudit = ({ route }) => ({ body: { ...(route.example.answer as object), events: [] } });
+    expect((await muster('runs', 'retry', run_id, '--yes')).stderr).toContain('no longer contains the modules');
+  });
+
+  test('lists agents by connection, by sync state, and in an order', async () => {
+    const other = (name: string, connected: boolean) => agent({ name, node_id: name, connected });
+    answers.listAgents = () => ({ body: [other('one', true), other('two', false), other('three', false)] });
+    answers.listReconcile = () => ({ body: [] });
+    answers.matchSelector = ({ route }) => ({ body: { ...(route.example.answer as object), matches: ['two'] } });
+    const names = async (...words: string[]) =>
+      (JSON.parse((await muster('agents', 'list', '--json', ...words)).stdout) as { name: string }[]).map(
+        ({ name }) => name,
+      );
+    expect(await names('--status', 'offline')).toEqual(['two', 'three']);
+    expect(await names('--status', 'connected')).toEqual(['one']);
+    expect(await names('--status', 'offline', '--limit', '1')).toEqual(['two']);
+    expect(await names('--sync', 'never-applied')).toEqual(['two']);
+    expect(await names('--sync', 'in-sync')).toEqual(['one', 'three']);
+    expect(await names('--sync', 'outdated')).toEqual([]);
+    await muster('agents', 'list', '--sort', '-last_seen_at');
+    expect(server.seen.findLast(({ route }) => route.id === 'listAgents')?.query).toEqual({ sort: '-last_seen_at' });
+    expect((await muster('agents', 'list', '--status', 'pending', '--sync', 'outdated')).exit).toBe(2);
+  });
+
   test('cancels runs, and lists them by status', async () => {
     expect((await muster('runs', 'cancel', '01KAGZ5R3E5F6G7H8J9K0M1N2P')).stdout).toBe(
       'Canceled 01KAGZ5R3E5F6G7H8J9K0M1N2P.\n',

@@ -69,7 +69,13 @@ describe('candidates of a command line', () => {
   });
 
   test('reads choices from the help text', () => {
-    expect(values('agents', 'list', '--status', '')).toEqual(['pending', 'approved', 'rejected']);
+    expect(values('agents', 'list', '--status', '')).toEqual([
+      'pending',
+      'approved',
+      'rejected',
+      'connected',
+      'offline',
+    ]);
     expect(values('drift', '--status', '')).toEqual(['in_sync', 'drifted', 'failed', 'cancelled']);
     expect(values('completion', '')).toEqual(['bash', 'zsh', 'fish']);
     expect(choicesIn('how long it lasts, e.g. 2h')).toEqual([]);

@@ -62,10 +62,10 @@ export const nouns: readonly Noun[] = [
     load: () => import('../verbs/drift/drift.ts'),
   },
   {
-    name: 'reconcile',
+    name: 'out-of-sync',
     group: everyday,
-    summary: 'List the agents with issues, the worst first',
-    load: () => import('../verbs/drift/reconcile.ts'),
+    summary: 'List the agents that need an apply, the worst first',
+    load: () => import('../verbs/drift/out-of-sync.ts'),
   },
   {
     name: 'operations',
@@ -106,7 +106,7 @@ export const nouns: readonly Noun[] = [
   {
     name: 'runs',
     group: fleet,
-    summary: 'List, show, follow, and cancel runs',
+    summary: 'List, show, follow, cancel, and retry runs',
     load: () => import('../verbs/operations/runs.ts'),
   },
   {

@@ -23,5 +23,6 @@ export const shapes: Shapes = {
   'runs list': prints(answerOf(listRuns)),
   'runs show': prints(answerOf(getRun)),
   'runs follow': prints(answerOf(getRun)),
+  'runs retry': prints(answerOf(getRun)),
   'runs cancel': prints(z.array(answerOf(cancelRun))),
 };

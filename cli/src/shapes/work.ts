@@ -38,7 +38,7 @@ export const shapes: Shapes = {
     ]),
   ),
   overview: prints(answerOf(getOverview)),
-  reconcile: prints(answerOf(listReconcile)),
+  'out-of-sync': prints(answerOf(listReconcile)),
   'operations list': prints(answerOf(listOperations)),
   'operations show': prints(
     z.union([

@@ -567,6 +567,20 @@ describe('the fleet', () => {
     expect((await muster('reconcile', '--reason', 'bad')).exit).toBe(2);
   });
 
+  test('lists outdated agents too, except under the former name', async () => {
+    const queries = async (...words: string[]) => {
+      server.seen.length = 0;
+      await muster(...words);
+      return sent('listReconcile')?.query;
+    };
+    const all = { limit: '50', include_outdated: 'true' };
+    expect(await queries('out-of-sync')).toEqual(all);
+    expect(await queries('out-of-sync', '--no-outdated')).toEqual({ limit: '50' });
+    expect(await queries('reconcile')).toEqual({ limit: '50' });
+    expect(await queries('reconcile', '--outdated')).toEqual(all);
+    expect((await muster('reconcile', '--help')).stdout).toContain('Usage: muster out-of-sync [options]');
+  });
+
   test('accepts drift and withdraws the acceptance, by agent or by record', async () => {
     const { stdout, stderr } = await muster('drift', 'web-1', '--accept', 'known');
     expect(sent('listDrift')?.query).toEqual({ status: 'drifted', limit: '1' });

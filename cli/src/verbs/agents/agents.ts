@@ -1,6 +1,7 @@
 import { ApiError, type Client } from '@muster/protocol/client';
 import {
   type Agent,
+  agentSorts,
   agentStatuses,
   createEnrolmentToken,
   getAttributes,
@@ -21,6 +22,7 @@ import {
 } from '../../execution/choose-agents.ts';
 import { showingFault } from '../../execution/selector-fault.ts';
 import { watchOption } from '../../execution/watch-option.ts';
+import { CliError, exits, usageError } from '../../exit.ts';
 import { agentLabel, byLabel, connectionColumn, tagTexts } from '../../text/agent-label.ts';
 import { offLine, revisionsLine, syncWord } from '../../text/reconcile-text.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
@@ -30,17 +32,26 @@ import { parseChoice, parseCount, parseMoment, parseTag } from '../../text/value
 import { registerChanges, requireName } from './agents-change.ts';
 import { registerValues } from './values.ts';
 
+/** Statuses of agents and of the connections of approved agents. */
+const listedStatuses = [...agentStatuses, 'connected', 'offline'] as const;
+const syncWords = ['in-sync', 'out-of-sync', 'outdated', 'never-applied'] as const;
+
 export const register: Register = (command, act) => {
   command
     .command('list')
     .description('List agents')
-    .option('--status <status>', 'Status: pending, approved, or rejected')
+    .addOption(new Option('--status <status>', 'Agents with this status').choices(listedStatuses))
+    .addOption(new Option('--sync <state>', 'Agents with this sync state').choices(syncWords))
     .addOption(selectorOption())
     .addOption(new Option('--filter <selector>', 'Same as --selector').hideHelp())
     .option('-q, --query <text>', 'Agents with this text in their name or hostname')
+    .addOption(new Option('--sort <key>', 'Sort key').choices(agentSorts).default('name'))
     .option('--limit <n>', 'Maximum number; all by default')
     .addOption(watchOption())
-    .addHelpText('after', '\nExample:\n  $ muster agents list --status pending')
+    .addHelpText(
+      'after',
+      `\nStatuses: ${listedStatuses.join(', ')}.\n\nSync states: ${syncWords.join(', ')}.\n\nSort keys: ${agentSorts.join(', ')}.\n\nExamples:\n  $ muster agents list --status pending\n  $ muster agents list --status offline\n  $ muster agents list --sync outdated -l role=web`,
+    )
     .action(act(list));
   command
     .command('show')
@@ -165,53 +176,88 @@ interface SyncOfAgents {
   readonly neverApplied: ReadonlySet<string> | null;
 }
 
-const syncColumn = ({ off, neverApplied }: SyncOfAgents): Column<Agent> => ({
+/** Returns the sync state of an agent as words; null if the agent has none, or it is not known. */
+const syncOf = ({ node_id, status }: Agent, { off, neverApplied }: SyncOfAgents): string | null =>
+  syncWord(off.get(node_id)) ??
+  (status !== 'approved' || neverApplied === null ? null : neverApplied.has(node_id) ? 'never applied' : 'in sync');
+
+const syncColumn = (sync: SyncOfAgents): Column<Agent> => ({
   heading: 'SYNC',
-  text: ({ node_id, status }) =>
-    syncWord(off.get(node_id)) ??
-    (status !== 'approved' || neverApplied === null ? null : neverApplied.has(node_id) ? 'never applied' : 'in sync'),
-  paint: (text, { node_id }, { color }) => (syncWord(off.get(node_id)) === null ? text : color.yellow(text)),
+  text: (agent) => syncOf(agent, sync),
+  paint: (text, { node_id }, { color }) => (syncWord(sync.off.get(node_id)) === null ? text : color.yellow(text)),
 });
 
-async function list(
-  context: Context,
-  options: { status?: string; selector?: string; filter?: string; query?: string; limit?: string },
-): Promise<undefined> {
+interface ListOptions {
+  status?: string;
+  sync?: string;
+  selector?: string;
+  filter?: string;
+  query?: string;
+  sort: string;
+  limit?: string;
+}
+
+/** Returns the filters that the API has, and a predicate for those that it does not have. */
+function filtersOf(options: ListOptions) {
+  const { query, selector: filter = options.filter } = options;
+  const status = options.status === undefined ? undefined : parseChoice('--status', options.status, listedStatuses);
+  const word = options.sync === undefined ? undefined : parseChoice('--sync', options.sync, syncWords);
+  const linked = status === 'connected' || status === 'offline';
+  const known = linked || word !== undefined ? 'approved' : status;
+  if (word !== undefined && (status === 'pending' || status === 'rejected'))
+    throw usageError(`--sync cannot be combined with --status ${status}`, 'Only approved agents have a sync state.');
+  return {
+    word,
+    selected: filter === undefined ? {} : { filter },
+    isFiltered: status !== undefined || word !== undefined || filter !== undefined || query !== undefined,
+    /** Whether the API applies all filters, and with them the limit. */
+    isWhole: !linked && word === undefined,
+    sent: { ...(known === undefined ? {} : { status: known }), ...(query === undefined ? {} : { q: query }) },
+    fits: (agent: Agent, sync: SyncOfAgents | null): boolean =>
+      (!linked || agent.connected === (status === 'connected')) &&
+      (word === undefined || (sync !== null && syncOf(agent, sync)?.replaceAll(' ', '-') === word)),
+  };
+}
+
+async function list(context: Context, options: ListOptions): Promise<undefined> {
   const { out } = context;
   const { style } = out;
-  const { status, query, selector: filter = options.filter } = options;
-  const state = status === undefined ? undefined : parseChoice('--status', status, agentStatuses);
+  const { word, selected, isFiltered, isWhole, sent, fits } = filtersOf(options);
+  const sort = parseChoice('--sort', options.sort, agentSorts);
   const limit = options.limit === undefined ? undefined : parseCount('--limit', options.limit, 1, 100_000);
   const { call } = await context.connect();
   const progress = out.progress('reading the agents');
-  const selected = filter === undefined ? {} : { filter };
-  const [off, found] = await Promise.all([
-    out.json ? null : readOff(call, selected),
+  const [off, listed] = await Promise.all([
+    out.json && word === undefined ? null : readOff(call, selected),
     // Requests one agent more than the limit, to find out whether there are more.
     call(listAgents, {
       query: {
-        sort: 'name',
+        sort,
         ...selected,
-        ...(state === undefined ? {} : { status: state }),
-        ...(query === undefined ? {} : { q: query }),
-        ...(limit === undefined ? {} : { limit: String(limit + 1) }),
+        ...sent,
+        ...(limit === undefined || !isWhole ? {} : { limit: String(limit + 1) }),
       },
-      ...(limit === undefined ? {} : { atMost: limit + 1 }),
+      ...(limit === undefined || !isWhole ? {} : { atMost: limit + 1 }),
     }),
   ])
-    .catch(showingFault(filter ?? ''))
+    .catch(showingFault(selected.filter ?? ''))
     .finally(progress.end);
+  const isListed = word !== undefined || listed.some(({ node_id }) => syncWord(off?.get(node_id)) !== null);
+  const sync = off === null || !isListed ? null : { off, neverApplied: await readNeverApplied(call, selected.filter) };
+  if (word !== undefined && (sync === null || sync.neverApplied === null))
+    throw new CliError(
+      exits.failed,
+      'sync_unknown',
+      'this orchestrator is an earlier release, which cannot filter by sync',
+      'Update the orchestrator, or omit --sync.',
+    );
+  const found = listed.filter((agent) => fits(agent, sync));
   const agents = limit === undefined ? found : found.slice(0, limit);
   if (out.json) return out.data(agents);
   if (agents.length === 0)
-    return out.note(
-      status === undefined && filter === undefined && query === undefined
-        ? 'There are no agents yet. Enroll one: muster agents enroll'
-        : 'No agent matches.',
-    );
-  const isListed = agents.some(({ node_id }) => syncWord(off?.get(node_id)) !== null);
-  const sync = off === null || !isListed ? null : { off, neverApplied: await readNeverApplied(call, filter) };
-  out.table(columns(style, agents, sync), limit === undefined ? agents.toSorted(byLabel) : agents);
+    return out.note(isFiltered ? 'No agent matches.' : 'There are no agents yet. Enroll one: muster agents enroll');
+  const ordered = limit === undefined && sort === 'name' ? agents.toSorted(byLabel) : agents;
+  out.table(columns(style, agents, sync), ordered);
   if (found.length > agents.length) out.note('\nThere are more agents: raise --limit, or omit it to list all');
   const pending = agents.filter((agent) => agent.status === 'pending');
   const [first] = pending;

@@ -49,7 +49,7 @@ function attention(
     ...(agents.pending === 0
       ? []
       : [`${counted(agents.pending, 'agent waits', 'agents wait')} for approval: muster agents list --status pending`]),
-    ...(outdated === 0 ? [] : [`${counted(outdated, 'agent is', 'agents are')} outdated: muster reconcile --outdated`]),
+    ...(outdated === 0 ? [] : [`${counted(outdated, 'agent is', 'agents are')} outdated: muster out-of-sync`]),
     ...(unread_notifications === 0
       ? []
       : [`${counted(unread_notifications, 'unread notification')}: muster notifications list --unread`]),
@@ -66,7 +66,7 @@ function attention(
       shown,
     );
     const more = off.agents - shown.length;
-    if (more > 0) out.print(`  and ${counted(more, 'more agent')}: muster reconcile`);
+    if (more > 0) out.print(`  and ${counted(more, 'more agent')}: muster out-of-sync`);
   }
   for (const task of tasks) out.print(`  ${task}`);
 }
@@ -81,7 +81,7 @@ function nextCommands({ agents }: Overview): [command: string, effect: string][]
         ]
       : [
           ['muster agents', 'list the agents'],
-          ['muster reconcile', 'list the agents with issues'],
+          ['muster out-of-sync', 'list the agents that need an apply'],
         ];
   return [
     ...first,

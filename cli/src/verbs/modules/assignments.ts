@@ -27,8 +27,8 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted } from '../../text/style.ts';
 import { parseChoice } from '../../text/values.ts';
 import { type FanOutOptions, fanOutOf, fanOutOptions, waitOf } from '../operations/fan-out.ts';
+import { findRun } from '../operations/find-run.ts';
 import { moduleOption } from '../operations/plan.ts';
-import { findRun } from '../operations/runs.ts';
 import { isMissing, suggestModule } from './modules-source.ts';
 
 export const register: Register = (command, act) => {

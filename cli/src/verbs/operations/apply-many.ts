@@ -26,7 +26,7 @@ interface ApplyOptions {
 export async function applyToMany(
   context: Context,
   call: Client,
-  agents: readonly Agent[],
+  agents: readonly Pick<Agent, 'node_id'>[],
   { modules, fanOut, yes, remove, queue, ttl }: ApplyOptions,
 ): Promise<Exit> {
   const { out } = context;

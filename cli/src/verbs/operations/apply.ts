@@ -30,7 +30,7 @@ export const register: Register = (command, act) => {
     .option('--all', 'Every approved agent')
     .addOption(moduleOption())
     .option('-y, --yes', 'Apply without showing the plan or asking')
-    .option('--remove', 'Allow removing resources that are no longer assigned')
+    .option('--remove', 'Allow removing resources no longer assigned')
     .option('--plan <operation>', 'Apply exactly this plan of the agent, or fail')
     .addOption(new Option('--plan-id <operation>', 'Same as --plan').hideHelp())
     .option('--queue', 'Queue the apply, even if the agent is offline')

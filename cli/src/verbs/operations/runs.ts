@@ -5,7 +5,6 @@ import { statusText } from '../../../../client/src/status-text.ts';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachNamed } from '../../execution/each.ts';
-import { findId } from '../../execution/find-id.ts';
 import { paintedBy, printRun } from '../../execution/run-text.ts';
 import { exitOfRun, seeRunThrough } from '../../execution/run-through.ts';
 import { watchOption } from '../../execution/watch-option.ts';
@@ -13,6 +12,8 @@ import type { Exit } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted, listedId, when } from '../../text/style.ts';
 import { parseChoice, parseCount } from '../../text/values.ts';
+import { findRun } from './find-run.ts';
+import { registerRetry } from './runs-retry.ts';
 
 export const register: Register = (command, act) => {
   command
@@ -44,11 +45,8 @@ export const register: Register = (command, act) => {
     .argument('<runs...>', 'their ids, or the beginning or end of one if only one recent run matches')
     .addHelpText('after', '\nExample:\n  $ muster runs cancel 01KAGZ5R3E5F6G7H8J9K0M1N2P')
     .action(act(cancel));
+  registerRetry(command, act);
 };
-
-/** Completes the ID of a run. Searches only the latest 500 runs for a partial ID. */
-export const findRun = (call: Client, idPart: string): Promise<string> =>
-  findId('run', 'muster runs list', idPart, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
 
 type RunFilter = { status?: Run['status']; kind?: Run['kind']; assignment?: string };
 

@@ -19,7 +19,7 @@ export const register: Register = (command, act) => {
     .option('--passphrase', 'Ask for a passphrase, which each sign-in then needs')
     .option('--passphrase-file <file>', 'Read the passphrase from the first line of this file')
     .option('--from-ssh [file]', 'Use an OpenSSH key; ~/.ssh/id_ed25519 by default')
-    .option('--ssh-agent [key]', 'Use a key of ssh-agent; select it by comment if there are several')
+    .option('--ssh-agent [key]', 'Use a key of ssh-agent; if several, by its comment')
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster operator init\n  $ muster operator init --from-ssh\n  $ muster orchestrator --bootstrap-key "$(muster operator whoami --public-key)" --bootstrap-username ada',

@@ -14,6 +14,7 @@ interface Options {
   selector?: string;
   reason?: OffReason;
   accepted?: boolean;
+  /** Undefined means true. */
   outdated?: boolean;
   limit: string;
   exitCode?: boolean;
@@ -24,18 +25,19 @@ export const register: Register = (command, act) => {
     .addOption(selectorOption())
     .addOption(new Option('--reason <reason>', 'Only agents with this issue').choices(offReasons))
     .option('--accepted', 'Include agents whose drift was accepted')
-    .option('--outdated', 'Include agents with outdated modules')
+    .option('--no-outdated', 'Leave out agents with only outdated modules')
+    .addOption(new Option('--outdated', 'The default').hideHelp())
     .option('--limit <n>', 'Maximum number', '50')
     .option('--exit-code', 'Exit with 3 when the list is not empty')
     .addOption(watchOption())
     .addHelpText(
       'after',
-      `\nReasons: ${offReasons.join(', ')}.\n\nTo repair an agent: muster apply AGENT. To see its drift: muster drift AGENT --latest; to accept it: --accept.\n\nExamples:\n  $ muster reconcile\n  $ muster reconcile --reason apply_failed -l role=web`,
+      `\nReasons: ${offReasons.join(', ')}.\n\nTo repair an agent: muster apply AGENT. To see its drift: muster drift AGENT --latest; to accept it: --accept.\n\nExamples:\n  $ muster out-of-sync\n  $ muster out-of-sync --reason apply_failed -l role=web`,
     )
-    .action(act(reconcile));
+    .action(act(list));
 };
 
-async function reconcile(context: Context, options: Options): Promise<Exit> {
+async function list(context: Context, options: Options): Promise<Exit> {
   const { out } = context;
   const { selector } = options;
   const query = {
@@ -43,7 +45,7 @@ async function reconcile(context: Context, options: Options): Promise<Exit> {
     ...(selector === undefined ? {} : { filter: selector }),
     ...(options.reason === undefined ? {} : { reason: options.reason }),
     ...(options.accepted ? { include_accepted: 'true' as const } : {}),
-    ...(options.outdated ? { include_outdated: 'true' as const } : {}),
+    ...(options.outdated === false ? {} : { include_outdated: 'true' as const }),
   };
   const { call } = await context.connect();
   const found = await call(listReconcile, { query }).catch(showingFault(selector ?? ''));
@@ -59,6 +61,6 @@ async function reconcile(context: Context, options: Options): Promise<Exit> {
       found,
     );
   const counts = ({ reasons, outdated }: OffAgent) =>
-    reasons.length > 0 || (options.outdated === true && outdated !== undefined);
+    reasons.length > 0 || (options.outdated !== false && outdated !== undefined);
   return options.exitCode && found.some(counts) ? exits.pending : exits.done;
 }
