@@ -59,7 +59,7 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     });
     await unpack(machine);
     expect((await machine.run(['sh', '-c', 'command -v node || ls -d /muster'])).code).not.toBe(0);
-    expect(await machine.sh('muster --help')).toContain('Every day:');
+    expect(await machine.sh('muster --help')).toContain('Desired state:');
     expect(await machine.sh('muster --version -v')).toBe(
       `${build.version}\ncommit ${build.commit ?? 'none: built from changed files'}\nbuilt from the state of ${build.date}\non Node ${build.node}\n`,
     );

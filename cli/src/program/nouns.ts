@@ -11,109 +11,33 @@ export interface Noun {
   readonly example?: string;
 }
 
-const everyday = 'Every day:';
-const fleet = 'Many machines:';
-const setup = 'Signing in:';
-const scripts = 'For scripts:';
+const fleet = 'Fleet:';
+const desired = 'Desired state:';
+const access = 'Access:';
+const monitoring = 'Monitoring:';
+const administration = 'Administration:';
+const local = 'This machine:';
 const roles = 'Running Muster:';
 
 /** The nouns, in the order of the help. */
 export const nouns: readonly Noun[] = [
   {
     name: 'status',
-    group: everyday,
+    group: fleet,
     summary: 'Show whether the orchestrator is healthy',
     load: () => import('../verbs/fleet/status.ts'),
   },
   {
     name: 'overview',
-    group: everyday,
+    group: fleet,
     summary: 'Show the fleet at a glance',
     load: () => import('../verbs/fleet/overview.ts'),
   },
   {
     name: 'agents',
-    group: everyday,
+    group: fleet,
     summary: 'List, show, approve, tag, and enroll agents',
     load: () => import('../verbs/agents/agents.ts'),
-  },
-  {
-    name: 'modules',
-    group: everyday,
-    summary: 'Upload, check, compare, and show modules',
-    load: () => import('../verbs/modules/modules.ts'),
-  },
-  {
-    name: 'plan',
-    group: everyday,
-    summary: 'Show what an apply would do',
-    load: () => import('../verbs/operations/plan.ts'),
-  },
-  {
-    name: 'apply',
-    group: everyday,
-    summary: 'Bring an agent to its desired state',
-    load: () => import('../verbs/operations/apply.ts'),
-  },
-  {
-    name: 'drift',
-    group: everyday,
-    summary: 'Compare machines with their applied state',
-    load: () => import('../verbs/drift/drift.ts'),
-  },
-  {
-    name: 'out-of-sync',
-    group: everyday,
-    summary: 'List the agents that need an apply, the worst first',
-    load: () => import('../verbs/drift/out-of-sync.ts'),
-  },
-  {
-    name: 'operations',
-    group: everyday,
-    summary: 'List, show, follow, and cancel operations',
-    load: () => import('../verbs/operations/operations.ts'),
-  },
-  {
-    name: 'state',
-    group: everyday,
-    summary: 'Show the applied state of a machine',
-    load: () => import('../verbs/operations/state.ts'),
-  },
-  {
-    name: 'terminal',
-    group: everyday,
-    summary: 'Open shells on agents, and replay their sessions',
-    load: () => import('../verbs/terminals/terminals.ts'),
-  },
-  {
-    name: 'metrics',
-    group: everyday,
-    summary: 'Show CPU, memory, disk, load, and network of agents',
-    load: () => import('../verbs/agents/metrics.ts'),
-  },
-  {
-    name: 'events',
-    group: everyday,
-    summary: 'Show events as they happen',
-    load: () => import('../verbs/fleet/events.ts'),
-  },
-  {
-    name: 'assignments',
-    group: fleet,
-    summary: 'Assign modules to agents, and apply them',
-    load: () => import('../verbs/modules/assignments.ts'),
-  },
-  {
-    name: 'runs',
-    group: fleet,
-    summary: 'List, show, follow, cancel, and retry runs',
-    load: () => import('../verbs/operations/runs.ts'),
-  },
-  {
-    name: 'discover',
-    group: fleet,
-    summary: 'Announce this orchestrator to agents',
-    load: () => import('../verbs/agents/discovery.ts'),
   },
   {
     name: 'tags',
@@ -128,102 +52,180 @@ export const nouns: readonly Noun[] = [
     load: () => import('../verbs/agents/selectors.ts'),
   },
   {
-    name: 'secrets',
+    name: 'discover',
     group: fleet,
+    summary: 'Announce this orchestrator to agents',
+    load: () => import('../verbs/agents/discovery.ts'),
+  },
+  {
+    name: 'terminal',
+    group: fleet,
+    summary: 'Open shells on agents, and replay their sessions',
+    load: () => import('../verbs/terminals/terminals.ts'),
+  },
+  {
+    name: 'modules',
+    group: desired,
+    summary: 'Upload, check, compare, and show modules',
+    load: () => import('../verbs/modules/modules.ts'),
+  },
+  {
+    name: 'kinds',
+    group: desired,
+    summary: 'List and show the resource kinds of modules',
+    load: () => import('../verbs/kinds/kinds.ts'),
+  },
+  {
+    name: 'assignments',
+    group: desired,
+    summary: 'Assign modules to agents, and apply them',
+    load: () => import('../verbs/modules/assignments.ts'),
+  },
+  {
+    name: 'plan',
+    group: desired,
+    summary: 'Show what an apply would do',
+    load: () => import('../verbs/operations/plan.ts'),
+  },
+  {
+    name: 'apply',
+    group: desired,
+    summary: 'Bring an agent to its desired state',
+    load: () => import('../verbs/operations/apply.ts'),
+  },
+  {
+    name: 'operations',
+    group: desired,
+    summary: 'List, show, follow, and cancel operations',
+    load: () => import('../verbs/operations/operations.ts'),
+  },
+  {
+    name: 'runs',
+    group: desired,
+    summary: 'List, show, follow, cancel, and retry runs',
+    load: () => import('../verbs/operations/runs.ts'),
+  },
+  {
+    name: 'drift',
+    group: desired,
+    summary: 'Compare machines with their applied state',
+    load: () => import('../verbs/drift/drift.ts'),
+  },
+  {
+    name: 'out-of-sync',
+    group: desired,
+    summary: 'List the agents that need an apply, the worst first',
+    load: () => import('../verbs/drift/out-of-sync.ts'),
+  },
+  {
+    name: 'state',
+    group: desired,
+    summary: 'Show the applied state of a machine',
+    load: () => import('../verbs/operations/state.ts'),
+  },
+  {
+    name: 'maintenance',
+    group: desired,
+    summary: 'Manage maintenance windows',
+    load: () => import('../verbs/fleet/windows.ts'),
+  },
+  {
+    name: 'secrets',
+    group: desired,
     summary: 'Manage encrypted values that modules use',
     load: () => import('../verbs/fleet/secrets.ts'),
   },
   {
+    name: 'operator',
+    group: access,
+    summary: 'Create your key, and manage operators',
+    load: () => import('../verbs/operators/operators.ts'),
+  },
+  {
+    name: 'sessions',
+    group: access,
+    summary: 'List and end your sign-in sessions',
+    load: () => import('../verbs/operators/sessions.ts'),
+  },
+  {
     name: 'enrollment-tokens',
-    group: fleet,
+    group: access,
     summary: 'Create, list, and revoke enrollment tokens',
     load: () => import('../verbs/agents/enrollment.ts'),
   },
   {
+    name: 'metrics',
+    group: monitoring,
+    summary: 'Show CPU, memory, disk, load, and network of agents',
+    load: () => import('../verbs/agents/metrics.ts'),
+  },
+  {
+    name: 'events',
+    group: monitoring,
+    summary: 'Show events as they happen',
+    load: () => import('../verbs/fleet/events.ts'),
+  },
+  {
     name: 'notifications',
-    group: fleet,
+    group: monitoring,
     summary: 'List notifications, and mark them as read',
     load: () => import('../verbs/fleet/notifications.ts'),
   },
   {
     name: 'channels',
-    group: fleet,
+    group: monitoring,
     summary: 'Manage the destinations of notifications',
     load: () => import('../verbs/fleet/channels.ts'),
   },
   {
-    name: 'kinds',
-    group: fleet,
-    summary: 'List and show the resource kinds of modules',
-    load: () => import('../verbs/kinds/kinds.ts'),
-  },
-  {
-    name: 'maintenance',
-    group: fleet,
-    summary: 'Manage maintenance windows',
-    load: () => import('../verbs/fleet/windows.ts'),
-  },
-  {
     name: 'audit',
-    group: fleet,
+    group: monitoring,
     summary: 'Follow, verify, export, and prune the audit log',
     load: () => import('../verbs/fleet/audit.ts'),
   },
   {
-    name: 'operator',
-    group: setup,
-    summary: 'Create your key, and manage operators',
-    load: () => import('../verbs/operators/operators.ts'),
-  },
-  { name: 'login', group: setup, summary: 'Sign in now', load: () => import('../verbs/operators/login.ts') },
-  { name: 'logout', group: setup, summary: 'Sign out', load: () => import('../verbs/operators/logout.ts') },
-  {
-    name: 'sessions',
-    group: setup,
-    summary: 'List and end your sign-in sessions',
-    load: () => import('../verbs/operators/sessions.ts'),
-  },
-  {
-    name: 'web-login',
-    group: setup,
-    summary: 'Print a link that signs in to the console as you',
-    load: () => import('../verbs/operators/web-login.ts'),
-  },
-  {
-    name: 'profile',
-    group: setup,
-    summary: 'Manage named orchestrators',
-    load: () => import('../verbs/operators/profile.ts'),
-  },
-  {
-    name: 'doctor',
-    group: setup,
-    summary: 'Find problems and their solutions',
-    load: () => import('../verbs/fleet/doctor.ts'),
-  },
-  {
-    name: 'schema',
-    group: scripts,
-    summary: 'Print the JSON Schemas of the --json output',
-    load: () => import('../verbs/modules/schema.ts'),
-  },
-  {
     name: 'settings',
-    group: roles,
+    group: administration,
     summary: 'Show the configuration of the orchestrator',
     load: () => import('../verbs/fleet/settings.ts'),
   },
   {
     name: 'replicas',
-    group: roles,
+    group: administration,
     summary: 'List and drain replicas',
     load: () => import('../verbs/fleet/replicas.ts'),
   },
+  { name: 'login', group: local, summary: 'Sign in now', load: () => import('../verbs/operators/login.ts') },
+  { name: 'logout', group: local, summary: 'Sign out', load: () => import('../verbs/operators/logout.ts') },
+  {
+    name: 'web-login',
+    group: local,
+    summary: 'Print a link that signs in to the console as you',
+    load: () => import('../verbs/operators/web-login.ts'),
+  },
+  {
+    name: 'profile',
+    group: local,
+    summary: 'Manage named orchestrators',
+    load: () => import('../verbs/operators/profile.ts'),
+  },
+  {
+    name: 'doctor',
+    group: local,
+    summary: 'Find problems and their solutions',
+    load: () => import('../verbs/fleet/doctor.ts'),
+  },
   {
     name: 'completion',
-    group: scripts,
+    group: local,
     summary: 'Print the completion script of a shell',
     load: () => import('../verbs/fleet/completion.ts'),
+  },
+  {
+    name: 'schema',
+    group: local,
+    summary: 'Print the JSON Schemas of the --json output',
+    load: () => import('../verbs/modules/schema.ts'),
   },
   { name: 'orchestrator', group: roles, summary: 'Run an orchestrator', load: null },
   { name: 'agent', group: roles, summary: 'Run an agent on this machine', load: null },

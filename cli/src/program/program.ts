@@ -5,7 +5,7 @@ import { operandAt, otherVerbs, withNoun, withoutNoun, withVerb } from '../alias
 import type { Context } from '../context/context.ts';
 import type { Act } from '../context/verb.ts';
 import { capital, commandsFirst, inBrief, pipedWidth, wrapProse } from './help-text.ts';
-import { isNoun, nouns } from './nouns.ts';
+import { isNoun, launched, nouns } from './nouns.ts';
 import type { printError as PrintError } from './run.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
@@ -229,7 +229,9 @@ async function printUsageError(
   const [said = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
   const message = error.code === 'commander.help' ? 'the command is missing' : said;
   const [, unknown] = /^unknown command '(.*)'$/s.exec(said) ?? [];
-  let remedy = suggestion?.replace(/^\((.*)\)$/, '$1') ?? `Run \`${wordsOf(command)} --help\`.`;
+  // The launcher of a clone is not in PATH.
+  const runner = launched.has(command.name()) && executable() === null ? 'npx ' : '';
+  let remedy = suggestion?.replace(/^\((.*)\)$/, '$1') ?? `Run \`${runner}${wordsOf(command)} --help\`.`;
   if (unknown !== undefined) {
     const elsewhere = command === program && Object.hasOwn(withoutNoun, unknown) ? withoutNoun[unknown] : null;
     // A noun after another one: `muster agents plan`.
