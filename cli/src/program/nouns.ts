@@ -115,7 +115,7 @@ export const nouns: readonly Noun[] = [
     name: 'out-of-sync',
     group: desired,
     summary: 'List the agents that need an apply, the worst first',
-    load: () => import('../verbs/drift/out-of-sync.ts'),
+    load: () => import('../verbs/drift/reconcile.ts'),
   },
   {
     name: 'state',
