@@ -30,6 +30,11 @@ export interface Unit {
    * operators can always write.
    */
   readonly ofAgent?: boolean;
+  /**
+   * Key of a row that many transactions change at the same time. On PostgreSQL, all but one of them would fail and be
+   * retried, so each process runs its transactions with the same key one after the other.
+   */
+  readonly turn?: string | undefined;
 }
 
 /** A precondition, and the error with which the transaction fails if the precondition does not hold. */

@@ -62,7 +62,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       if (error.code === 'pending_full' || error.code === 'agent_changed')
         return refuse('pending_full', `${pending.capacity} agents already wait for approval, the maximum`, retrySecs);
       if (error.code === 'name_taken')
-        return refuse('token_invalid', 'another agent has the name that the enrollment token assigns', retrySecs);
+        return refuse('unavailable', 'other agents took the names for this agent while it was connecting', 1);
       throw error;
     }
     // Claims the link first, so that no other process writes for the agent while its open operations are settled.
@@ -105,10 +105,14 @@ async function enrol(
     const isReported = !known && enrolled.announced;
     const connected = isReported ? [audited(context, connectedHappening(hello, from, enrolled.label))] : [];
     try {
-      await context.db.write({ name: 'agents/enrol', statements: [...enrolled.statements, ...connected] });
+      const statements = [...enrolled.statements, ...connected];
+      await context.db.write({ name: 'agents/enrol', statements, turn: enrolled.turn });
     } catch (error) {
-      // The agent to be displaced may have reconnected, been approved, or been displaced already.
-      if (error instanceof MusterError && error.code === 'agent_changed' && attempt < 5) continue;
+      // The agent to be displaced may have reconnected, been approved, or been displaced already. Another agent may have
+      // taken the name that was free.
+      const isOutdated =
+        error instanceof MusterError && (error.code === 'agent_changed' || error.code === 'name_taken');
+      if (isOutdated && attempt < 5) continue;
       throw error;
     }
     if (enrolled.displaced !== null) context.bus.publish({ type: 'agent_removed', node_id: enrolled.displaced });

@@ -177,6 +177,8 @@ async function freeName({ db }: Context, candidates: readonly string[], nodeId: 
 
 export interface Enrolment {
   statements: Statement[];
+  /** The transaction's turn, because all agents with the same token change its row; undefined without a token. */
+  turn?: string | undefined;
   /** The agent's name in events. */
   label: string;
   /** A new agent's status, name, and tags after the transaction. */
@@ -286,5 +288,5 @@ export async function enrolStatements(
       if (announced) statements.push(audited(context, waits));
     }
   }
-  return { statements, label, standing: { status, name, tags }, announced, displaced };
+  return { statements, turn: token?.id, label, standing: { status, name, tags }, announced, displaced };
 }

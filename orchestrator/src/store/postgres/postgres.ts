@@ -154,6 +154,8 @@ class PostgresDatabase implements Database {
   readonly #sharesLock: boolean;
   readonly #random: () => number;
   readonly #underWay = new Set<Promise<unknown>>();
+  /** The last transaction of each turn. */
+  readonly #turns = new Map<string, Promise<unknown>>();
   #unitsCommitted = 0;
   #unitsFailed = 0;
   #commits = 0;
@@ -267,7 +269,7 @@ class PostgresDatabase implements Database {
     const bytes = bound.reduce((sum, values) => sum + sizeOf(values), 0);
     this.#intake.admit(bytes, unit.ofAgent);
     try {
-      const result = await this.#track(this.#attempts(unit, bound));
+      const result = await this.#track(this.#inTurn(unit, bound));
       this.#unitsCommitted++;
       return result;
     } catch (error) {
@@ -281,6 +283,20 @@ class PostgresDatabase implements Database {
   #requireLock(): void {
     if (this.#lock?.held === false)
       throw new MusterError('storage_unavailable', 'The database server cannot be reached; nothing was changed');
+  }
+
+  /** Runs the transaction after the earlier ones with the same turn, which would conflict with it. */
+  #inTurn(unit: Unit, bound: readonly BoundValue[][]): Promise<UnitResult> {
+    const { turn } = unit;
+    if (turn === undefined) return this.#attempts(unit, bound);
+    const run = () => this.#attempts(unit, bound);
+    const result = (this.#turns.get(turn) ?? Promise.resolve()).then(run, run);
+    this.#turns.set(turn, result);
+    const forget = () => {
+      if (this.#turns.get(turn) === result) this.#turns.delete(turn);
+    };
+    result.then(forget, forget);
+    return result;
   }
 
   /** Retries the transaction as long as it conflicts with other transactions. */
