@@ -73,7 +73,7 @@ describePostgres('agents of several replicas', (fixture) => {
     expect(new Map(changes.map(({ node_id, hint }) => [node_id, hint]))).toEqual(
       new Map([
         [agent.id, { type: 'agent_linked', node_id: agent.id }],
-        [own.id, null],
+        [own.id, { type: 'agent_changed', node_id: own.id }],
       ]),
     );
     one.clock.advance(30_000);
@@ -90,6 +90,15 @@ describePostgres('agents of several replicas', (fixture) => {
     expect((await view.read()).changes).toMatchObject(changed);
     await setStatus(two.context, actor, agent.id, { status: 'rejected' });
     expect((await view.read()).changes).toMatchObject(changed);
+  });
+
+  test('reports a change that another replica made right after the agent connected to this replica', async () => {
+    const { one, two, actor, agent, view } = await open();
+    await depart(one, agent);
+    await view.read();
+    await connect(one, agent);
+    await putOneTag(two.context, actor, 'web-1', 'role', 'web');
+    expect((await view.read()).changes).toMatchObject([{ hint: { type: 'agent_changed', node_id: agent.id } }]);
   });
 
   test('reports a change whose transaction ended after that of a later change', async () => {

@@ -166,9 +166,9 @@ export class LinkView {
   }
 
   #hintOf(node_id: string, former: string | null, owner: string | null, heard_at: number): Hint | null {
-    if (owner === former) return { type: 'agent_changed', node_id };
-    // This process announced its own links when they opened and closed.
-    if (owner === this.#context.incarnation) return null;
+    // This process announced its own links when they opened. Another process may have changed the agent since, for example
+    // approved it, which is part of the same change of the row.
+    if (owner === former || owner === this.#context.incarnation) return { type: 'agent_changed', node_id };
     if (owner !== null) return { type: 'agent_linked', node_id };
     return former === this.#context.incarnation ? null : { type: 'agent_departed', node_id, heard_at };
   }
