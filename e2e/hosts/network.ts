@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { ip, links } from './ip.ts';
 import { machineName, owner } from './leftovers.ts';
@@ -22,6 +23,8 @@ export class Bridge {
     this.#range = `10.${130 + number}.0`;
     ip('link', 'set', this.#name, 'alias', `muster-hosts-${owner}`);
     ip('addr', 'add', `${this.#range}.1/24`, 'brd', '+', 'dev', this.#name);
+    // Otherwise, this machine also answers for its other addresses, which test hosts may use among themselves.
+    writeFileSync(`/proc/sys/net/ipv4/conf/${this.#name}/arp_ignore`, '1');
     ip('link', 'set', this.#name, 'up');
   }
 
