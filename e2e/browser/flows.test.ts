@@ -139,7 +139,8 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
 
     // An agent with accepted drift is in sync.
     await web.machine.sh('chmod 600 /srv/greeting');
-    await page.getByRole('button', { name: 'Accept… web-1' }).click();
+    await page.getByRole('button', { name: 'Actions on web-1' }).click();
+    await page.getByRole('menuitem', { name: 'Accept…' }).click();
     const accepting = page.getByRole('dialog');
     await accepting.getByRole('textbox').first().fill('until monday');
     await accepting.getByRole('button', { name: /^Accept/ }).click();

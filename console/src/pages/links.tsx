@@ -95,7 +95,7 @@ export function ListLink({
 export function ModuleLinks({ modules }: { readonly modules: readonly string[] }) {
   if (modules.length === 0) return <span className="text-muted">assigned modules</span>;
   return (
-    <span className="flex min-w-0 flex-wrap gap-x-2">
+    <span className="flex min-w-0 flex-wrap gap-x-3">
       {modules.map((module) => (
         <Link key={module} to="/modules/$module" params={{ module }} className={linkClasses}>
           <Line text={module} maxLength={64} />

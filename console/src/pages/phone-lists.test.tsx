@@ -37,7 +37,7 @@ const cells = (row: Awaited<ReturnType<typeof render>>) =>
   row.getAllByRole('gridcell').map(({ textContent }) => textContent);
 const none = { open: new Set<string>(), onToggle: () => {}, isPhone: true };
 
-test('shows an agent that is out of sync as a card, with its first issue and its actions at the end', async () => {
+test('shows an agent that is out of sync with its first issue and a menu of its actions', async () => {
   const agents = listReconcile.example.answer as never as OffAgent[];
   const row = await render(async ({ DataTable }) => {
     const { offColumns } = await import('./reconcile/off-columns.tsx');
@@ -52,16 +52,10 @@ test('shows an agent that is out of sync as a card, with its first issue and its
       />
     );
   });
-  expect(cells(row)).toEqual([
-    'web-1',
-    'apply failed',
-    '/etc/motdmode 0666, expected 0644and 2 more',
-    'Accept… web-1Apply… web-1',
-  ]);
+  expect(cells(row)).toEqual(['web-1', 'apply failed', '/etc/motdmode 0666, expected 0644 · 2 more', '']);
   expect(row.getAllByRole('button').map((each) => each.getAttribute('aria-label') ?? each.textContent)).toEqual([
     'web-1',
-    'Accept… web-1',
-    'Apply… web-1',
+    'Actions on web-1',
   ]);
 });
 

@@ -1,6 +1,7 @@
 import { Tabs as Radix } from 'radix-ui';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { classNames } from './class-names.ts';
+import { countText } from './count.ts';
 
 /** Tabs controlled by the caller, usually with a URL parameter. Renders only the selected tab's content. */
 export function Tabs<T extends string>({
@@ -15,7 +16,13 @@ export function Tabs<T extends string>({
   readonly label: string;
   /** Whether the content takes the remaining height, for a page that is filled. */
   readonly fill?: boolean;
-  readonly tabs: readonly { readonly value: T; readonly label: ReactNode; readonly content: () => ReactNode }[];
+  readonly tabs: readonly {
+    readonly value: T;
+    readonly label: ReactNode;
+    /** The number of entries, shown after the label; undefined while it is loading. */
+    readonly count?: number | undefined;
+    readonly content: () => ReactNode;
+  }[];
 }) {
   const list = useRef<HTMLDivElement>(null);
   // On a phone, the selected tab may be beyond the edge of the list.
@@ -50,6 +57,7 @@ export function Tabs<T extends string>({
             className="-mb-px h-9 shrink-0 max-sm:h-11 border-transparent border-b-2 px-3 text-muted text-sm outline-offset-[-3px] hover:text-text data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-text"
           >
             {tab.label}
+            {tab.count !== undefined && <span className="tabular font-normal text-muted"> {countText(tab.count)}</span>}
           </Radix.Trigger>
         ))}
       </Radix.List>

@@ -11,7 +11,7 @@ import { Tags } from '../../parts/tag-chip.tsx';
 import { Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { agentSync, type FleetSync } from '../reconcile/agent-sync.ts';
-import { FindingLabel, SyncLabel } from '../reconcile/sync-labels.tsx';
+import { FindingLabel } from '../reconcile/sync-labels.tsx';
 import { syncWords } from '../reconcile/sync-tones.ts';
 import { agentParam, displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
 import { type RowDialog, RowMenu } from './row-menu.tsx';
@@ -177,7 +177,7 @@ const syncColumn = (sync: FleetSync | null, approve: ((agent: Agent) => void) | 
           <Dot tone="neutral">{syncWords.in_sync}</Dot>
         </span>
       );
-    if (first === undefined) return <SyncLabel state={state} />;
+    if (first === undefined) return <FindingLabel finding={state} />;
     return (
       <span
         className="flex min-w-0 items-center gap-1"

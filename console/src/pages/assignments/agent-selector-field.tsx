@@ -5,7 +5,7 @@ import { useSelectorVocabulary } from '../../api/tags.ts';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
-import { withStates } from './matched-states.ts';
+import { withFindings } from './matched-states.ts';
 import { byName, matching } from './matching.ts';
 
 /** An assignment's selector, with the agents that match it now. */
@@ -26,7 +26,7 @@ export function AgentSelectorField({
     () => matching(deferred, agents.data ?? [])?.toSorted(byName) ?? null,
     [deferred, agents.data],
   );
-  const listed = useMemo(() => withStates(matched ?? [], sync), [matched, sync]);
+  const listed = useMemo(() => withFindings(matched ?? [], sync), [matched, sync]);
   return (
     <div>
       <SelectorInput label="Selector" value={selector} onChange={onChange} vocabulary={vocabulary} error={error} />

@@ -1,5 +1,4 @@
 import type { Assignment } from '@muster/protocol/http';
-import type { SyncState } from '@muster/protocol/sync-state';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { type AssignmentWithMatches, modulesOf } from '../../api/assignments.ts';
@@ -11,11 +10,11 @@ import { Panel } from '../../parts/panel.tsx';
 import { SkeletonRows } from '../../parts/states.tsx';
 import { Text, visibleText } from '../../parts/text.tsx';
 import { ModuleLinks } from '../links.tsx';
-import { syncWords } from '../reconcile/sync-tones.ts';
+import { findingTones, findingWords } from '../reconcile/sync-tones.ts';
 import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
 import { AssignmentRuns } from './assignment-runs.tsx';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
-import { countedStates, withStates } from './matched-states.ts';
+import { countedFindings, type Finding, type FindingCount, withFindings } from './matched-states.ts';
 import { textOf } from './parameters.ts';
 import { useMatchedAgents } from './use-matched-agents.ts';
 
@@ -44,7 +43,7 @@ export function AssignmentOverview({ assignment }: { readonly assignment: Assign
                     selector === '' ? (
                       'empty, matches no agent'
                     ) : (
-                      <code key="selector" className="font-mono text-muted text-xs [overflow-wrap:anywhere]">
+                      <code key="selector" className="font-mono text-xs [overflow-wrap:anywhere]">
                         {visibleText(selector)}
                       </code>
                     ),
@@ -66,7 +65,7 @@ export function AssignmentOverview({ assignment }: { readonly assignment: Assign
 function MatchesPanel({ ids, selector }: { readonly ids: readonly string[]; readonly selector: string }) {
   const matched = useMatchedAgents(ids);
   const sync = useFleetSync();
-  const listed = useMemo(() => withStates(matched ?? [], sync), [matched, sync]);
+  const listed = useMemo(() => withFindings(matched ?? [], sync), [matched, sync]);
   return (
     <Panel title={matched === undefined ? 'Matches' : `Matches ${matchText(matched)}`} className="self-start">
       {matched === undefined ? (
@@ -75,47 +74,40 @@ function MatchesPanel({ ids, selector }: { readonly ids: readonly string[]; read
         <p className="text-muted text-sm">No approved agent matches now. Change the selector, or tag agents.</p>
       ) : (
         <div className="space-y-3">
-          <SyncCounts counts={countedStates(matched, sync)} selector={selector} />
-          <MatchedAgents agents={listed} />
+          <SyncCounts counts={countedFindings(matched, sync)} selector={selector} />
+          <MatchedAgents agents={listed} selector={selector} />
         </div>
       )}
     </Panel>
   );
 }
 
-/** Filters of the agents page by sync state. The agents page has no filter for accepted drift. */
-const filterOf: Readonly<Partial<Record<SyncState, string>>> = {
-  ...{ out_of_sync: 'off', outdated: 'outdated', never_applied: 'never_applied', in_sync: 'in_sync' },
-};
+/** Returns the address of the list of agents that have a finding. */
+function listOf(finding: Finding, selector: string) {
+  if (finding === 'in_sync' || finding === 'never_applied')
+    return { to: '/agents', search: { q: selector, status: finding } };
+  if (finding === 'outdated' || finding === 'accepted')
+    return { to: '/out-of-sync', search: { tab: finding, filter: selector } };
+  return {
+    to: '/out-of-sync',
+    search: { filter: selector, ...(finding === 'out_of_sync' ? {} : { reason: finding }) },
+  };
+}
 
 /** The number of agents in each sync state, with links to these agents. */
-function SyncCounts({
-  counts,
-  selector,
-}: {
-  readonly counts: ReturnType<typeof countedStates>;
-  readonly selector: string;
-}) {
+function SyncCounts({ counts, selector }: { readonly counts: readonly FindingCount[]; readonly selector: string }) {
   if (counts.length === 0) return null;
   return (
     <ul aria-label="Agents by sync state" className="flex flex-wrap gap-x-4 gap-y-1 text-sm">
-      {counts.map(({ state, count, tone }) => {
-        const text = `${countText(count)} ${syncWords[state]}`;
-        const status = filterOf[state];
-        return (
-          <li key={state}>
-            <Dot tone={tone}>
-              {status === undefined ? (
-                text
-              ) : (
-                <Link to="/agents" search={{ q: selector, status } as never} className={linkClasses}>
-                  {text}
-                </Link>
-              )}
-            </Dot>
-          </li>
-        );
-      })}
+      {counts.map(({ finding, count }) => (
+        <li key={finding}>
+          <Dot tone={findingTones[finding]}>
+            <Link {...(listOf(finding, selector) as { to: '/' })} className={linkClasses}>
+              {countText(count)} {findingWords[finding]}
+            </Link>
+          </Dot>
+        </li>
+      ))}
     </ul>
   );
 }

@@ -212,5 +212,5 @@ test('shows the sync state of each matching agent while the selector is edited',
   orchestrator();
   await renderPage(AssignmentPage, { ...page, at: '/assignments/base?tab=edit' });
   const agents = within(await screen.findByRole('list', { name: 'Matching agents' }));
-  expect(await agents.findByText('out of sync')).toBeTruthy();
+  expect(await agents.findByText('apply failed')).toBeTruthy();
 });

@@ -43,7 +43,7 @@ function AssignmentDetails({ assignment }: { readonly assignment: AssignmentWith
           <Badge>{mode}</Badge>
           {assignment.window_only && <Badge>windows only</Badge>}
           <span>
-            created by <OperatorName id={assignment.created_by} />, <Time at={assignment.created_at} />
+            created <Time at={assignment.created_at} /> by <OperatorName id={assignment.created_by} />
           </span>
         </span>
       }

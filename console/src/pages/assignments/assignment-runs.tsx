@@ -1,6 +1,6 @@
 import type { RunEntry } from '@muster/protocol/http';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { runsQuery } from '../../api/runs.ts';
 import { Panel } from '../../parts/panel.tsx';
@@ -10,45 +10,32 @@ import { loadNextPage } from '../../parts/table/list-table.tsx';
 import { TableSkeleton } from '../../parts/table/table-skeleton.tsx';
 import { Time } from '../../parts/time.tsx';
 import { KindBadge, StatusDot } from '../../parts/work-status.tsx';
-import { OperatorName, RunLink } from '../links.tsx';
-import { OutcomeCounts, StatusAndOutcomes } from '../runs/outcome-counts.tsx';
+import { OperatorName } from '../links.tsx';
+import { OutcomeCounts } from '../runs/outcome-counts.tsx';
 
-const columns: readonly Column<RunEntry>[] = [
-  {
-    id: 'run',
-    header: 'Run',
-    width: '4.5rem',
-    cell: ({ run_id, kind }) => (
-      <RunLink id={run_id}>
-        <KindBadge kind={kind} />
-        <span className="sr-only">…{run_id.slice(-8)}</span>
-      </RunLink>
-    ),
-  },
+/** @param isMixed whether the list has runs of several kinds */
+const columnsOf = (isMixed: boolean): readonly Column<RunEntry>[] => [
   {
     id: 'status',
     header: 'Status',
-    width: 'minmax(6.5rem,1fr)',
-    // The column of agents includes the status on a phone.
-    phone: 'hidden',
-    cell: ({ status }) => <StatusDot status={status} />,
+    width: isMixed ? '10rem' : '7.5rem',
+    cell: ({ run_id, kind, status }) => (
+      <Link
+        to="/runs/$run"
+        params={{ run: run_id }}
+        className="flex min-w-0 items-center gap-2 rounded font-medium hover:underline"
+      >
+        {isMixed && <KindBadge kind={kind} />}
+        <StatusDot status={status} />
+      </Link>
+    ),
   },
   {
     id: 'agents',
     header: 'Agents',
     width: 'minmax(12rem,6fr)',
-    from: 'md',
     phone: 'block',
-    cell: ({ status, outcomes }) => (
-      <>
-        <span className="flex min-w-0 flex-1 max-sm:hidden">
-          <OutcomeCounts outcomes={outcomes} />
-        </span>
-        <span className="flex min-w-0 flex-1 sm:hidden">
-          <StatusAndOutcomes {...{ status, outcomes }} />
-        </span>
-      </>
-    ),
+    cell: ({ outcomes }) => <OutcomeCounts outcomes={outcomes} />,
   },
   {
     id: 'by',
@@ -70,6 +57,7 @@ const columns: readonly Column<RunEntry>[] = [
     ),
   },
 ];
+const columnsByKind = { mixed: columnsOf(true), one: columnsOf(false) };
 
 export function AssignmentRuns({
   name,
@@ -84,6 +72,7 @@ export function AssignmentRuns({
   readonly maxRuns?: number;
 }) {
   const navigate = useNavigate();
+  const columns = columnsByKind[kind === undefined ? 'mixed' : 'one'];
   const query = useInfiniteQuery(runsQuery({ assignment: name, ...(kind === undefined ? {} : { kind }) }));
   const rows = useMemo(() => query.data?.pages.flat().slice(0, maxRuns) ?? [], [query.data, maxRuns]);
   return (

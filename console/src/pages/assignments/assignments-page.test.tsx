@@ -42,13 +42,13 @@ test('shows the last apply of each assignment, however many runs are newer', asy
       .map(({ textContent }) => textContent),
   );
   expect(ends.slice(1)).toEqual([
-    ['1 never applied', 'never'],
-    ['1 never applied', 'never'],
+    ['1 never applied', 'never applied'],
+    ['1 never applied', 'never applied'],
     ['in sync', expect.stringMatching(/^halted/)],
   ]);
 });
 
-test('counts the agents of all states that need an action, in the tone of a failure, and labels the mode with one badge', async () => {
+test('counts the agents by finding, each in its tone, and labels the mode with one word', async () => {
   const api = fakeApi();
   const [off] = listReconcile.example.answer as never as [OffAgent];
   const { outdated, ...differs } = { ...off, reasons: ['drifted'] };
@@ -66,9 +66,10 @@ test('counts the agents of all states that need an action, in the tone of a fail
   api.answer(listRuns, [] as never);
   await renderPage(AssignmentsPage);
   const table = within(await screen.findByRole('grid', { name: 'Assignments' }));
-  const summary = await table.findByText('3 need action');
-  expect(summary.parentElement?.querySelector('.bg-bad')).toBeTruthy();
-  expect(summary.closest('[title]')?.getAttribute('title')).toBe('1 out of sync, 2 outdated');
+  const failed = await table.findByText('1 apply failed');
+  expect(failed.parentElement?.querySelector('.bg-bad')).toBeTruthy();
+  expect(table.getByText('2 outdated').parentElement?.querySelector('.bg-mild')).toBeTruthy();
+  expect(failed.closest('[title]')?.getAttribute('title')).toBe('1 apply failed, 2 outdated');
   expect(table.queryByText('enforce')).toBeNull();
-  expect(table.getByText('windows only')).toBeTruthy();
+  expect(table.getAllByText('windows only').length).toBeGreaterThan(0);
 });

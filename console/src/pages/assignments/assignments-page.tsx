@@ -17,18 +17,19 @@ import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { StatusDot } from '../../parts/work-status.tsx';
-import { ModuleLinks, RunLink } from '../links.tsx';
-import { syncWords } from '../reconcile/sync-tones.ts';
+import { ModuleLinks } from '../links.tsx';
+import { FindingLabel } from '../reconcile/sync-labels.tsx';
+import { findingTones, findingWords } from '../reconcile/sync-tones.ts';
 import { useFleetSync } from '../reconcile/use-fleet-sync.ts';
-import { countedStates } from './matched-states.ts';
+import { countedFindings, type FindingCount, urgencyOf } from './matched-states.ts';
 import { matching } from './matching.ts';
 
 interface Row {
   readonly assignment: Assignment;
   /** Undefined while the agents are loading. */
   readonly matched: readonly Agent[] | undefined;
-  /** The number of matching agents in each sync state, the most urgent first; empty while loading. */
-  readonly states: ReturnType<typeof countedStates>;
+  /** The number of matching agents with each finding, the most urgent first; empty while loading. */
+  readonly counts: readonly FindingCount[];
   /** Null if the assignment was never applied; undefined while the applies are loading. */
   readonly lastApply: RunEntry | null | undefined;
 }
@@ -41,20 +42,27 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'name',
     header: 'Name',
-    width: 'minmax(6.5rem,2fr)',
+    width: 'minmax(10rem,2.5fr)',
     sort: ({ assignment }) => assignment.name,
-    cell: ({ assignment: { name } }) => (
-      <Link to="/assignments/$assignment" params={{ assignment: name }} className={nameLinkClasses}>
-        <Line text={name} maxLength={64} />
-      </Link>
+    cell: ({ assignment }) => (
+      <span className="flex min-w-0 items-center gap-2">
+        <Link to="/assignments/$assignment" params={{ assignment: assignment.name }} className={nameLinkClasses}>
+          <Line text={assignment.name} maxLength={64} />
+        </Link>
+        {/* A narrow screen has no column for the mode, and needs no word for the usual one. */}
+        {modeText(assignment) !== 'enforce' && (
+          <span className="shrink-0 2xl:hidden">
+            <Badge>{modeText(assignment)}</Badge>
+          </span>
+        )}
+      </span>
     ),
   },
   {
     id: 'mode',
     header: 'Mode',
     width: '7rem',
-    from: 'lg',
-    phone: 'line',
+    from: '2xl',
     sort: ({ assignment }) => modeText(assignment),
     cell: ({ assignment }) => <Badge>{modeText(assignment)}</Badge>,
   },
@@ -62,8 +70,7 @@ const columns: readonly Column<Row>[] = [
     id: 'modules',
     header: 'Modules',
     width: 'minmax(8rem,2fr)',
-    from: 'md',
-    phone: 'labeled',
+    from: 'xl',
     cell: ({ assignment }) => {
       const modules = modulesOf(assignment);
       return (
@@ -91,41 +98,49 @@ const columns: readonly Column<Row>[] = [
     id: 'matches',
     header: 'Agents',
     width: '4.5rem',
-    phone: 'labeled',
+    phone: 'top',
     align: 'right',
     sort: ({ matched }) => matched?.length ?? null,
     cell: ({ matched }) =>
       matched === undefined ? (
         <span className="text-muted">–</span>
       ) : matched.length === 0 ? (
-        <span className="text-warn">none</span>
+        <span className="text-warn">
+          <span className="sm:hidden">matches </span>none
+        </span>
       ) : (
-        <span className="tabular">{matched.length}</span>
+        <span className="tabular">
+          {countText(matched.length)}
+          <span className="text-muted sm:hidden"> {matched.length === 1 ? 'agent' : 'agents'}</span>
+        </span>
       ),
   },
   {
     id: 'sync',
     header: 'Sync',
-    width: '9.5rem',
+    width: 'minmax(15rem,5.5fr)',
     phone: 'line',
-    cell: ({ states }) => <SyncSummary states={states} />,
+    sort: ({ counts }) => urgencyOf(counts),
+    cell: ({ counts }) => <SyncSummary counts={counts} />,
   },
   {
     id: 'run',
     header: 'Last apply',
-    width: 'minmax(11rem,1fr)',
-    phone: 'labeled',
+    width: '10.5rem',
+    phone: 'line-end',
     sort: ({ lastApply }) => lastApply?.started_at ?? null,
     cell: ({ lastApply }) =>
       lastApply === undefined ? (
         <span className="text-muted">–</span>
       ) : lastApply === null ? (
-        <Dot tone="faint">never</Dot>
+        <Dot tone="faint">
+          never<span className="sm:hidden"> applied</span>
+        </Dot>
       ) : (
         <span className="flex min-w-0 items-center gap-2">
-          <RunLink id={lastApply.run_id}>
+          <Link to="/runs/$run" params={{ run: lastApply.run_id }} className="rounded hover:underline">
             <StatusDot status={lastApply.status} />
-          </RunLink>
+          </Link>
           <span className="text-muted text-xs">
             <Time at={lastApply.started_at} />
           </span>
@@ -134,27 +149,18 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
-const needsAction = ({ state }: Row['states'][number]): boolean => state !== 'in_sync' && state !== 'accepted';
-
-/**
- * Summarizes the sync states of an assignment's agents: the most urgent state with its number of agents, or the number
- * of agents in all states that need an action. The tone is that of the most urgent agent.
- */
-function SyncSummary({ states }: Pick<Row, 'states'>) {
-  const [worst] = states;
-  if (worst === undefined) return null;
-  const text = ({ state, count }: typeof worst) => `${countText(count)} ${syncWords[state]}`;
-  const urgent = states.filter(needsAction);
-  const urgentCount = urgent.reduce((sum, { count }) => sum + count, 0);
+/** An assignment's agents by finding, the most urgent first; only "in sync" if all agents are. */
+function SyncSummary({ counts }: Pick<Row, 'counts'>) {
+  const text = ({ finding, count }: FindingCount) => `${countText(count)} ${findingWords[finding]}`;
+  if (counts.length === 1 && counts[0]?.finding === 'in_sync') return <FindingLabel finding="in_sync" />;
+  const shown = counts.filter(({ finding }) => finding !== 'in_sync');
   return (
-    <span className="flex min-w-0" title={states.map(text).join(', ')}>
-      <Dot tone={worst.tone}>
-        {worst.state === 'in_sync'
-          ? syncWords.in_sync
-          : urgent.length > 1
-            ? `${countText(urgentCount)} need action`
-            : text(worst)}
-      </Dot>
+    <span className="truncate" title={counts.map(text).join(', ')}>
+      {shown.map((each) => (
+        <span key={each.finding} className="mr-3 inline-flex last:mr-0">
+          <Dot tone={findingTones[each.finding]}>{text(each)}</Dot>
+        </span>
+      ))}
     </span>
   );
 }
@@ -173,9 +179,9 @@ export function AssignmentsPage() {
     const byAssignment = applies && new Map(applies.map((apply) => [apply.assignment, apply]));
     return query.data?.map((assignment) => {
       const matched = agents === undefined ? undefined : (matching(assignment.selector, agents) ?? []);
-      const states = countedStates(matched ?? [], sync);
+      const counts = countedFindings(matched ?? [], sync);
       const lastApply = byAssignment && (byAssignment.get(assignment.name) ?? null);
-      return { assignment, matched, states, lastApply };
+      return { assignment, matched, counts, lastApply };
     });
   }, [query.data, agents, applies, sync]);
   const add = (look: ButtonLook) => (

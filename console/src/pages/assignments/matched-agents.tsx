@@ -1,46 +1,46 @@
 import type { Agent } from '@muster/protocol/http';
-import { useState } from 'react';
-import { Dot } from '../../parts/badge.tsx';
-import { Button } from '../../parts/button.tsx';
+import { Link } from '@tanstack/react-router';
+import { linkClasses } from '../../parts/class-names.ts';
+import { countedText, countText } from '../../parts/count.ts';
 import { AgentLink } from '../links.tsx';
-import { syncWords } from '../reconcile/sync-tones.ts';
+import { FindingLabel } from '../reconcile/sync-labels.tsx';
 import type { MatchedAgent } from './matched-states.ts';
 
-const initialCount = 24;
+const maxAgents = 8;
 
-/** Lists the first matching agents with their sync states, and a button that shows more. */
-export function MatchedAgents({ agents }: { readonly agents: readonly MatchedAgent[] }) {
-  const [shown, setShown] = useState(initialCount);
+/**
+ * Lists the first matching agents with their sync states.
+ * @param selector selects all of them in the linked list; omitted in a form, where a link would leave the form
+ */
+export function MatchedAgents({
+  agents,
+  selector,
+}: {
+  readonly agents: readonly MatchedAgent[];
+  readonly selector?: string;
+}) {
   return (
-    <div>
-      <ul className="flex flex-wrap gap-1.5" aria-label="Matching agents">
-        {agents.slice(0, shown).map(({ agent, state, tone }) => (
-          <li
-            key={agent.node_id}
-            className="inline-flex max-w-60 items-center gap-1.5 rounded border px-1.5 py-0.5 text-xs"
-          >
-            <SyncDot state={state} tone={tone} />
-            <AgentLink id={agent.node_id} name={agent.name} />
-            {!agent.connected && <span className="text-muted">offline</span>}
+    <div className="space-y-2">
+      <ul className="divide-y border-y" aria-label="Matching agents">
+        {agents.slice(0, maxAgents).map(({ agent, finding }) => (
+          <li key={agent.node_id} className="flex min-h-9 items-center gap-3 text-sm max-sm:min-h-11">
+            <span className="flex min-w-0 flex-1 font-medium">
+              <AgentLink id={agent.node_id} name={agent.name} />
+            </span>
+            {!agent.connected && <span className="text-muted text-xs">offline</span>}
+            {finding !== null && <FindingLabel finding={finding} />}
           </li>
         ))}
       </ul>
-      {agents.length > shown && (
-        <Button small className="mt-2" onClick={() => setShown(shown + 200)}>
-          {agents.length - shown > 200 ? 'Show 200 more' : `Show the other ${agents.length - shown}`}
-        </Button>
-      )}
+      {agents.length > maxAgents &&
+        (selector === undefined ? (
+          <p className="text-muted text-xs">and {countText(agents.length - maxAgents)} more</p>
+        ) : (
+          <Link to="/agents" search={{ q: selector } as never} className={`${linkClasses} text-sm`}>
+            All {countText(agents.length)} in Agents
+          </Link>
+        ))}
     </div>
-  );
-}
-
-function SyncDot({ state, tone }: Pick<MatchedAgent, 'state' | 'tone'>) {
-  if (state === null) return <Dot tone={tone} />;
-  return (
-    <span className="inline-flex" title={syncWords[state]}>
-      <Dot tone={tone} />
-      <span className="sr-only">{syncWords[state]}</span>
-    </span>
   );
 }
 
@@ -48,6 +48,6 @@ function SyncDot({ state, tone }: Pick<MatchedAgent, 'state' | 'tone'>) {
 export function matchText(agents: readonly Agent[]): string {
   if (agents.length === 0) return 'no agent';
   const offline = agents.filter(({ connected }) => !connected).length;
-  const count = agents.length === 1 ? '1 agent' : `${agents.length} agents`;
-  return offline === 0 ? count : `${count}, ${offline} offline`;
+  const count = countedText(agents.length, 'agent');
+  return offline === 0 ? count : `${count}, ${countText(offline)} offline`;
 }

@@ -37,11 +37,13 @@ function EventLine({
         aria-expanded={open}
         aria-label={label}
         onClick={onToggle}
-        className="flex size-6 shrink-0 items-center justify-center rounded text-muted hover:bg-hover max-sm:-ml-3 max-sm:size-11"
+        className="flex size-6 shrink-0 items-center justify-center rounded text-muted hover:bg-hover max-sm:order-last max-sm:-mr-3 max-sm:size-11"
       >
         <ChevronRight aria-hidden="true" className={classNames('size-4 transition-transform', open && 'rotate-90')} />
       </button>
-      <EventIcon event={event} />
+      <span className="flex shrink-0 max-sm:sr-only">
+        <EventIcon event={event} />
+      </span>
       <span className="wraps-names flex min-w-0 flex-1 flex-wrap items-baseline gap-x-2">
         {/* Only an open event shows its whole sentence on a wide screen. */}
         {open && more === undefined ? (
@@ -58,7 +60,7 @@ function EventLine({
       <span className="flex w-32 min-w-0 shrink-0 max-md:hidden">
         <Line text={actor} />
       </span>
-      <span className="w-16 shrink-0 text-right text-muted text-xs">
+      <span className="w-16 shrink-0 text-right text-muted text-xs max-sm:w-auto">
         <Time at={event.timestamp} />
       </span>
     </div>
@@ -142,10 +144,10 @@ export const DayRow = ({ day }: { readonly day: string }) => (
 /** The column headers of the list. */
 export const EventHeader = () => (
   <div className="flex h-9 items-center gap-2 px-4 font-medium text-muted text-xs sm:gap-3">
-    <span className="w-6 shrink-0 max-sm:w-8" />
-    <span className="w-4 shrink-0" />
+    <span className="w-6 shrink-0 max-sm:hidden" />
+    <span className="w-4 shrink-0 max-sm:hidden" />
     <span className="min-w-0 flex-1">Event</span>
     <span className="w-32 shrink-0 max-md:hidden">Actor</span>
-    <span className="w-16 shrink-0 text-right">Time</span>
+    <span className="w-16 shrink-0 text-right max-sm:mr-10">Time</span>
   </div>
 );

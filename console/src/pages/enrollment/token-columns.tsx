@@ -58,7 +58,6 @@ export function tokenColumns(
       header: 'ID',
       width: '6rem',
       from: 'xl',
-      phone: 'labeled',
       cell: ({ id }) => (
         <code className="font-mono text-muted text-xs" title={id}>
           {shortIdOf(id)}
@@ -71,15 +70,15 @@ export function tokenColumns(
       width: '5rem',
       align: 'right',
       from: 'md',
-      phone: 'labeled',
-      cell: ({ uses_left }) => uses_left,
+      phone: 'top',
+      cell: ({ uses_left }) => <UsesLeft count={uses_left} />,
     },
     {
       id: 'approve',
       header: 'Approval',
       width: '6.5rem',
       from: 'md',
-      phone: 'labeled',
+      phone: 'line',
       cell: ({ approve }) => (approve ? 'automatic' : 'manual'),
     },
     {
@@ -87,7 +86,7 @@ export function tokenColumns(
       header: 'Expires',
       width: '6rem',
       from: 'sm',
-      phone: 'labeled',
+      phone: 'line',
       // Once a token can no longer be used, its expiry does not matter.
       cell: (token) => <Time at={tokenState(token, now) === 'valid' ? token.expires_at : null} />,
     },
@@ -96,7 +95,6 @@ export function tokenColumns(
       header: 'Created',
       width: 'minmax(9rem,2fr)',
       from: 'lg',
-      phone: 'labeled',
       cell: ({ created_at, created_by }) => (
         <span className="truncate">
           <Time at={created_at} /> <span className="text-muted">by {names.get(created_by) ?? created_by}</span>
@@ -120,3 +118,10 @@ export function tokenColumns(
     },
   ];
 }
+
+const UsesLeft = ({ count }: { readonly count: number }) => (
+  <span className="tabular">
+    {count}
+    <span className="text-muted sm:hidden"> left</span>
+  </span>
+);

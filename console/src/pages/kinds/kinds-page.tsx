@@ -17,50 +17,36 @@ const columns: readonly Column<Kind>[] = [
   {
     id: 'name',
     header: 'Name',
-    width: 'minmax(9rem,1fr)',
-    sort: ({ name }) => name,
-    cell: ({ name }) => (
-      <Link to="/kinds/$kind" params={{ kind: name }} className={nameLinkClasses}>
-        <Line text={name} maxLength={64} />
-      </Link>
+    width: 'minmax(11rem,1fr)',
+    // Kinds without a provider come last.
+    sort: ({ name, executable }) => `${executable ? 0 : 1} ${name}`,
+    cell: ({ name, executable }) => (
+      <span className="flex min-w-0 items-center gap-2">
+        <Link to="/kinds/$kind" params={{ kind: name }} className={nameLinkClasses}>
+          <Line text={name} maxLength={64} />
+        </Link>
+        {!executable && <Badge>planned</Badge>}
+      </span>
     ),
   },
   {
     id: 'platforms',
     header: 'Systems',
     width: 'minmax(7rem,1fr)',
+    phone: 'top',
     cell: ({ platforms }) => <span className="truncate text-muted">{platformsText(platforms)}</span>,
   },
   {
     id: 'summary',
     header: 'Summary',
-    width: 'minmax(12rem,3fr)',
+    width: 'minmax(12rem,4fr)',
     from: 'sm',
     phone: 'line',
     cell: ({ summary }) => (
-      <span className="sm:line-clamp-2 sm:leading-4">
+      <span className="min-w-0 sm:truncate" title={summary}>
         <CodeText text={summary} />
       </span>
     ),
-  },
-  {
-    id: 'executable',
-    header: 'Supported',
-    width: '6.5rem',
-    from: 'md',
-    phone: 'line',
-    sort: ({ executable }) => (executable ? 'yes' : 'not yet'),
-    cell: ({ executable }) =>
-      executable ? <span className="text-muted max-sm:hidden">yes</span> : <Badge tone="warn">not yet</Badge>,
-  },
-  {
-    id: 'fields',
-    header: 'Fields',
-    width: '4.5rem',
-    align: 'right',
-    from: 'lg',
-    sort: ({ field_count }) => field_count,
-    cell: ({ field_count }) => field_count,
   },
 ];
 

@@ -74,7 +74,8 @@ export function ModuleTabs({
         { value: 'order', label: 'Order', content: () => <OrderTab name={name} /> },
         {
           value: 'usage',
-          label: users.length === 0 ? 'Used by' : `Used by ${users.length}`,
+          label: 'Used by',
+          count: users.length,
           content: () => <UsageTab module={latest} assignments={users} parameters={check.outline.parameters} />,
         },
       ]}

@@ -3,21 +3,26 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Boxes, Plus } from 'lucide-react';
 import { useMemo } from 'react';
+import { agentsQuery } from '../../api/agents.ts';
 import { assignmentsQuery, modulesOf } from '../../api/assignments.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { type ButtonLook, buttonClasses } from '../../parts/button.tsx';
 import { nameLinkClasses } from '../../parts/class-names.ts';
+import { countText } from '../../parts/count.ts';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { containsText, type FilterTexts } from '../../parts/table/filters.tsx';
 import { ListPage } from '../../parts/table/list-page.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
+import { matching } from '../assignments/matching.ts';
 import { AssignmentLink, OperatorName } from '../links.tsx';
 
 interface Row extends Module {
   readonly users: readonly Assignment[];
+  /** The number of approved agents that the module is assigned to; null while they are loading. */
+  readonly agents: number | null;
 }
 
 const columns: readonly Column<Row>[] = [
@@ -51,22 +56,36 @@ const columns: readonly Column<Row>[] = [
       ),
   },
   {
-    id: 'by',
-    header: 'Saved by',
-    width: 'minmax(6rem,1fr)',
-    from: 'sm',
-    cell: ({ uploaded_by }) => <OperatorName id={uploaded_by} />,
+    id: 'agents',
+    header: 'Agents',
+    width: '5rem',
+    phone: 'top',
+    align: 'right',
+    sort: ({ agents }) => agents,
+    cell: ({ agents }) =>
+      agents === null ? (
+        <span className="text-muted max-sm:hidden">–</span>
+      ) : (
+        <span className="tabular">
+          {countText(agents)}
+          <span className="text-muted sm:hidden"> {agents === 1 ? 'agent' : 'agents'}</span>
+        </span>
+      ),
   },
   {
     id: 'at',
     header: 'Saved',
-    width: '5.5rem',
+    width: 'minmax(9rem,2fr)',
     phone: 'labeled',
-    align: 'right',
     sort: ({ uploaded_at }) => uploaded_at,
-    cell: ({ uploaded_at }) => (
-      <span className="text-muted">
-        <Time at={uploaded_at} />
+    cell: ({ uploaded_at, uploaded_by }) => (
+      <span className="flex min-w-0 gap-1">
+        <span className="shrink-0">
+          <Time at={uploaded_at} />
+        </span>
+        <span className="flex min-w-0 gap-1 text-muted">
+          by <OperatorName id={uploaded_by} />
+        </span>
       </span>
     ),
   },
@@ -79,14 +98,18 @@ export function ModulesPage() {
   const navigate = useNavigate();
   const query = useQuery(modulesQuery);
   const { data: assignments } = useQuery(assignmentsQuery);
-  const rows = useMemo(
-    () =>
-      query.data?.map((module) => ({
-        ...module,
-        users: assignments?.filter((assignment) => modulesOf(assignment).includes(module.name)) ?? [],
-      })),
-    [query.data, assignments],
-  );
+  const { data: agents } = useQuery(agentsQuery);
+  const rows = useMemo(() => {
+    const assigned = assignments?.map((assignment) => ({
+      ...{ assignment, modules: modulesOf(assignment) },
+      members: agents && matching(assignment.selector, agents),
+    }));
+    return query.data?.map((module): Row => {
+      const users = assigned?.filter(({ modules }) => modules.includes(module.name)) ?? [];
+      const members = agents && assigned && new Set(users.flatMap((each) => each.members ?? []));
+      return { ...module, users: users.map(({ assignment }) => assignment), agents: members?.size ?? null };
+    });
+  }, [query.data, assignments, agents]);
   const add = (look: ButtonLook) => (
     <Link to="/modules/new" className={buttonClasses(look)}>
       <Plus aria-hidden="true" className="size-4" />

@@ -36,6 +36,7 @@ export function operatorColumns(
       id: 'role',
       header: 'Role',
       width: '6rem',
+      phone: 'top',
       cell: ({ role }) => <Badge>{role}</Badge>,
     },
     {
@@ -50,7 +51,7 @@ export function operatorColumns(
           <Time at={added_at} />{' '}
           <span className="text-muted">
             {added_by === 'bootstrap' ? (
-              'from the configuration file'
+              'from configuration'
             ) : (
               <>
                 by <Line text={names.get(added_by) ?? added_by} />

@@ -68,7 +68,7 @@ export function needsOf({ agents, off, drift, desired_state, secrets_expiring }:
     {
       ...{ id: 'outdated', tone: findingTones.outdated, count: outdated, action: 'See which', repairs: 'outdated' },
       title: counted(outdated, 'agent is outdated', 'agents are outdated'),
-      ...{ to: '/out-of-sync', search: { reason: 'outdated' } },
+      ...{ to: '/out-of-sync', search: { tab: 'outdated' } },
     },
   ];
   return needs.filter(({ count }) => count > 0);

@@ -1,4 +1,4 @@
-import { PathLine, PathText, Text } from '../../parts/text.tsx';
+import { Line, PathLine, PathText, Text } from '../../parts/text.tsx';
 import type { Issue } from './issues.ts';
 
 type IssueText = Pick<Issue, 'name' | 'text'>;
@@ -25,7 +25,7 @@ export function IssueLine({
 
 /**
  * An issue on a phone: the name of its resource on its own line, and the difference or the error below it.
- * @param isOpen whether to show the whole name. By default, a long name is truncated in the middle.
+ * @param isOpen whether to show the whole issue. By default, a long name is truncated in the middle, and the rest at its end.
  * @param more number of other issues
  */
 export function IssueBlock({
@@ -37,6 +37,7 @@ export function IssueBlock({
   readonly isOpen: boolean;
   readonly more: number;
 }) {
+  const difference = name === null ? text : text.slice(name.length).replace(/^: /, '');
   return (
     <span className="min-w-0 flex-1">
       {name !== null && (
@@ -44,11 +45,9 @@ export function IssueBlock({
           {isOpen ? <PathText text={name} /> : <PathLine text={name} />}
         </span>
       )}
-      <span className="flex min-w-0 items-baseline gap-3">
-        <span className="line-clamp-2 min-w-0 flex-1">
-          <Text text={name === null ? text : text.slice(name.length).replace(/^: /, '')} maxLength={160} />
-        </span>
-        {more > 0 && <span className="shrink-0 text-muted">and {more} more</span>}
+      <span className={isOpen ? '' : 'flex min-w-0'}>
+        {isOpen ? <Text text={difference} maxLength={160} /> : <Line text={difference} />}
+        {more > 0 && <span className="shrink-0 whitespace-pre text-muted"> · {more} more</span>}
       </span>
     </span>
   );

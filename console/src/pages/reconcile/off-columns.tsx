@@ -4,15 +4,17 @@ import { findingsOf } from '../../../../client/src/reason-words.ts';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { nameLinkClasses } from '../../parts/class-names.ts';
+import { countedText } from '../../parts/count.ts';
+import { MenuItem, RowActions } from '../../parts/dialog/menu.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { RowToggle } from '../../parts/table/row-toggle.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { IssueBlock, IssueLine } from './issue-line.tsx';
 import { issuesOf } from './issues.ts';
-import { acceptable, canRepair, type OffGroup } from './off.ts';
+import { acceptable, canCheck, canRepair, type OffGroup } from './off.ts';
 import type { OffDialog } from './off-dialog.ts';
-import { FindingLabel, SyncLabel } from './sync-labels.tsx';
+import { FindingLabel } from './sync-labels.tsx';
 
 /** A row of the list: an agent, or a group of agents with the same issues. */
 export interface OffEntry extends OffGroup {
@@ -25,7 +27,9 @@ export const firstOf = ({ agents }: OffGroup): OffAgent => agents[0] as OffAgent
 
 /** Returns the agent's name, or the number of agents in the group. */
 export const labelOf = (group: OffGroup): string =>
-  group.agents.length === 1 ? (firstOf(group).name ?? firstOf(group).node_id) : `${group.agents.length} agents`;
+  group.agents.length === 1
+    ? (firstOf(group).name ?? firstOf(group).node_id)
+    : countedText(group.agents.length, 'agent');
 
 /** Returns since when the first agent has been out of sync, in Unix seconds; null if unknown. */
 function sinceOf(group: OffGroup): number | null {
@@ -108,17 +112,17 @@ export function offColumns({
     {
       id: 'actions',
       header: 'Actions',
-      width: '9rem',
-      phone: 'foot',
+      width: '8rem',
+      phone: 'end',
       align: 'right',
-      cell: (group) => <Actions {...{ group, onDialog }} />,
+      cell: (group) => <Actions {...{ group, isPhone, onDialog }} />,
     },
   ];
 }
 
 function Reason({ agent }: { readonly agent: OffAgent }) {
   const [worst] = findingsOf(agent);
-  return worst === undefined ? <SyncLabel state="accepted" /> : <FindingLabel finding={worst} />;
+  return worst === undefined ? <FindingLabel finding="accepted" /> : <FindingLabel finding={worst} />;
 }
 
 function LastSeen({ group }: { readonly group: OffGroup }) {
@@ -158,23 +162,37 @@ function FirstIssue({ agent, isOpen }: { readonly agent: OffAgent; readonly isOp
   return first === undefined ? null : <IssueBlock issue={first} isOpen={isOpen} more={more + others.length} />;
 }
 
-function Actions({ group, onDialog }: { readonly group: OffGroup; readonly onDialog: (dialog: OffDialog) => void }) {
+/** A button for the usual next step, and a menu with the others. A phone has no room for the button. */
+function Actions({
+  group,
+  isPhone,
+  onDialog,
+}: {
+  readonly group: OffGroup;
+  readonly isPhone: boolean;
+  readonly onDialog: (dialog: OffDialog) => void;
+}) {
   const label = labelOf(group);
   const driftIds = group.agents.flatMap(acceptable);
   const repaired = group.agents.filter(canRepair);
-  if (driftIds.length === 0 && repaired.length === 0) return null;
+  const repair = () => onDialog({ kind: 'repair', agents: repaired });
   return (
-    <span className="flex justify-end gap-1 max-sm:gap-3 sm:-my-0.5">
-      {driftIds.length > 0 && (
-        <Button small look="quiet" onClick={() => onDialog({ kind: 'accept', driftIds })}>
-          Accept…<span className="sr-only"> {label}</span>
-        </Button>
-      )}
-      {repaired.length > 0 && (
-        <Button small onClick={() => onDialog({ kind: 'repair', agents: repaired })}>
+    <span className="flex items-center justify-end gap-1 sm:-my-0.5">
+      {!isPhone && repaired.length > 0 && (
+        <Button small onClick={repair}>
           Apply…<span className="sr-only"> {label}</span>
         </Button>
       )}
+      <RowActions on={label}>
+        {isPhone && repaired.length > 0 && <MenuItem onSelect={repair}>Apply…</MenuItem>}
+        {driftIds.length > 0 && <MenuItem onSelect={() => onDialog({ kind: 'accept', driftIds })}>Accept…</MenuItem>}
+        <MenuItem
+          disabled={!group.agents.some(canCheck)}
+          onSelect={() => onDialog({ kind: 'check', agents: group.agents })}
+        >
+          Check now…
+        </MenuItem>
+      </RowActions>
     </span>
   );
 }

@@ -36,8 +36,8 @@ test('lists agents that are only outdated, with the revisions of their modules',
   const api = orchestrator();
   const clean = { reasons: [], drift: [], failed_operation: null, unapplied: 0, unfinished: [] };
   api.answer(listReconcile, [named('web-1', clean)]);
-  await renderPage(OutOfSyncPage, { at: '/?reason=outdated' });
-  const list = await screen.findByRole('grid', { name: 'Out of sync' });
+  await renderPage(OutOfSyncPage, { at: '/?tab=outdated' });
+  const list = await screen.findByRole('grid', { name: 'Outdated' });
   expect(within(list).getByText('outdated')).toBeTruthy();
   expect(screen.getByText('motd: revision 3 applied, newest 4')).toBeTruthy();
   expect(screen.getByRole('button', { name: 'Apply… web-1' })).toBeTruthy();
@@ -49,9 +49,35 @@ test('lists only agents whose state is outdated, as the overview counts them', a
   const accepted = { reasons: [], failed_operation: null, unapplied: 0, unfinished: [] };
   const drift = example.drift.slice(1);
   api.answer(listReconcile, [named('web-1'), named('web-2', { ...accepted, drift })]);
-  await renderPage(OutOfSyncPage, { at: '/?reason=outdated' });
+  await renderPage(OutOfSyncPage, { at: '/?tab=outdated' });
   expect(await screen.findByRole('button', { name: 'Apply… web-2' })).toBeTruthy();
   expect(screen.queryByRole('button', { name: 'Apply… web-1' })).toBeNull();
+});
+
+test('counts each agent in one of the tabs, and opens the outdated ones by an old link', async () => {
+  const api = orchestrator();
+  const clean = { reasons: [], drift: [], failed_operation: null, unapplied: 0, unfinished: [] };
+  api.answer(listReconcile, [named('web-1'), named('web-2', clean), named('web-3', clean)]);
+  await renderPage(OutOfSyncPage, { at: '/?reason=outdated' });
+  const tab = await screen.findByRole('tab', { name: 'Outdated 2' });
+  expect(tab.getAttribute('aria-selected')).toBe('true');
+  expect(screen.getByRole('tab', { name: 'Out of sync 1' })).toBeTruthy();
+  expect(rowNames()).toEqual(['web-2', 'web-3']);
+});
+
+test('does not call everything in sync while an agent is outdated', async () => {
+  const api = orchestrator();
+  api.answer(listReconcile, [named('web-1', { reasons: [], drift: [], failed_operation: null, unapplied: 0 })]);
+  await renderPage(OutOfSyncPage);
+  expect(await screen.findByText('Nothing is out of sync')).toBeTruthy();
+});
+
+test('offers to accept drift and to check in the menu of a row', async () => {
+  const api = orchestrator();
+  api.answer(listReconcile, [named('web-1')]);
+  const { user } = await renderPage(OutOfSyncPage);
+  await user.click(await screen.findByRole('button', { name: 'Actions on web-1' }));
+  expect(screen.getAllByRole('menuitem').map(({ textContent }) => textContent)).toEqual(['Accept…', 'Check now…']);
 });
 
 const rowNames = () =>
@@ -76,7 +102,7 @@ test('opens a row, and keeps it open when its details are clicked', async () => 
   api.answerExamples(listAgents);
   const outdatedOnly = { reasons: [], drift: [], failed_operation: null, unapplied: 0, unfinished: [] };
   api.answer(listReconcile, [named('web-1', { ...outdatedOnly, connected: false })]);
-  const { user } = await renderPage(OutOfSyncPage);
+  const { user } = await renderPage(OutOfSyncPage, { at: '/?tab=outdated' });
   const toggle = await screen.findByRole('button', { name: 'web-1' });
   await user.click(toggle);
   expect(toggle.getAttribute('aria-expanded')).toBe('true');

@@ -1,23 +1,23 @@
-import { type OffAgent, offReasons } from '@muster/protocol/http';
+import { type OffAgent, type OffReason, offReasons } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Check, Play, RefreshCw, ShieldCheck } from 'lucide-react';
 import { useMemo, useState } from 'react';
-import { type OffFinding, reasonWords } from '../../../../client/src/reason-words.ts';
+import { reasonWords } from '../../../../client/src/reason-words.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { Dot } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import { linkClasses } from '../../parts/class-names.ts';
-import { countedText } from '../../parts/count.ts';
+import { countedText, countText } from '../../parts/count.ts';
 import { MoreActions } from '../../parts/dialog/more-actions.tsx';
 import { Empty } from '../../parts/states.tsx';
-import { useFilterValues } from '../../parts/table/filters.tsx';
+import { type Filter, useFilterValues } from '../../parts/table/filters.tsx';
 import { ListTable } from '../../parts/table/list-table.tsx';
 import { useOpenRows } from '../../parts/table/row-toggle.tsx';
 import { useIsPhone } from '../../parts/table/use-drawn-columns.ts';
 import { AcceptDialog, WithdrawDialog } from '../drift/acceptance-dialogs.tsx';
 import { CheckDialog } from '../drift/check-dialog.tsx';
-import { acceptable, byFinding, canRepair, groupOff } from './off.ts';
+import { acceptable, byFinding, canCheck, canRepair, groupOff, isIn, type OffList } from './off.ts';
 import { labelOf, type OffEntry, offColumns } from './off-columns.tsx';
 import type { OffDialog } from './off-dialog.ts';
 import { OffEntryDetails } from './off-entry-details.tsx';
@@ -27,30 +27,28 @@ import { useFleetSync } from './use-fleet-sync.ts';
 
 const noAgents: readonly OffAgent[] = [];
 const selector = { name: 'filter', label: 'Selector', placeholder: 'Filter: role=web' } as const;
+/** The field of a phone is too narrow for the example. */
+const phoneSelector = { ...selector, placeholder: 'Filter' } as const;
 const reason = {
   ...{ name: 'reason', label: 'Reason', any: 'Any reason' },
-  options: [...offReasons, 'outdated' as const].map((each) => ({ value: each, label: reasonWords[each] })),
+  options: offReasons.map((each) => ({ value: each, label: reasonWords[each] })),
 } as const;
-const filtersOf = { action: [selector, reason], accepted: [selector] } as const;
+const wideFilters = { off: [selector, reason], outdated: [selector], accepted: [selector] } as const;
+const phoneFilters = { off: [phoneSelector, reason], outdated: [phoneSelector], accepted: [phoneSelector] } as const;
 
 /** Lists out-of-sync agents, with buttons that apply to several of them or accept their drift. Groups them if there are many. */
-export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
-  const filters: readonly (typeof selector | typeof reason)[] = filtersOf[shows];
+export function OffTab({ shows }: { readonly shows: OffList }) {
+  const isPhone = useIsPhone();
+  const filters: readonly Filter[] = (isPhone ? phoneFilters : wideFilters)[shows];
   const values: { readonly filter?: string; readonly reason?: string } = useFilterValues(filters);
   const query = useQuery(
     reconcileQuery({
       filter: values.filter ?? '',
-      reason: (values.reason ?? '') as OffFinding | '',
+      reason: (values.reason ?? '') as OffReason | '',
       accepted: shows === 'accepted',
     }),
   );
-  const agents = useMemo(
-    () =>
-      shows === 'action'
-        ? (query.data ?? noAgents)
-        : (query.data ?? noAgents).filter(({ drift }) => drift.some(({ accepted }) => accepted !== null)),
-    [query.data, shows],
-  );
+  const agents = useMemo(() => (query.data ?? noAgents).filter(isIn[shows]), [query.data, shows]);
   const entries = useMemo(
     () => groupOff(byFinding(agents)).map((group, rank): OffEntry => ({ ...group, rank })),
     [agents],
@@ -59,7 +57,6 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [dialog, setDialog] = useState<OffDialog | null>(null);
   const { open, toggle } = useOpenRows();
-  const isPhone = useIsPhone();
   const columns = useMemo(
     () => offColumns({ open, onToggle: toggle, isPhone, onDialog: setDialog }),
     [open, toggle, isPhone],
@@ -69,10 +66,10 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
   const isChosen = ({ agents: members }: OffEntry) => members.every(({ node_id }) => chosen.has(node_id));
   return (
     <div className="flex h-full min-h-0 flex-col gap-3">
-      {shows === 'action' && neverApplied !== null && neverApplied > 0 && <NeverApplied count={neverApplied} />}
+      {shows === 'off' && neverApplied !== null && neverApplied > 0 && <NeverApplied count={neverApplied} />}
       <ListTable
         fill
-        label="Out of sync"
+        label={shows === 'outdated' ? 'Outdated' : 'Out of sync'}
         query={query}
         rows={query.data && entries}
         filters={filters}
@@ -111,7 +108,7 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
           )
         }
         noMatch="No matching agents"
-        empty={<NoAgents shows={shows} neverApplied={neverApplied} />}
+        empty={<NoAgents shows={shows} isInSync={neverApplied === 0 && query.data?.some(isIn.outdated) === false} />}
       />
       {dialog !== null && (
         <OpenDialog
@@ -128,20 +125,22 @@ export function OffTab({ shows }: { readonly shows: 'action' | 'accepted' }) {
 
 function NoAgents({
   shows,
-  neverApplied,
+  isInSync,
 }: {
-  readonly shows: 'action' | 'accepted';
-  /** Null while it is loading. */
-  readonly neverApplied: number | null;
+  readonly shows: OffList;
+  /** Whether no agent is outdated, or was never applied. */
+  readonly isInSync: boolean;
 }) {
   if (shows === 'accepted')
     return <Empty title="No accepted drift">Drift that you accept with a reason is listed here.</Empty>;
+  if (shows === 'outdated')
+    return <Empty title="No outdated agents">Each agent has the newest revision of its modules.</Empty>;
   return (
     <Empty
-      title={neverApplied === 0 ? 'Everything is in sync' : 'Nothing is out of sync'}
+      title={isInSync ? 'Everything is in sync' : 'Nothing is out of sync'}
       icon={<ShieldCheck className="size-7 text-good" strokeWidth={1.4} />}
     >
-      No machine has drifted, and each has the newest revision of its modules. This list updates live.
+      No machine has drifted, and no apply has failed. This list updates live.
     </Empty>
   );
 }
@@ -179,9 +178,6 @@ const NeverApplied = ({ count }: { readonly count: number }) => (
   </p>
 );
 
-/** Reports whether the agent can be checked for drift, which requires a connection. */
-const canCheck = ({ connected }: OffAgent): boolean => connected;
-
 function CheckOff({ agents, onClose }: { readonly agents: readonly OffAgent[]; readonly onClose: () => void }) {
   const items = agents.filter(canCheck).map(({ node_id, name }) => ({ id: node_id, name: name ?? node_id }));
   const offline = agents.length - items.length;
@@ -200,7 +196,7 @@ function PickedActions({
   return (
     <>
       <span role="status" className="text-muted text-sm">
-        {picked.length} selected
+        {countText(picked.length)} selected
       </span>
       <Button
         icon={<RefreshCw aria-hidden="true" className="size-4" />}

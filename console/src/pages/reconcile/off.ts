@@ -1,9 +1,20 @@
 import { type OffAgent, offReasons } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import { findingsOf, type OffFinding } from '../../../../client/src/reason-words.ts';
 import { compareNames } from '../../parts/table/compare-names.ts';
 import { issuesOf } from './issues.ts';
 
 /** Labels and groups out-of-sync agents. */
+
+/** The lists of the page of agents that are out of sync. */
+export type OffList = 'off' | 'outdated' | 'accepted';
+
+/** Reports whether an agent belongs to a list. Drift may be accepted on an agent that differs in other resources. */
+export const isIn: Readonly<Record<OffList, (agent: OffAgent) => boolean>> = {
+  off: (agent) => syncStateOf(agent, true) === 'out_of_sync',
+  outdated: (agent) => syncStateOf(agent, true) === 'outdated',
+  accepted: ({ drift }) => drift.some(({ accepted }) => accepted !== null),
+};
 
 /** Returns drift that no operator accepted, including drift from audit assignments. */
 const openDrift = ({ drift }: OffAgent) => drift.filter(({ accepted }) => accepted === null);
@@ -21,6 +32,9 @@ export const canRepair = (agent: OffAgent): boolean =>
   agent.unapplied > 0 ||
   agent.pending_removals > 0 ||
   agent.drift.some(({ assignment, accepted }) => assignment === null && accepted === null);
+
+/** Reports whether the agent can be checked for drift, which requires a connection. */
+export const canCheck = ({ connected }: OffAgent): boolean => connected;
 
 /**
  * Returns a key that consists of the reasons and the issues without the agent's name. Agents with the same key form a

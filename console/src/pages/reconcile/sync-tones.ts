@@ -1,5 +1,5 @@
 import type { SyncState } from '@muster/protocol/sync-state';
-import type { OffFinding } from '../../../../client/src/reason-words.ts';
+import { type OffFinding, reasonWords } from '../../../../client/src/reason-words.ts';
 import type { StateTone } from '../../parts/badge.tsx';
 
 /** Tones of sync states and of their reasons, for all pages. */
@@ -13,13 +13,13 @@ export const syncTones: Readonly<Record<SyncState, StateTone>> = {
 };
 
 /** Failures are `bad`, and differences that an apply repairs are `warn`. */
-export const findingTones: Readonly<Record<OffFinding, StateTone>> = {
+export const findingTones: Readonly<Record<OffFinding | SyncState, StateTone>> = {
+  ...syncTones,
   apply_failed: 'bad',
   drifted: 'warn',
   drift_failed: 'bad',
   unapplied: 'warn',
   pending_removals: 'warn',
-  outdated: syncTones.outdated,
 };
 
 export const syncWords: Readonly<Record<SyncState, string>> = {
@@ -29,3 +29,5 @@ export const syncWords: Readonly<Record<SyncState, string>> = {
   accepted: 'accepted',
   never_applied: 'never applied',
 };
+
+export const findingWords: Readonly<Record<OffFinding | SyncState, string>> = { ...syncWords, ...reasonWords };

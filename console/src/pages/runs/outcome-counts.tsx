@@ -67,7 +67,7 @@ export function OutcomeCounts({
 /** A run's status, and its agents by outcome, failures first, on a phone. The counts of all rows start in one column. */
 export const StatusAndOutcomes = ({ status, outcomes }: Pick<RunEntry, 'status' | 'outcomes'>) => (
   <span className="flex min-w-0 flex-1 items-start gap-2">
-    <span className="flex h-5 w-22 shrink-0 items-center">
+    <span className="flex w-22 shrink-0">
       <StatusDot status={status} />
     </span>
     <OutcomeWords wrap outcomes={outcomes} />

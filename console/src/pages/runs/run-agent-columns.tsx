@@ -5,7 +5,7 @@ import { SummaryLine } from '../../parts/summary.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { TwoLineText } from '../../parts/text.tsx';
 import { StatusDot } from '../../parts/work-status.tsx';
-import { AgentLink, OperationLink } from '../links.tsx';
+import { AgentLink } from '../links.tsx';
 import { outcomeOfResult, outcomeOrder, type RunResult, reasonOfHalt } from './run-groups.ts';
 
 /** @param canaries node ids of the canaries */
@@ -30,6 +30,7 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     id: 'status',
     header: 'Status',
     width: '7rem',
+    phone: 'top',
     sort: (result) => outcomeOrder.indexOf(outcomeOfResult(result)),
     cell: (result) =>
       outcomeOfResult(result) === 'untried' ? (
@@ -47,21 +48,13 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     from: 'sm',
     phone: 'block',
     cell: ({ summary, error, operation_id }) =>
-      error !== null ? (
-        <TwoLineText
-          text={reasonOfHalt(error) ?? operationErrorText(error)}
-          className={operation_id === null ? 'text-muted' : ''}
-        />
+      // The page states above the list why the run was halted.
+      error !== null && reasonOfHalt(error) !== null ? (
+        <span className="text-muted max-sm:hidden">–</span>
+      ) : error !== null ? (
+        <TwoLineText text={operationErrorText(error)} className={operation_id === null ? 'text-muted' : ''} />
       ) : (
         <SummaryLine summary={summary} resultKind={kind} />
       ),
-  },
-  {
-    id: 'operation',
-    header: 'Operation',
-    width: '8rem',
-    from: 'lg',
-    cell: ({ operation_id }) =>
-      operation_id === null ? <span className="text-muted">–</span> : <OperationLink id={operation_id} />,
   },
 ];

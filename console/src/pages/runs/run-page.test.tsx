@@ -20,7 +20,7 @@ test.each(['agents', 'changes'])('describes a stale plan in words in the view "%
   expect(screen.queryByText(/plan_stale/)).toBeNull();
 });
 
-test('counts the skipped agents of a wave, and tells why each was skipped', async () => {
+test('counts the skipped agents of a wave, and tells once why they were skipped', async () => {
   const api = fakeApi();
   api.answerExamples(listAgents, listAudit, listOperators, listRuns);
   const error = 'not tried: the run was halted, because a canary did not succeed';
@@ -45,5 +45,6 @@ test('counts the skipped agents of a wave, and tells why each was skipped', asyn
     expect.stringMatching(/^Canary1 of 1 ended/),
     expect.stringMatching(/^Remaining2 skipped/),
   ]);
-  expect(await screen.findAllByText('a canary did not succeed')).toHaveLength(2);
+  expect(await screen.findAllByText(/a canary did not succeed/)).toHaveLength(1);
+  expect(screen.getAllByText('–')).toHaveLength(2);
 });

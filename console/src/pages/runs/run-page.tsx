@@ -114,7 +114,8 @@ function RunDetails({ run }: { readonly run: Run }) {
             },
             {
               value: 'agents',
-              label: `Agents (${results.length})`,
+              label: 'Agents',
+              count: results.length,
               content: () => <RunAgents run={run} canaries={canaries} />,
             },
           ]}

@@ -21,7 +21,7 @@ const columns: readonly Column<RunEntry>[] = [
   {
     id: 'run',
     header: 'Run',
-    width: 'minmax(9rem,2fr)',
+    width: 'minmax(11rem,1fr)',
     cell: ({ run_id, kind, assignment }) => (
       <Link to="/runs/$run" params={{ run: run_id }} className={`${nameLinkClasses} gap-1`}>
         <span className="w-12 shrink-0">
@@ -42,7 +42,7 @@ const columns: readonly Column<RunEntry>[] = [
   {
     id: 'agents',
     header: 'Agents',
-    width: 'minmax(9rem,4fr)',
+    width: 'minmax(9rem,3fr)',
     from: 'sm',
     phone: 'block',
     cell: ({ status, outcomes }) => (
@@ -77,7 +77,7 @@ const columns: readonly Column<RunEntry>[] = [
   {
     id: 'took',
     header: 'Duration',
-    width: '6rem',
+    width: '5rem',
     align: 'right',
     from: 'sm',
     cell: ({ started_at, finished_at }) => (

@@ -52,14 +52,14 @@ export function secretColumns({
       header: 'Allowed agents',
       width: '2fr',
       from: 'md',
-      phone: 'labeled',
+      phone: 'line',
       cell: ({ restriction }) => <Restriction {...{ restriction, names }} />,
     },
     {
       id: 'expires',
       header: 'Expires',
       width: '6.5rem',
-      phone: 'labeled',
+      phone: 'top',
       sort: ({ expires_at }) => (expires_at === null ? null : Date.parse(expires_at)),
       cell: ({ expires_at }) => <Expiry at={expires_at} now={now} />,
     },
@@ -75,7 +75,7 @@ export function secretColumns({
       header: 'Updated',
       width: '6rem',
       from: 'sm',
-      phone: 'labeled',
+      phone: 'line-end',
       align: 'right',
       sort: ({ updated_at }) => Date.parse(updated_at),
       cell: ({ updated_at }) => (
@@ -104,12 +104,21 @@ export function secretColumns({
 
 function Expiry({ at, now }: { readonly at: string | null; readonly now: number }) {
   const expiry = expiryOf(at, now);
-  if (expiry === 'none') return <span className="text-muted">never</span>;
-  if (expiry === 'later') return <Time at={at} />;
+  // A phone has no header that says what the time is, and needs no word for the usual case.
+  if (expiry === 'none') return <span className="text-muted max-sm:hidden">never</span>;
+  if (expiry === 'later')
+    return (
+      <span>
+        <span className="text-muted sm:hidden">expires </span>
+        <Time at={at} />
+      </span>
+    );
   return (
     <Badge tone={expiry === 'expired' || expiry === 'days' ? 'bad' : 'warn'}>
-      {expiry === 'expired' ? 'expired ' : ''}
-      <Time at={at} />
+      <span>
+        {expiry === 'expired' ? 'expired ' : <span className="sm:hidden">expires </span>}
+        <Time at={at} />
+      </span>
     </Badge>
   );
 }

@@ -40,16 +40,18 @@ export function windowColumns({
     {
       id: 'state',
       header: 'Status',
-      width: '10rem',
+      width: '11rem',
       phone: 'line',
       sort: (window) => windowStages.indexOf(stageOf(window, now)),
       cell: (window) => {
         const stage = stageOf(window, now);
         return (
           <>
-            <Dot tone={tones[stage]}>{stageWords[stage]}</Dot>
+            <span className="flex shrink-0">
+              <Dot tone={tones[stage]}>{stageWords[stage]}</Dot>
+            </span>
             {stage !== 'over' && (
-              <span className="ml-1.5 shrink-0 text-muted max-sm:hidden">
+              <span className="ml-2 truncate text-muted max-sm:hidden">
                 {stage === 'open' && 'ends '}
                 <Time at={stage === 'open' ? window.ends_at : window.starts_at} />
               </span>
@@ -61,7 +63,7 @@ export function windowColumns({
     {
       id: 'time',
       header: 'Time',
-      width: 'minmax(15rem,3fr)',
+      width: 'minmax(14rem,3fr)',
       phone: 'line',
       sort: ({ starts_at }) => starts_at,
       cell: (window) => (
@@ -76,7 +78,7 @@ export function windowColumns({
     {
       id: 'agents',
       header: 'Agents',
-      width: 'minmax(6rem,1fr)',
+      width: 'minmax(7.5rem,1fr)',
       from: 'md',
       phone: 'line',
       cell: ({ selector }) => <Agents selector={selector} />,
@@ -105,7 +107,7 @@ function Agents({ selector }: Pick<Window, 'selector'>) {
 const actionColumn = (now: number, onAction: (action: WindowAction) => void): Column<Window> => ({
   id: 'actions',
   header: 'Actions',
-  width: '5rem',
+  width: '4.5rem',
   phone: 'end',
   align: 'right',
   cell: (window) => {

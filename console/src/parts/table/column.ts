@@ -13,11 +13,11 @@ export interface Column<Row> {
   readonly from?: 'sm' | 'md' | 'lg' | 'xl' | '2xl';
   /**
    * Place on a phone, where the first column is the first line of a row, and the others share the second line.
-   * `labeled`: on the second line, after its header; `top`: at the end of the first line; `block`: on its own line below
-   * these; `foot`: below everything else, at the right, for buttons of a high row; `end`: at the end of the row, for
-   * buttons; `hidden`: nowhere. By default, columns with `from` are hidden, and the others are on the second line.
+   * `labeled`: on the second line, after its header; `top`: at the end of the first line; `line-end`: at the end of the
+   * second line; `block`: on its own line below these; `end`: at the end of the row, for buttons; `hidden`: nowhere. By
+   * default, columns with `from` are hidden, and the others are on the second line.
    */
-  readonly phone?: 'line' | 'labeled' | 'top' | 'block' | 'foot' | 'end' | 'hidden';
+  readonly phone?: 'line' | 'labeled' | 'top' | 'line-end' | 'block' | 'end' | 'hidden';
 }
 
 export interface Sorting {

@@ -13,7 +13,7 @@ const columns: readonly Column<Machine>[] = [
   { id: 'age', header: 'Age', width: '6rem', phone: 'hidden', cell: () => '5m' },
   { id: 'seen', header: 'Seen', width: '6rem', phone: 'top', cell: () => 'now' },
   { id: 'tags', header: 'Tags', width: '6rem', phone: 'block', cell: () => 'role=web' },
-  { id: 'fix', header: 'Apply', width: '6rem', phone: 'foot', cell: () => <button type="button">Apply…</button> },
+  { id: 'fix', header: 'Apply', width: '6rem', phone: 'line-end', cell: () => <button type="button">Apply…</button> },
   { id: 'actions', header: 'Actions', width: '6rem', phone: 'end', cell: () => <button type="button">Edit</button> },
 ];
 
@@ -52,8 +52,8 @@ test('shows the cells of a row at the places that their columns name', async () 
     'now',
     'connected',
     'Uses3',
-    'role=web',
     'Apply…',
+    'role=web',
     'Edit',
   ]);
   expect(cells[0]?.className).toContain('wraps-names');

@@ -42,6 +42,7 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
   const [first, ...others] = columns;
   const at = (...places: Column<Data>['phone'][]) => others.filter(({ phone }) => places.includes(phone));
   const line = at(undefined, 'line', 'labeled');
+  const lineEnd = at('line-end');
   return (
     <>
       <div className="flex min-h-11 min-w-0 flex-1 flex-col justify-center gap-1 px-2 py-2">
@@ -53,11 +54,18 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
             </Cell>
           ))}
         </div>
-        {line.length > 0 && (
-          <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1 text-xs">
-            {line.map((column) => (
-              <Cell key={column.id} className="max-w-full gap-1 empty:hidden">
-                {column.phone === 'labeled' && <span className="text-muted">{column.header}</span>}
+        {(line.length > 0 || lineEnd.length > 0) && (
+          <div className="flex min-w-0 items-start gap-3 text-xs">
+            <div role="none" className="flex min-w-0 flex-1 flex-wrap items-center gap-x-3 gap-y-1">
+              {line.map((column) => (
+                <Cell key={column.id} className="max-w-full gap-1 empty:hidden">
+                  {column.phone === 'labeled' && <span className="text-muted">{column.header}</span>}
+                  {column.cell(row)}
+                </Cell>
+              ))}
+            </div>
+            {lineEnd.map((column) => (
+              <Cell key={column.id} className="shrink-0 empty:hidden">
                 {column.cell(row)}
               </Cell>
             ))}
@@ -65,11 +73,6 @@ function TwoLines<Data>({ columns, row }: { readonly columns: readonly Column<Da
         )}
         {at('block').map((column) => (
           <Cell key={column.id} className="text-xs empty:hidden">
-            {column.cell(row)}
-          </Cell>
-        ))}
-        {at('foot').map((column) => (
-          <Cell key={column.id} className="justify-end pt-1 empty:hidden">
             {column.cell(row)}
           </Cell>
         ))}

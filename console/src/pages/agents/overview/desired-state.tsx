@@ -20,7 +20,7 @@ import { Time, useNow } from '../../../parts/time.tsx';
 import { StatusDot } from '../../../parts/work-status.tsx';
 import { CheckNow } from '../../drift/check-now.tsx';
 import { AssignmentLink, ModuleLinks, OperationLink } from '../../links.tsx';
-import { SyncLabel } from '../../reconcile/sync-labels.tsx';
+import { FindingLabel } from '../../reconcile/sync-labels.tsx';
 import { syncTones } from '../../reconcile/sync-tones.ts';
 import { displayName } from '../agent-state.ts';
 import { assignmentsOf, modulesOf, modulesSince, nextWindow } from './assigned.ts';
@@ -167,11 +167,11 @@ function SyncStatus({
 }) {
   const state = syncStateOf(off, isApplied);
   // The callout above explains why.
-  if (state === 'out_of_sync' || state === 'outdated') return <SyncLabel state={state} />;
+  if (state === 'out_of_sync' || state === 'outdated') return <FindingLabel finding={state} />;
   if (state === 'never_applied')
     return (
       <>
-        <SyncLabel state={state} />
+        <FindingLabel finding={state} />
         {modules.length === 0 && <span className="text-muted">nothing is assigned</span>}
       </>
     );
