@@ -2,18 +2,22 @@ import type { ReactNode } from 'react';
 import type { Tone } from './badge.tsx';
 import { classNames } from './class-names.ts';
 
-const looks: Record<Tone, string> = {
+type CalloutTone = Tone | 'mild';
+
+const looks: Record<CalloutTone, string> = {
   good: 'border-good/40 bg-good-soft',
   warn: 'border-warn/40 bg-warn-soft',
   bad: 'border-bad/40 bg-bad-soft',
   info: 'border-info/40 bg-info-soft',
+  mild: 'border-mild/40 bg-mild-soft',
   neutral: 'bg-surface',
 };
-const titles: Record<Tone, string> = {
+const titles: Record<CalloutTone, string> = {
   good: 'text-good',
   warn: 'text-warn',
   bad: 'text-bad',
   info: 'text-info',
+  mild: 'text-mild',
   neutral: '',
 };
 
@@ -24,7 +28,7 @@ export function Callout({
   children,
   action,
 }: {
-  readonly tone: Tone;
+  readonly tone: CalloutTone;
   readonly title: ReactNode;
   readonly children?: ReactNode;
   readonly action?: ReactNode;

@@ -1,7 +1,8 @@
 import type { OperationStatus } from '@muster/protocol';
 import type { Run } from '@muster/protocol/http';
 import { statusText } from '../../../client/src/status-text.ts';
-import { Badge, Dot, StateBadge, type Tone } from './badge.tsx';
+import { Dot, StateBadge, type Tone } from './badge.tsx';
+import { classNames } from './class-names.ts';
 
 export type WorkStatus = OperationStatus | Run['status'];
 
@@ -38,7 +39,22 @@ export function StatusDot({ status }: { readonly status: WorkStatus }) {
   );
 }
 
-/** The kind of an operation or run. An apply is highlighted, because it changes machines. */
-export function KindBadge({ kind }: { readonly kind: 'apply' | 'plan' }) {
-  return <Badge tone={kind === 'apply' ? 'info' : 'neutral'}>{kind}</Badge>;
-}
+/** The mark of a status, for rows that name their outcomes. Screen readers read the status. */
+export const StatusMark = ({ status }: { readonly status: WorkStatus }) => (
+  <span className="inline-flex shrink-0" title={statusText(status)}>
+    <Dot tone={tones[status]} live={status === 'running'} />
+    <span className="sr-only">{statusText(status)}</span>
+  </span>
+);
+
+/** The kind of an operation or run. All are equally wide, so that the names after them start in one column. */
+export const KindBadge = ({ kind }: { readonly kind: 'apply' | 'plan' }) => (
+  <span
+    className={classNames(
+      'inline-flex h-5 w-11 shrink-0 items-center justify-center rounded font-medium text-muted text-xs',
+      kind === 'plan' ? 'border border-line-strong border-dashed' : 'bg-raised',
+    )}
+  >
+    {kind}
+  </span>
+);

@@ -12,6 +12,6 @@ test.each([
   fakeApi().answerExamples(getOverview, listAgents, listLatestDrift);
   await renderPage(DriftChecks, { at: `/${query}` });
   await screen.findByRole('grid', { name: 'Drift of each agent' });
-  if (isStated) expect(await screen.findByText(/^8 agents were not checked yet\./)).toBeTruthy();
+  if (isStated) expect(await screen.findByText(/^8 agents not checked yet\./)).toBeTruthy();
   else expect(screen.queryByText(/not checked yet/)).toBeNull();
 });

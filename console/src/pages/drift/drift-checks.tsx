@@ -112,8 +112,7 @@ export function DriftChecks() {
     <div className="flex h-full min-h-0 flex-col gap-3">
       {rows !== undefined && rows.length > 0 && unchecked > 0 && (
         <p className="text-muted text-sm">
-          {countedText(unchecked, 'agent was', 'agents were')} not checked yet. Checks on schedule begin after the first
-          apply.
+          {countedText(unchecked, 'agent')} not checked yet. Scheduled checks start after the first apply.
         </p>
       )}
       {table}

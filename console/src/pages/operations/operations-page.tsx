@@ -141,7 +141,7 @@ export function OperationsPage() {
   return (
     <ListPage
       title="Operations"
-      description="Plans and applies of single agents, with the changes of each resource."
+      description="Every plan and apply, by agent."
       query={query}
       rows={rows}
       filters={filters}

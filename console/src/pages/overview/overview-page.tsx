@@ -84,14 +84,10 @@ export function OverviewPage() {
           )}
           {(needs.length > 0 || !isNew) && <Attention needs={needs} />}
           {agentCount(overview) > 0 && <Fleet overview={overview} />}
+          {!isNew && <RecentlyEnded now={now} />}
         </div>
         <div className="min-w-0 space-y-4">
-          {!isNew && (
-            <>
-              <Running queued={operations.queued} running={operations.running} />
-              <RecentlyEnded now={now} />
-            </>
-          )}
+          {!isNew && <Running queued={operations.queued} running={operations.running} />}
           <RecentEvents />
         </div>
       </div>
@@ -103,7 +99,7 @@ export function OverviewPage() {
 const syncLinks: Readonly<Record<SyncState, ShareLink>> = {
   in_sync: { to: '/agents', search: { status: 'in_sync' } },
   out_of_sync: { to: '/out-of-sync' },
-  outdated: { to: '/out-of-sync', search: { reason: 'outdated' } },
+  outdated: { to: '/out-of-sync', search: { tab: 'outdated' } },
   accepted: { to: '/out-of-sync', search: { tab: 'accepted' } },
   never_applied: { to: '/agents', search: { status: 'never_applied' } },
 };

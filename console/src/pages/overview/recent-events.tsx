@@ -5,7 +5,7 @@ import { useRecentEvents } from '../../api/live/recent-events.ts';
 import { Dot } from '../../parts/badge.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
-import { Line, lineText } from '../../parts/text.tsx';
+import { lineText } from '../../parts/text.tsx';
 import { Time, withLocalTimes } from '../../parts/time.tsx';
 import { pathOf } from '../audit/target-link.tsx';
 import { eventTone } from '../notifications/event-tones.ts';
@@ -51,25 +51,22 @@ function GroupLine({ group: { event, count } }: { readonly group: EventGroup }) 
   return (
     <li className="flex items-center gap-2.5 px-4 py-1.5 text-sm">
       <Dot tone={eventTone(event)} />
-      <span className="line-clamp-2 min-w-0 flex-1 [overflow-wrap:anywhere]">
+      <span className="line-clamp-3 min-w-0 flex-1 [overflow-wrap:anywhere]">
         <EventText event={event} />
+        {event.actor.type !== 'system' && !event.summary.includes(actor) && (
+          <span className="whitespace-nowrap text-muted"> · {lineText(actor, 40)}</span>
+        )}
         {count > 1 && (
           <Link
             to="/audit"
             search={{ category: event.event_type } as never}
-            className="ml-1.5 rounded text-accent text-xs hover:underline"
+            className="ml-1.5 whitespace-nowrap rounded text-muted text-xs hover:underline"
           >
-            +{count - 1}
-            <span className="sr-only"> similar events</span>
+            {count - 1} more<span className="sr-only"> similar events</span>
           </Link>
         )}
       </span>
-      {event.actor.type !== 'system' && !event.summary.includes(actor) && (
-        <span className="flex max-w-28 shrink-0 text-muted text-xs max-sm:hidden">
-          <Line text={actor} />
-        </span>
-      )}
-      <span className="w-16 shrink-0 text-right text-muted text-xs">
+      <span className="shrink-0 text-right text-muted text-xs">
         <Time at={event.timestamp} />
       </span>
     </li>

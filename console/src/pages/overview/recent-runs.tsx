@@ -8,8 +8,14 @@ import { Panel } from '../../parts/panel.tsx';
 import { Failure, SkeletonRows } from '../../parts/states.tsx';
 import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
-import { hasEnded, KindBadge, StatusDot } from '../../parts/work-status.tsx';
+import { hasEnded, KindBadge, StatusMark } from '../../parts/work-status.tsx';
 import { OutcomeCounts } from '../runs/outcome-counts.tsx';
+
+const allRuns = (
+  <Link to="/runs" className={`${linkClasses} text-sm`}>
+    All runs
+  </Link>
+);
 
 const maxRuns = 5;
 
@@ -19,15 +25,7 @@ export function Running({ queued, running }: { readonly queued: number; readonly
   // A run may have ended since it was listed.
   const runs = query.data?.pages.flat().filter(({ status }) => !hasEnded(status)) ?? [];
   return (
-    <Panel
-      title="In progress"
-      flush
-      actions={
-        <Link to="/runs" className={`${linkClasses} text-sm`}>
-          All runs
-        </Link>
-      }
-    >
+    <Panel title="In progress" flush actions={allRuns}>
       {query.isPending ? (
         <SkeletonRows rows={2} size="entry" />
       ) : query.isError ? (
@@ -97,23 +95,21 @@ export function RecentlyEnded({ now }: { readonly now: number }) {
     .slice(0, maxEnded);
   if (runs === undefined || runs.length === 0) return null;
   return (
-    <Panel title="Recently ended" flush>
+    <Panel title="Recently ended" flush actions={allRuns}>
       <ul className="divide-y" aria-label="Recently ended runs">
-        {runs.map(({ run_id, kind, assignment, status, finished_at }) => (
+        {runs.map(({ run_id, assignment, status, outcomes, finished_at }) => (
           <li key={run_id}>
             <Link
               to="/runs/$run"
               params={{ run: run_id }}
-              className="flex min-h-11 items-center gap-x-3 px-4 py-2 text-sm hover:bg-hover"
+              className="flex min-h-11 flex-wrap items-center gap-x-3 px-4 py-2 text-sm hover:bg-hover"
             >
-              <span className="flex w-11 shrink-0">
-                <KindBadge kind={kind} />
-              </span>
+              <StatusMark status={status} />
               <span className="flex min-w-0 flex-1 font-medium text-accent">
                 <Line text={assignment ?? 'selected agents'} />
               </span>
-              <span className="shrink-0 text-xs">
-                <StatusDot status={status} />
+              <span className="flex min-w-0 flex-2 text-xs max-sm:order-last max-sm:basis-full max-sm:pl-5">
+                <OutcomeCounts wrap outcomes={outcomes} />
               </span>
               <span className="w-16 shrink-0 text-right text-muted text-xs">
                 <Time at={finished_at} />

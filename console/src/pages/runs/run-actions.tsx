@@ -53,7 +53,7 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
       )}
       {ended && kind === 'apply' && incomplete > 0 && (
         <Button look="primary" icon={<RotateCcw className="size-4" />} onClick={() => setDialog('retry')}>
-          {counts.failed > 0 ? 'Retry failed agents' : 'Apply to remaining agents'}
+          {counts.failed > 0 ? 'Retry failed agents…' : 'Apply to remaining agents…'}
         </Button>
       )}
       {planAgain.isError && (

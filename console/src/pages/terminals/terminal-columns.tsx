@@ -110,8 +110,7 @@ function Actions({
   const to = { to: '/terminals/$session' as never, params: { session: session.session_id } as never };
   if (session.status !== 'active')
     return (
-      // The negative margin aligns the text with the header.
-      <Link {...to} className={`${buttonClasses('quiet', true)} sm:-mr-2`}>
+      <Link {...to} className={buttonClasses('plain', true)}>
         Replay
       </Link>
     );

@@ -20,7 +20,7 @@ export function OutOfSync({ off }: { readonly off: OffAgent }) {
   const [drift] = off.drift.filter(({ accepted }) => accepted === null);
   return (
     <Callout
-      tone={state === 'outdated' ? 'neutral' : 'warn'}
+      tone={state === 'outdated' ? 'mild' : 'warn'}
       title={
         state === 'outdated' && off.outdated !== undefined ? `Outdated: ${outdatedText(off.outdated)}` : 'Out of sync'
       }
