@@ -6,7 +6,6 @@ import { useMemo } from 'react';
 import { latestDriftQuery } from '../../api/drift.ts';
 import { overviewQuery } from '../../api/overview.ts';
 import { buttonClasses } from '../../parts/button.tsx';
-import { linkClasses } from '../../parts/class-names.ts';
 import { countedText } from '../../parts/count.ts';
 import { Empty } from '../../parts/states.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
@@ -22,7 +21,11 @@ const columns: readonly Column<DriftRecord>[] = [
     id: 'agent',
     header: 'Agent',
     width: 'minmax(6rem,2fr)',
-    cell: ({ node_id }) => <AgentLink id={node_id} />,
+    cell: ({ node_id }) => (
+      <span className="flex min-w-0 font-medium">
+        <AgentLink id={node_id} />
+      </span>
+    ),
   },
   {
     id: 'status',
@@ -31,7 +34,7 @@ const columns: readonly Column<DriftRecord>[] = [
     from: 'sm',
     phone: 'line',
     cell: (record) => (
-      <Link to="/drift/$record" params={{ record: record.drift_id }} className={linkClasses}>
+      <Link to="/drift/$record" params={{ record: record.drift_id }} className="min-w-0 rounded hover:underline">
         <DriftStatus record={record} />
       </Link>
     ),

@@ -17,7 +17,9 @@ export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>
     sort: ({ name, node_id }) => name ?? node_id,
     cell: ({ node_id, name }) => (
       <span className="flex min-w-0 items-center gap-2">
-        <AgentLink id={node_id} name={name} />
+        <span className="flex min-w-0 font-medium">
+          <AgentLink id={node_id} name={name} />
+        </span>
         {canaries.has(node_id) && (
           <span className="shrink-0">
             <Badge>canary</Badge>
