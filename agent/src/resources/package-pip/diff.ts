@@ -3,6 +3,7 @@ import type { FieldChange } from '@muster/protocol';
 import { isSamePythonVersion } from '@muster/protocol/python-version';
 import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
+import { decideFiles, unlessLater } from './declared-packages.ts';
 import {
   type Declared,
   type DeclaredPackage,
@@ -118,13 +119,16 @@ export function diffPipPackageRemoval(
   resource: DeclaredPackage,
   before: PipPackageBefore,
   seen: SeenPipPackage,
+  circumstances: Partial<Pick<Circumstances, 'willBeThere' | 'willChange'>> = {},
 ): Difference {
   if (seen.unmanaged !== null || seen.environment === 'other')
     return nothing(`kept: ${seen.unmanaged ?? `${environmentOf(resource)} is not a virtual environment`}`);
-  if (seen.isListed) return nothing('kept: a requirements file lists it');
-  const difference = removalOf(before, seen);
-  if (difference.action !== 'none') expectChangeable(resource, resource.body.name, seen);
-  return difference;
+  const { later, isListed } = decideFiles(seen, circumstances);
+  if (isListed) return nothing('kept: a requirements file lists it');
+  const difference = removalOf(before, later.length === 0 ? seen : { ...seen, ...seen.unlisted });
+  if (difference.action === 'none') return difference;
+  expectChangeable(resource, resource.body.name, seen);
+  return { ...difference, message: unlessLater(difference.message ?? '', later) };
 }
 
 function removalOf(before: PipPackageBefore, seen: SeenPipPackage): Difference {

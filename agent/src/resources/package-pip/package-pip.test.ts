@@ -18,6 +18,7 @@ import { machineWith } from '../../converge/test/machine-with.ts';
 import { PathWalk } from '../../host/files/path-walk.ts';
 import { readStart } from '../../host/files/read-start.ts';
 import type { Machine } from '../provider/provider.ts';
+import type { OtherFile } from './declared-packages.ts';
 import { diffPipPackage, diffPipPackageRemoval } from './diff.ts';
 import {
   dependenciesOf,
@@ -52,7 +53,8 @@ const seen = (fields: Partial<SeenPipPackage> = {}): SeenPipPackage => ({
     dependencies: [],
     broken: null,
     isRequested: false,
-    isListed: false,
+    files: [],
+    unlisted: null,
     isBare: false,
     isParentMissing: false,
     unsafe: null,
@@ -311,11 +313,64 @@ test('finds the dependencies that nothing needs, including cycles', () => {
   expect(orphansIn(needs, null, new Set(['pip']))).toEqual([]);
 });
 
+const path = '/srv/requirements.txt';
+const fileWith = (fields: Partial<OtherFile>): OtherFile => ({
+  ...{ path, lists: false, isMissing: false, fault: null },
+  ...fields,
+});
+const removalWith = (now: Partial<SeenPipPackage>, circumstances: Parameters<typeof diffPipPackageRemoval>[3]) =>
+  diffPipPackageRemoval(
+    declared(),
+    { ...fresh, environment: 'present' },
+    seen({ version: '1.0', ...now }),
+    circumstances,
+  );
+
+test('plans the removal of a package that only the later content of a requirements file may list', () => {
+  const unlisted = { orphans: ['part'], neededBy: [] };
+  const expected = {
+    action: 'remove',
+    changes: [{ field: 'ensure' }, { field: 'version' }, { field: 'dependencies', from: 'part' }],
+    message: 'removes the package, unless the later content of /srv/requirements.txt lists it',
+  };
+  const changing = { willChange: (each: string) => each === path };
+  for (const fields of [{ lists: true }, {}, { fault: 'line 2' }])
+    expect(removalWith({ files: [fileWith(fields)], unlisted }, changing)).toMatchObject(expected);
+  const missing = [fileWith({ isMissing: true })];
+  expect(removalWith({ files: missing, unlisted }, { willBeThere: (each) => each === path })).toMatchObject(expected);
+  expect(removalWith({ files: missing, unlisted }, {}).message).toBe('removes the package');
+  // A file that stays as it is decides.
+  const other = { path: '/srv/other.txt', lists: true };
+  expect(removalWith({ files: [fileWith({}), fileWith(other)], unlisted }, changing).action).toBe('none');
+  expect(() => removalWith({ files: [fileWith({ fault: 'line 2' })], unlisted }, {})).toThrow('line 2');
+});
+
+test('reads the requirements files of other resources, with their markers, after all earlier resources', async () => {
+  const virtualenv = environmentWith({
+    ...{ ...whole('tool', '1.0'), 'win.txt': 'tool; sys_platform == "win32"\n', 'bad.txt': '-r x\n' },
+    ...{ 'linux.txt': 'part\ntool; sys_platform == "linux" and python_version == "3.11"\n' },
+  });
+  const at = (name: string) => join(virtualenv, name);
+  const others = ['win.txt', 'linux.txt', 'none.txt', 'bad.txt', 'win.txt'].map((name) => {
+    const { name: _, ...body } = declared({ virtualenv, requirements: at(name) }).body;
+    return { ...declared(), key: name, body } as unknown as DeclaredPackage;
+  });
+  const { files, unlisted } = await lookAt(virtualenv, {}, machineWith({ others }), fresh);
+  expect(files).toEqual([
+    fileWith({ path: at('win.txt') }),
+    fileWith({ path: at('linux.txt'), lists: true }),
+    fileWith({ path: at('none.txt'), isMissing: true }),
+    fileWith({ path: at('bad.txt'), fault: expect.stringContaining('line 1: -r is refused') }),
+  ]);
+  expect(unlisted).toEqual({ orphans: [], neededBy: [] });
+  expect(packagePip.reads?.(declared())).toContain('/');
+});
+
 test('keeps a package that others need, and marks it as a dependency', async () => {
   const kept = { version: '1.0', neededBy: ['other'], metadata: `${site}/tool-1.0.dist-info` };
   expect(removal({}, { ...kept, isRequested: true }).changes).toEqual([{ field: 'requested', from: 'yes', to: 'no' }]);
   for (const version of [null, '0.9'])
-    expect(removal({ version }, { version: '1.0', isListed: true })).toMatchObject({
+    expect(removal({ version }, { version: '1.0', files: [fileWith({ lists: true })] })).toMatchObject({
       ...{ action: 'none', message: 'kept: a requirements file lists it' },
     });
   expect(removal({}, kept)).toMatchObject({ action: 'none', message: 'kept: other may need it' });

@@ -3,6 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { checkPath } from '../../host/files/path-walk.ts';
 import { defineProvider } from '../provider/define-provider.ts';
 import type { Machine } from '../provider/provider.ts';
+import { expectKnown } from './declared-packages.ts';
 import {
   diffPipPackage,
   diffPipPackageRemoval,
@@ -47,7 +48,8 @@ export const packagePip = defineProvider<'package-pip', Seen, Before>({
     ...['pyvenv.cfg', 'bin/python3', marks.work, marks.partial].map((name) => `${environmentOf(resource)}/${name}`),
     ...(hasRequirements(resource) ? [resource.body.requirements] : []),
   ],
-  reads: (resource) => (hasRequirements(resource) ? [resource.body.requirements] : []),
+  // A removal depends on the requirements files of other resources.
+  reads: (resource) => ['/', ...(hasRequirements(resource) ? [resource.body.requirements] : [])],
   brings: () => ['programs'],
 
   check(resource) {
@@ -96,10 +98,10 @@ export const packagePip = defineProvider<'package-pip', Seen, Before>({
     hasRequirements(resource)
       ? lookAtRequirements(resource, machine, before as RequirementsBefore)
       : look(named(resource), machine, before as PipPackageBefore),
-  diffRemoval: (resource, before, seen) =>
+  diffRemoval: (resource, before, seen, circumstances) =>
     hasRequirements(resource)
-      ? diffRequirementsRemoval(resource, before as RequirementsBefore, seen as SeenRequirements)
-      : diffPipPackageRemoval(named(resource), before as PipPackageBefore, seen as SeenPipPackage),
+      ? diffRequirementsRemoval(resource, before as RequirementsBefore, seen as SeenRequirements, circumstances)
+      : diffPipPackageRemoval(named(resource), before as PipPackageBefore, seen as SeenPipPackage, circumstances),
 
   async remove(resource, before, seen, _difference, machine) {
     if (hasRequirements(resource))
@@ -142,6 +144,7 @@ async function removePackage(
     await install(resource, seen, before.version, machine, true);
   // The dependencies of the restored version are known only at this point.
   const now = await look(resource, machine, withDependencies(before, seen));
+  expectKnown(now);
   if (now.orphans.length > 0) await runPip(resource, { action: 'uninstall', names: now.orphans }, now, machine);
   if (before.version === null && hasEnvironmentToRemove(before, now)) {
     const removesDirectory = before.environment === 'absent';

@@ -1,6 +1,7 @@
 import { pythonVersion } from '@muster/protocol/python-version';
 import { HostFailure } from '../../host/failure.ts';
 import type { Machine } from '../provider/provider.ts';
+import { expectKnown } from './declared-packages.ts';
 import { hasEnvironmentToRemove } from './diff.ts';
 import { linesOfDamaged, lookAtRequirements, type SeenRequirements } from './requirements.ts';
 import { runPip } from './run-pip.ts';
@@ -51,6 +52,7 @@ export async function removeRequirements(
   if (lines.length > 0) await runPip(resource, { action: 'install', lines }, seen, machine);
   // Only now is it known which dependencies the restored versions do not need, and pip marked them as requested.
   let now = lines.length > 0 ? await lookAtRequirements(resource, machine, known) : seen;
+  expectKnown(now);
   const { uninstall = [], marks = [] } = now.removal ?? {};
   if (uninstall.length > 0 || marks.length > 0 || now.isInterrupted) {
     const [names, stale] = [uninstall.map(({ name }) => name), marks.map(({ path }) => path)];

@@ -1,6 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing } from '../provider/provider.ts';
+import { decideFiles, unlessLater } from './declared-packages.ts';
 import { awaiting, expectChangeable, expectParent, hasEnvironmentToRemove } from './diff.ts';
 import type { SeenRequirements } from './requirements.ts';
 import { type DeclaredRequirements, environmentOf, type RequirementsBefore } from './seen.ts';
@@ -73,9 +74,12 @@ export function diffRequirementsRemoval(
   resource: DeclaredRequirements,
   before: RequirementsBefore,
   seen: SeenRequirements,
+  circumstances: Partial<Pick<Circumstances, 'willBeThere' | 'willChange'>> = {},
 ): Difference {
   if (seen.environment === 'other') return nothing(`kept: ${environmentOf(resource)} is not a virtual environment`);
-  const { restore = [], uninstall = [], kept = [], marks = [] } = seen.removal ?? {};
+  const { later } = decideFiles(seen, circumstances);
+  const removal = later.length === 0 ? seen.removal : seen.unlisted;
+  const { restore = [], uninstall = [], kept = [], marks = [] } = removal ?? {};
   const changes: FieldChange[] = [];
   if (restore.length > 0 || uninstall.length > 0)
     changes.push({
@@ -96,7 +100,9 @@ export function diffRequirementsRemoval(
     action: 'remove',
     changes,
     diff: null,
-    message: ['restores the original state', ...(stays === '' ? [] : [stays])].join('; '),
+    message: [unlessLater('restores the original state', later, 'the packages'), ...(stays === '' ? [] : [stays])].join(
+      '; ',
+    ),
     ...awaiting(seen),
   };
 }

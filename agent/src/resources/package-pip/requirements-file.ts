@@ -113,7 +113,7 @@ function optionFault(option: string): string {
 const placeFault = 'URLs and paths are refused: only packages of the index can be installed';
 const namePattern = /^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*/;
 const extraPattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
-const hashPattern = /^--hash[= ](sha256|sha384|sha512):([0-9a-f]{64,128})$/;
+const hashPattern = /^--hash[= ](?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$/;
 
 /** @returns the reason if the line is not accepted */
 export function parseRequirement(content: string): Requirement | string {

@@ -20,7 +20,7 @@ const resource = {
 const seen = (fields: Partial<SeenRequirements> = {}): SeenRequirements => ({
   ...{ environment: 'present', isInterrupted: false, broken: null, isParentMissing: false, unsafe: null, missing: [] },
   ...{ isBare: false, stale: [], lines: ['tool>=2'], names: ['tool'], unmet: [], damaged: [], unmanaged: null },
-  ...{ versions: {}, removal: null, fault: null, unsafeFile: null },
+  ...{ versions: {}, removal: null, fault: null, unsafeFile: null, files: [], unlisted: null },
   ...fields,
 });
 const unmet = [
@@ -231,6 +231,28 @@ test('describes a removal', () => {
   expect(diffRequirementsRemoval(resource, before, seen({ removal: nothing, isBare: true })).changes).toEqual([
     { field: 'virtualenv', from: 'present', to: null },
   ]);
+});
+
+test('plans a removal without the packages of a requirements file that an earlier resource changes', () => {
+  const before: RequirementsBefore = {
+    ...{ environment: 'present', versions: {}, names: ['tool', 'six'], dependencies: [], automatic: [] },
+  };
+  const rest = { restore: [], kept: [], marks: [], dependencies: [] };
+  const now = (fault: string | null) =>
+    seen({
+      removal: { ...rest, uninstall: [{ name: 'six', from: '1' }] },
+      files: [{ path: '/srv/other.txt', lists: true, isMissing: false, fault }],
+      unlisted: { ...rest, uninstall: ['six', 'tool'].map((name) => ({ name, from: '1' })) },
+    });
+  expect(diffRequirementsRemoval(resource, before, now(null))).toMatchObject({
+    ...{ changes: [{ from: 'six 1' }], message: 'restores the original state' },
+  });
+  expect(() => diffRequirementsRemoval(resource, before, now('line 2'))).toThrow('line 2');
+  for (const fault of [null, 'line 2'])
+    expect(diffRequirementsRemoval(resource, before, now(fault), { willChange: () => true })).toMatchObject({
+      changes: [{ from: 'six 1, tool 1' }],
+      message: 'restores the original state, unless the later content of /srv/other.txt lists the packages',
+    });
 });
 
 test('finds packages that extras need', () => {

@@ -6,6 +6,7 @@ import { linkStatus } from '../../host/read-system.ts';
 import { folderOf, trustedPath } from '../archive/place.ts';
 import type { Machine } from '../provider/provider.ts';
 import type { ScriptAccount } from '../script/launch.ts';
+import { declaredPackages, type OtherFile, readOrFault } from './declared-packages.ts';
 import {
   type Distribution,
   isEditable,
@@ -17,11 +18,10 @@ import {
 } from './distributions.ts';
 import { isBare, pythonIn } from './environment.ts';
 import { concernsExtra, evaluateMarker, type MarkerVariables, markerVariables } from './markers.ts';
-import { parseRequirement, type Requirement, type RequirementsFile, readRequirements } from './requirements-file.ts';
+import { parseRequirement, type Requirement } from './requirements-file.ts';
 import { decideRemoval, type RequirementsRemoval } from './requirements-removal.ts';
 import {
   type DeclaredRequirements,
-  declaredIn,
   environmentOf,
   lookAtEnvironment,
   packageState,
@@ -64,6 +64,10 @@ export interface SeenRequirements
   versions: Record<string, string>;
   /** Null unless the resource is removed. */
   removal: RequirementsRemoval | null;
+  /** Only for a removal: the requirements files of other resources. */
+  files: OtherFile[];
+  /** What a removal changes if these files list no package; null if there are no such files. */
+  unlisted: RequirementsRemoval | null;
 }
 
 const requireHashes = '--require-hashes';
@@ -86,7 +90,7 @@ export async function lookAtRequirements(
   const found = await lookAtEnvironment(resource, machine);
   const { environment, isInterrupted, broken, isParentMissing, missing, all, isRoot, account } = found;
   const isPresent = environment === 'present';
-  const { file, fault } = before === null ? readFile(walk, path) : { file: null, fault: null };
+  const { file, fault } = before === null ? readOrFault(walk, path) : { file: null, fault: null };
   const variables = markerVariables(isPresent ? pythonIn(walk, environmentOf(resource)) : null);
   const requirements = file?.requirements ?? [];
   const applicable = requirements.filter(
@@ -103,7 +107,12 @@ export async function lookAtRequirements(
     lines: file === null ? null : [...(needsHashes ? [requireHashes] : []), ...requirements.map(({ line }) => line)],
     versions: Object.fromEntries(all.map(({ name, version }) => [name, version])),
     ...(before === null
-      ? { ...(await compare(resource, machine, found, applicable, variables)), removal: null }
+      ? {
+          ...(await compare(resource, machine, found, applicable, variables)),
+          removal: null,
+          files: [],
+          unlisted: null,
+        }
       : removalState(resource, machine, found, before)),
   };
 }
@@ -121,35 +130,27 @@ export const linesOfDamaged = ({ lines, damaged }: Pick<SeenRequirements, 'lines
   ...damaged.map(({ line }) => line),
 ];
 
-/** Returns a fault instead of failing, because an earlier resource may replace the file. */
-function readFile(walk: PathWalk, path: string): { file: RequirementsFile | null; fault: string | null } {
-  try {
-    return { file: readRequirements(walk, path), fault: null };
-  } catch (error) {
-    if (error instanceof HostFailure) return { file: null, fault: error.message };
-    throw error;
-  }
-}
-
 /** Returns what a removal changes, and the packages that pip cannot use and must therefore install again before. */
 function removalState(
   resource: DeclaredRequirements,
   machine: Machine,
   found: SeenEnvironment,
   before: RequirementsBefore,
-): Pick<SeenRequirements, 'unmet' | 'damaged' | 'unmanaged' | 'stale' | 'removal'> {
+): Pick<SeenRequirements, 'unmet' | 'damaged' | 'unmanaged' | 'stale' | 'removal' | 'files' | 'unlisted'> {
   const { walk } = machine;
   const { all, root, site, isInterrupted: interrupted } = found;
   const folder = `${root}/${site}`;
   const unmanaged = new Set(all.filter((one) => one.isLegacy || isEditable(walk, folder, one)));
-  const removal = decideRemoval({
+  const { named, all: declared, files } = declaredPackages(resource, before.dependencies, machine);
+  const input = {
     needs: site === null ? [] : needsIn(walk, folder, all),
     installed: all.filter((one) => !unmanaged.has(one)),
     unmanaged: [...unmanaged].map(({ name }) => name),
     before,
-    declared: declaredIn(resource, machine),
     site: site ?? '',
-  });
+  };
+  const removal = decideRemoval({ ...input, declared });
+  const unlisted = files.length === 0 ? null : decideRemoval({ ...input, declared: named });
   const damaged: SeenRequirements['damaged'] = [];
   const stale: string[] = [];
   const installed = Map.groupBy(all, ({ name }) => name);
@@ -161,7 +162,7 @@ function removalState(
     stale.push(...state.stale);
     damaged.push({ name, line: `${name}==${from}`, file: state.missingFile ?? '' });
   }
-  return { unmet: [], damaged, unmanaged: null, stale, removal };
+  return { unmet: [], damaged, unmanaged: null, stale, removal, files, unlisted };
 }
 
 /** Returns why another user could replace the file from which root installs packages; null if none could. */

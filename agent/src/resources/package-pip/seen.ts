@@ -1,12 +1,11 @@
 import { posix } from 'node:path';
 import type { ResolvedResource } from '@muster/protocol/module';
 import { pythonName } from '@muster/protocol/python-version';
-import { HostFailure } from '../../host/failure.ts';
 import { inspect } from '../../host/files/inspect.ts';
-import type { PathWalk } from '../../host/files/path-walk.ts';
 import type { Difference, Machine } from '../provider/provider.ts';
 import type { ScriptAccount } from '../script/launch.ts';
 import { prerequisitesOf } from '../script/prerequisites.ts';
+import { declaredPackages, type OtherFile } from './declared-packages.ts';
 import {
   type Distribution,
   dependenciesOf,
@@ -29,7 +28,6 @@ import {
   whyBroken,
   whyUnsafe,
 } from './environment.ts';
-import { readRequirements } from './requirements-file.ts';
 
 /** A resource of this kind: one package, or the packages of a requirements file. */
 export type Declared = ResolvedResource<'package-pip'>;
@@ -90,8 +88,10 @@ export interface SeenPipPackage {
   neededBy: string[];
   /** Only for a removal: whether the package was requested, so that it is not only a dependency. */
   isRequested: boolean;
-  /** Only for a removal: whether the requirements file of another resource lists the package. */
-  isListed: boolean;
+  /** Only for a removal: the requirements files of other resources. */
+  files: OtherFile[];
+  /** Only for a removal: the fields that differ if these files list no package. Null if there are no such files. */
+  unlisted: Pick<SeenPipPackage, 'orphans' | 'neededBy'> | null;
   /** Only for a removal: whether the agent created the environment, and it contains nothing else. */
   isBare: boolean;
   /** Whether the directory in which to create the virtual environment does not exist. */
@@ -174,7 +174,7 @@ export async function look(
       : packageState(resource, machine, { own, site, root, interrupted })),
     packages: all.map(({ name }) => name),
     ...(before === null || site === null
-      ? { dependencies: [], orphans: [], neededBy: [], isRequested: false, isListed: false }
+      ? { dependencies: [], orphans: [], neededBy: [], isRequested: false, files: [], unlisted: null }
       : usesOf(resource, machine, { all, site: `${root}/${site}`, before })),
     isBare:
       before !== null && isPresent && version === null && !interrupted && isBare(machine.walk, environmentOf(resource)),
@@ -219,63 +219,32 @@ export function packageState(
 /** Packages that a new virtual environment may already contain. */
 export const ofEnvironment: readonly string[] = ['pip', 'setuptools', 'wheel'];
 
-/** Returns the path of an environment with symbolic links resolved, because several paths can name the same one. */
-function realEnvironment(walk: PathWalk, path: string): string {
-  try {
-    return walk.within(path, 'null', (parent, name) => `${parent.path}/${name}`) ?? path;
-  } catch (error) {
-    // The path may belong to another resource, which then reports the failure itself.
-    if (error instanceof HostFailure) return path;
-    throw error;
-  }
-}
-
-/**
- * Returns the names of the packages in the same environment that this operation declares.
- * @throws HostFailure if a requirements file exists but cannot be read, so that its packages are not known
- */
-export function declaredIn(resource: Declared, machine: Machine): string[] {
-  const { walk } = machine;
-  const path = realEnvironment(walk, environmentOf(resource));
-  return machine
-    .resourcesOf('package-pip')
-    .map((other) => other as Declared)
-    .filter(({ key, body }) => realEnvironment(walk, body.virtualenv) === path && machine.isDesired(key))
-    .flatMap((other) =>
-      hasRequirements(other)
-        ? (readRequirements(walk, other.body.requirements)?.requirements ?? []).map(({ name }) => name)
-        : [pythonName(other.body.name ?? '')],
-    );
-}
-
 /** Returns the parts of the state that only a removal needs. */
 function usesOf(
   resource: DeclaredPackage,
   machine: Machine,
   { all, site, before }: { all: Distribution[]; site: string; before: PipPackageBefore },
-): Pick<SeenPipPackage, 'dependencies' | 'orphans' | 'neededBy' | 'isRequested' | 'isListed'> {
-  const { walk } = machine;
+): Pick<SeenPipPackage, 'dependencies' | 'orphans' | 'neededBy' | 'isRequested' | 'files' | 'unlisted'> {
   const own = pythonName(resource.body.name);
-  const declared = declaredIn(resource, machine);
-  const isListed = declared.includes(own);
-  const kept = new Set([...before.packages, ...declared, ...ofEnvironment]);
-  const needs = needsIn(walk, site, all);
+  const declared = declaredPackages(resource, [own], machine);
+  const needs = needsIn(machine.walk, site, all);
   const dependencies = dependenciesOf(needs, own);
   const possible = new Set([...before.dependencies, ...dependencies]);
   // With an old pip, which does not record which packages were requested, every package looks like a dependency.
   const isRecorded = needs.some(({ name, isRequested }) => isRequested && !ofEnvironment.includes(name));
-  const orphansOf = (without: string | null) =>
-    isRecorded ? orphansIn(needs, without, kept).filter((name) => possible.has(name)) : [];
-  if (before.version !== null) {
-    kept.add(own);
-    return { dependencies, orphans: orphansOf(null), neededBy: [], isRequested: false, isListed };
-  }
-  const orphans = orphansOf(own);
+  const isRestored = before.version !== null;
+  const usesWith = (names: readonly string[]): Pick<SeenPipPackage, 'orphans' | 'neededBy'> => {
+    const kept = new Set([...before.packages, ...names, ...ofEnvironment, ...(isRestored ? [own] : [])]);
+    const orphans = isRecorded
+      ? orphansIn(needs, isRestored ? null : own, kept).filter((name) => possible.has(name))
+      : [];
+    return { orphans, neededBy: isRestored ? [] : neededBy(needs, own, orphans).slice(0, 10) };
+  };
   return {
     dependencies,
-    orphans,
-    neededBy: neededBy(needs, own, orphans).slice(0, 10),
-    isRequested: needs.find(({ name }) => name === own)?.isRequested ?? false,
-    isListed,
+    ...usesWith(declared.all),
+    isRequested: !isRestored && (needs.find(({ name }) => name === own)?.isRequested ?? false),
+    files: declared.files,
+    unlisted: declared.files.length === 0 ? null : usesWith(declared.named),
   };
 }
