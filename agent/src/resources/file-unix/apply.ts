@@ -9,7 +9,7 @@ import type { PathWalk } from '../../host/files/path-walk.ts';
 import { removeFile } from '../../host/files/remove.ts';
 import { wantedEntries } from '../provider/acl.ts';
 import { changeWithAttributes, rememberAttributes } from '../provider/attributes.ts';
-import { changeWithCapabilities, textOfCapabilities } from '../provider/capabilities.ts';
+import { changeWithCapabilities, recordedCapabilities, textOfCapabilities } from '../provider/capabilities.ts';
 import { allTouched, type FileState, statesOf, targetOwnership, touchOwnership } from '../provider/ownership.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
@@ -74,8 +74,8 @@ async function rememberFields(
     }),
   };
   if (record.acl === undefined && acl?.found != null) record.acl = acl.found;
-  const { capabilities } = seen;
-  if (capabilities !== undefined && capabilities.lacksPrograms !== true) record.capabilities ??= capabilities.text;
+  const capabilities = recordedCapabilities(pathOf(resource), record.capabilities, seen.capabilities);
+  if (capabilities !== undefined) record.capabilities = capabilities;
   const changing = new Set(difference.changes.map(({ field }) => field));
   // A removal or a replacement by a link would lose the content, the owner, and the permissions.
   const goes = changing.has('symlink') || changing.has('ensure');
@@ -165,8 +165,8 @@ export async function placeFile(
   const { found, attributes, capabilities } = seen;
   const stays = ensure === 'absent' ? null : wanted;
   return changeWithAttributes({ path, found, type: 'file', attributes }, stays, machine, (current) =>
-    changeWithCapabilities(path, capabilities, names == null ? null : textOfCapabilities(names), machine, () =>
-      replaceFile(resource, { ...seen, found: current }, difference, content, machine, together),
+    changeWithCapabilities(path, capabilities, names == null ? null : textOfCapabilities(names), machine, (finish) =>
+      replaceFile(resource, { ...seen, found: current }, difference, content, machine, { finish, together }),
     ),
   );
 }
@@ -177,7 +177,7 @@ async function replaceFile(
   difference: Difference,
   content: NewFile['content'],
   machine: Machine,
-  together: (() => Promise<void>) | undefined,
+  before: { finish: (temporary: string) => Promise<void>; together: (() => Promise<void>) | undefined },
 ): Promise<Outcome> {
   const body = bodyOf(resource);
   const { found } = seen;
@@ -224,8 +224,9 @@ async function replaceFile(
         keepsModeOf: acl === undefined && body.mode == null ? found : undefined,
         beforeRename: async (temporary) => {
           if (validate != null) await runValidation(validate, temporary, resource, machine);
+          await before.finish(temporary);
           expectUnchanged(parent, name, found);
-          await together?.();
+          await before.together?.();
         },
       });
       machine.changedDirectory(parent.path);

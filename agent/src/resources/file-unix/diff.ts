@@ -5,7 +5,7 @@ import { exposes } from '../../host/files/decide-ownership.ts';
 import type { FileContent } from '../../host/files/inspect.ts';
 import { diffAcl, wantedEntries, widened, withinMask } from '../provider/acl.ts';
 import { diffAttributes } from '../provider/attributes.ts';
-import { diffCapabilities, expectOnlyRootWrites } from '../provider/capabilities.ts';
+import { diffCapabilities, expectOnlyRootWrites, recordedCapabilities } from '../provider/capabilities.ts';
 import { diffOwnership, exposure, targetOwnership } from '../provider/ownership.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { copyExposure } from './copied.ts';
@@ -46,6 +46,7 @@ function diffShown(
     purpose,
     willBeThere = () => false,
     willChange = () => false,
+    succeeded = null,
   }: Pick<Circumstances, 'purpose'> & Partial<Circumstances>,
 ): Difference {
   const body = bodyOf(resource);
@@ -96,6 +97,9 @@ function diffShown(
     if (exposes(withinMask(file, seen.acl), opened, 'file'))
       throw exposure(body.path, seen.ownership.ownerName, target);
   }
+  // The plan fails as the apply would before it records the capabilities.
+  if (purpose !== 'drift' && (succeeded === null || bodyOf(succeeded).capabilities == null))
+    recordedCapabilities(body.path, undefined, seen.capabilities);
   if ((body.capabilities ?? []).length > 0 && purpose !== 'drift') {
     const kept = file === null || isWritten(body, seen, changes) ? null : withinMask(file, seen.acl);
     expectOnlyRootWrites(body.path, kept, opened);

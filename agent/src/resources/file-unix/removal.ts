@@ -187,8 +187,8 @@ export async function removeOrRestoreFile(
   const former = before.was === 'file' ? before.attributes : null;
   const restored = formerCapabilities(before, plain(seen))?.text ?? null;
   return changeWithAttributes({ path, found, type: 'file', attributes }, former, machine, (current) =>
-    changeWithCapabilities(path, capabilities, restored, machine, () =>
-      removeOrRestore(resource, before, { ...seen, found: current }, machine),
+    changeWithCapabilities(path, capabilities, restored, machine, (finish) =>
+      removeOrRestore(resource, before, { ...seen, found: current }, machine, finish),
     ),
   );
 }
@@ -198,6 +198,7 @@ async function removeOrRestore(
   before: FileBefore,
   seen: SeenFile,
   machine: Machine,
+  finishTemporary: (temporary: string) => Promise<void>,
 ): Promise<Outcome> {
   const path = pathOf(resource);
   const { found } = seen;
@@ -233,7 +234,10 @@ async function removeOrRestore(
           ...target,
           finish,
           keepsAclOf: acl === null && target.uid === asCreated(0).uid ? found : undefined,
-          beforeRename: async () => expectUnchanged(parent, name, found),
+          beforeRename: async (temporary) => {
+            await finishTemporary(temporary);
+            expectUnchanged(parent, name, found);
+          },
         });
       if (content.is === 'copied') await withFile(machine.walk, path, found, (openFd) => write({ ...content, openFd }));
       else if (before.content !== null) await write({ copyOf: machine.copies.pathOf(before.content) });

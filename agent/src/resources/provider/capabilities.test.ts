@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parseCapabilities } from '../../host/files/capabilities.ts';
 import { PathWalk } from '../../host/files/path-walk.ts';
 import {
   changeWithCapabilities,
@@ -6,6 +7,7 @@ import {
   diffCapabilities,
   diffCapabilitiesRemoval,
   expectOnlyRootWrites,
+  recordedCapabilities,
   restoredCapabilities,
   type SeenCapabilities,
 } from './capabilities.ts';
@@ -50,6 +52,36 @@ test('waits for the missing programs, which a drift check reports, unless no cap
   expect(diffCapabilitiesRemoval('/srv/f', '', lacks)).toEqual([]);
 });
 
+test('fails on a file system without capabilities, unless none are declared', () => {
+  const seen: SeenCapabilities = { text: '', isUnsupported: true };
+  for (const isDrift of [false, true])
+    expect(() => diffCapabilities('/srv/f', seen, ['cap_net_raw'], isDrift)).toThrow('its file system has none');
+  expect(diffCapabilities('/srv/f', seen, [], false)).toEqual({ changes: [], awaits: [] });
+  expect(() => diffCapabilitiesRemoval('/srv/f', 'cap_net_raw=ep', seen)).toThrow('its file system has none');
+  expect(diffCapabilitiesRemoval('/srv/f', '', seen)).toEqual([]);
+});
+
+test.each([
+  ['', '', 0, ''],
+  ['/srv/f cap_net_raw=ep\n', '', 0, 'cap_net_raw=ep'],
+  ['/srv/f = cap_net_raw+ep\n', '', 0, 'cap_net_raw+ep'],
+  ['/srv/f cap_net_raw=ep [rootid=1000]\n', '', 0, 'cap_net_raw=ep [rootid=1000]'],
+  ['', "Failed to get capabilities of file '/srv/f' (Operation not supported)\n", 0, null],
+  ['', "Failed to get capabilities of file '/srv/f' (Operation not supported)\n", 1, null],
+])('reads the output %j and %j of getcap', (stdout, stderr, exitCode, expected) => {
+  const result = { stdout, stderr, exitCode, signal: null, truncated: false, timedOut: false };
+  expect(parseCapabilities('/srv/f', '/srv/f', result)).toBe(expected);
+});
+
+test('does not take capabilities of a user namespace for others, and does not record them', () => {
+  const seen = { text: 'cap_net_raw=ep [rootid=1000]' };
+  expect(changes(seen.text, ['cap_net_raw'])).toEqual(change(seen.text, 'cap_net_raw'));
+  expect(() => recordedCapabilities('/srv/f', undefined, seen)).toThrow('setcap -r /srv/f');
+  expect(recordedCapabilities('/srv/f', 'cap_chown=ep', seen)).toBe('cap_chown=ep');
+  expect(recordedCapabilities('/srv/f', undefined, { text: '' })).toBe('');
+  expect(recordedCapabilities('/srv/f', undefined, lacks)).toBeUndefined();
+});
+
 test('gives no capabilities to a program that another user has written or can write', () => {
   expect(() => expectOnlyRootWrites('/srv/f', null, roots)).not.toThrow();
   expect(() => expectOnlyRootWrites('/srv/f', roots, roots)).not.toThrow();
@@ -74,6 +106,7 @@ test('needs no file and no programs if there are no capabilities to set', async 
     [undefined, 'cap_net_raw=ep'] as const,
     [{ text: '' }, null] as const,
     [lacks, ''] as const,
+    [{ text: '', isUnsupported: true }, ''] as const,
   ])
     expect(await changeWithCapabilities('/srv/no/f', seen, wanted, { walk }, async () => 'done')).toBe('done');
 });

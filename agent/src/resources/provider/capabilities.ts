@@ -1,6 +1,12 @@
 import type { FieldChange } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
-import { lacksCapabilityPrograms, readCapabilities, writeCapabilities } from '../../host/files/capabilities.ts';
+import {
+  areOfNamespace,
+  isOnSystemWithout,
+  lacksCapabilityPrograms,
+  readCapabilities,
+  writeCapabilities,
+} from '../../host/files/capabilities.ts';
 import { asCreated, sharedWriteBits } from '../../host/files/decide-ownership.ts';
 import type { Inspected, Ownership } from '../../host/files/inspect.ts';
 import { expectExclusive, onObject } from './exclusive-object.ts';
@@ -11,6 +17,8 @@ import type { Difference, Machine } from './provider.ts';
 export interface SeenCapabilities {
   /** The text of setcap(8), such as `cap_chown,cap_net_raw=ep`; empty if the file has none, or is missing. */
   text: string;
+  /** Whether the file system has no capabilities. */
+  isUnsupported?: true;
   /** Whether the machine lacks the programs. */
   lacksPrograms?: true;
 }
@@ -22,11 +30,15 @@ export function checkCapabilities(capabilities: readonly string[] | null | undef
       throw new HostFailure(`\`capabilities\` has one that this agent does not understand: ${name.slice(0, 100)}`);
 }
 
+const unsupported: SeenCapabilities = { text: '', isUnsupported: true };
+
 /** Reads the capabilities of a file, if it exists. @throws HostFailure */
 export async function lookAtCapabilities(path: string, found: Inspected, machine: Machine): Promise<SeenCapabilities> {
   if (lacksCapabilityPrograms()) return { text: '', lacksPrograms: true };
+  if (isOnSystemWithout(path)) return unsupported;
   if (found.type !== 'file') return { text: '' };
-  return { text: await onObject(path, 'file', 'capabilities', machine, readCapabilities) };
+  const text = await onObject(path, 'file', 'capabilities', machine, readCapabilities);
+  return text === null ? unsupported : { text };
 }
 
 /** Returns the names of permitted and effective capabilities, in order; null for a text of another kind. */
@@ -43,7 +55,7 @@ export const textOfCapabilities = (names: readonly string[]): string =>
 
 /**
  * @param declared null or undefined if the resource declares no capabilities
- * @throws HostFailure in a drift check if the machine lacks the programs
+ * @throws HostFailure if the file system has no capabilities, and in a drift check if the machine lacks the programs
  */
 export function diffCapabilities(
   path: string,
@@ -52,6 +64,7 @@ export function diffCapabilities(
   isDrift: boolean,
 ): { changes: FieldChange[]; awaits: NonNullable<Difference['awaits']> } {
   if (seen === undefined || declared == null) return { changes: [], awaits: [] };
+  if (seen.isUnsupported === true && declared.length > 0) throw withoutCapabilities(path);
   const lacks = seen.lacksPrograms === true && declared.length > 0;
   if (lacks && isDrift) throw new HostFailure(lacking(path));
   const changes = changesBetween(seen.text, textOfCapabilities(declared));
@@ -61,6 +74,29 @@ export function diffCapabilities(
 function changesBetween(found: string, wanted: string): FieldChange[] {
   const [from, to] = [shown(found), shown(wanted)];
   return from === to ? [] : [{ field: 'capabilities', from, to }];
+}
+
+const withoutCapabilities = (path: string): HostFailure =>
+  new HostFailure(
+    `cannot set the capabilities of ${path}: its file system has none; declare \`capabilities\` for a path on another one`,
+  );
+
+/**
+ * Returns the capabilities to record for the removal.
+ * @param before the record; undefined if there is none
+ * @throws HostFailure if setcap cannot restore them as they are
+ */
+export function recordedCapabilities(
+  path: string,
+  before: string | undefined,
+  seen: SeenCapabilities | undefined,
+): string | undefined {
+  if (before !== undefined || seen === undefined || seen.lacksPrograms === true) return before;
+  if (areOfNamespace(seen.text))
+    throw new HostFailure(
+      `${path} has capabilities of a user namespace (${seen.text}), which a removal could not restore: remove them with "setcap -r ${path}", and apply again`,
+    );
+  return seen.text;
 }
 
 const lacking = (path: string): string =>
@@ -102,21 +138,24 @@ export function restoredCapabilities(
   return { text: isSafe ? before : '', isLeftOut: !isSafe };
 }
 
-/** @throws HostFailure if the machine lacks the programs to restore the capabilities */
+/** @throws HostFailure if the machine lacks the programs to restore the capabilities, or the file system has none */
 export function diffCapabilitiesRemoval(
   path: string,
   restored: string,
   seen: SeenCapabilities | undefined,
 ): FieldChange[] {
   if (seen === undefined) return [];
+  if (seen.isUnsupported === true && restored !== '') throw withoutCapabilities(path);
   if (seen.lacksPrograms === true && restored !== '') throw new HostFailure(lacking(path));
   return changesBetween(seen.text, restored);
 }
 
 /**
- * Changes a file, and then sets its capabilities. If the agent is killed in between, the next observation finds the file
- * without them.
+ * Changes a file, and sets its capabilities.
  * @param wanted null if the file has none to set
+ * @param change called with a function that sets the capabilities of a new file at its temporary path. If the file is not
+ *   replaced, they are set after the change; if the agent is killed in between, the next observation finds the file
+ *   without them
  * @throws HostFailure
  */
 export async function changeWithCapabilities<T>(
@@ -124,14 +163,17 @@ export async function changeWithCapabilities<T>(
   seen: SeenCapabilities | undefined,
   wanted: string | null,
   machine: Pick<Machine, 'walk'>,
-  change: () => Promise<T>,
+  change: (finish: (temporary: string) => Promise<void>) => Promise<T>,
 ): Promise<T> {
-  if (seen === undefined || wanted === null || (seen.lacksPrograms === true && wanted === '')) return change();
+  const isUnknown = seen?.lacksPrograms === true || seen?.isUnsupported === true;
+  if (seen === undefined || wanted === null || (isUnknown && wanted === '')) return change(async () => {});
   // Fails before the change, because the capabilities could not be set after it.
   machine.walk.within(path, 'null', (parent) => expectExclusive(parent, path, 'capabilities'));
-  const result = await change();
+  const result = await change(async (temporary) => {
+    if (wanted !== '') await writeCapabilities(temporary, path, wanted);
+  });
   await onObject(path, 'file', 'capabilities', machine, async (object) => {
-    const now = await readCapabilities(object, path);
+    const now = (await readCapabilities(object, path)) ?? '';
     if (shown(now) !== shown(wanted)) await writeCapabilities(object, path, wanted);
   });
   return result;
