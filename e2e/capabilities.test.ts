@@ -106,6 +106,43 @@ describe.skipIf(reason !== null)(`capabilities${reason === null ? '' : ` (${reas
     expect(await machine.sh('getcap /srv/f; stat -c %U /srv/f; rm /srv/f')).toBe('games\n');
   });
 
+  test('plans no capabilities on a file system without them', async () => {
+    await machine.sh('mkdir /srv/ram; mount -t ramfs ramfs /srv/ram; cp /bin/true /srv/ram/f');
+    for (const path of ['/srv/ram/f', '/srv/ram/new/f'])
+      for (const kind of ['plan', 'apply'] as const)
+        expect(await run(kind, declare({ path, content: 'a', mode: '0755' })), path).toMatchObject(
+          failed(/its file system has none/),
+        );
+    expect(await machine.sh('cmp /bin/true /srv/ram/f; ls /srv/ram')).toBe('f\n');
+    const none = declare({ path: '/srv/ram/f', content: 'a', mode: '0755', capabilities: [] });
+    for (const status of ['changed', 'unchanged']) expect(await run('apply', none)).toMatchObject([{ status }]);
+    await run('apply');
+    await machine.sh('cmp /bin/true /srv/ram/f; umount /srv/ram; rmdir /srv/ram');
+  });
+
+  test('replaces no program whose capabilities it cannot set', async () => {
+    await machine.sh('cp /bin/true /srv/f; mv /usr/sbin/setcap /usr/sbin/setcap.away');
+    await machine.sh("printf '#!/bin/sh\\necho refused >&2; exit 1\\n' > /usr/sbin/setcap; chmod 755 /usr/sbin/setcap");
+    expect(await run('apply', declare({ content: 'a', mode: '0755' }))).toMatchObject(failed(/refused/));
+    expect(await machine.sh('cmp /bin/true /srv/f; ls -A /srv | grep muster || true')).toBe('');
+    await machine.sh('mv /usr/sbin/setcap.away /usr/sbin/setcap');
+    await run('apply');
+    await machine.sh('rm /srv/f');
+  });
+
+  test('refuses capabilities of a user namespace, which it could not restore', async () => {
+    await machine.sh('cp /bin/true /srv/f; setcap -n 1000 cap_net_raw=ep /srv/f');
+    for (const kind of ['plan', 'apply'] as const)
+      expect(await run(kind, declare({}))).toMatchObject(failed(/has capabilities of a user namespace/));
+    await machine.sh('setcap -r /srv/f');
+    await run('apply', declare({}));
+    await machine.sh('setcap -n 1000 cap_net_raw=ep /srv/f');
+    expect(await run('drift')).toMatchObject([{ changes: [{ field: 'capabilities' }] }]);
+    expect(await run('apply', declare({}))).toMatchObject([{ status: 'changed' }]);
+    await run('apply');
+    expect(await machine.sh('getcap -n /srv/f; rm /srv/f')).toBe('');
+  });
+
   test('reports missing programs, and a directory of another user', async () => {
     await machine.sh('install -d -o games /srv/home; touch /srv/home/f; mv /usr/sbin/setcap /usr/sbin/setcap.away');
     expect(await run('plan', declare({}))).toMatchObject(failed(/needs the programs getcap and setcap/));

@@ -404,6 +404,34 @@ describePackages('pip', () => {
     expect(changes()).toEqual(before);
   });
 
+  testSome('keeps or removes a package as the later requirements file of the operation lists it', async () => {
+    const before = changes();
+    const other = pip({ name: 'other' });
+    const file = (content: string): Declared => ({ 'file-unix': { path: '/srv/requirements.txt', content } });
+    const removal = async (kind: 'plan' | 'apply', ...declared: Declared[]) =>
+      (await agent.run(operation(kind, declared.map(resolved)))).results.at(-1);
+    const later = {
+      status: 'would_change',
+      message: expect.stringContaining('unless the later content of /srv/requirements.txt lists it'),
+    };
+    await apply(other);
+    // At the time of the plan, there is no file.
+    const listed = [file('tool==1.0.0\nother\n'), fromFile];
+    expect(await removal('plan', ...listed)).toMatchObject(later);
+    expect(await removal('apply', ...listed)).toMatchObject({ message: 'kept: a requirements file lists it' });
+    expect(await freeze()).toContain('other==1.0.0');
+    await apply();
+    await machine.sh('rm -rf /opt/venv');
+    await apply(other, ...listed);
+    const unlisted = [file('tool==1.0.0\n'), fromFile];
+    expect(await removal('plan', ...unlisted)).toMatchObject(later);
+    expect(await removal('apply', ...unlisted)).toMatchObject({ status: 'changed', message: 'removes the package' });
+    expect(await freeze()).not.toContain('other==1.0.0');
+    await apply();
+    await machine.sh('rm -rf /opt/venv');
+    expect(changes()).toEqual(before);
+  });
+
   testSome('shares packages with other resources of the environment', async () => {
     const before = changes();
     const other = pip({ name: 'other' });
