@@ -66,7 +66,7 @@ export interface SeenRequirements
   removal: RequirementsRemoval | null;
   /** Only for a removal: the requirements files of other resources. */
   files: OtherFile[];
-  /** What a removal changes if these files list no package; null if there are no such files. */
+  /** The changes of a removal if these files list no package; null if there are no such files. */
   unlisted: RequirementsRemoval | null;
 }
 
