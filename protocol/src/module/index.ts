@@ -33,7 +33,7 @@ export {
 } from './files/module-file.ts';
 export { type KindField, kindFields } from './kind-fields.ts';
 export { isNoHome } from './kinds/accounts.ts';
-export { composeVariableName } from './kinds/containers/compose.ts';
+export { composePathFault, composeVariableName, maximumComposePath } from './kinds/containers/compose.ts';
 export {
   composeFileFault,
   composeReferences,

@@ -109,8 +109,20 @@ export async function labelledObjects(
       `cannot list the ${type}s of ${engine}: ${failureText(result, engine, queryMs, (stderr) => messageOf(stderr))}`,
     );
   if (result.truncated) throw new HostFailure(`${engine} printed more about its ${type}s than the agent can read`);
-  const words = result.stdout.split('\n').map((line) => line.trim());
-  const ids = words.filter((word) => /^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(word));
+  return idsIn(result.stdout, engine, type);
+}
+
+/** @throws HostFailure if a line is neither an id nor a name, because an omitted object would count as absent */
+export function idsIn(output: string, engine: Engine, type: ObjectType): string[] {
+  const ids = output
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  const other = ids.find((id) => !/^[A-Za-z0-9][A-Za-z0-9_.-]*$/.test(id));
+  if (other !== undefined)
+    throw new HostFailure(
+      `${engine} has a ${type} with a name that the agent does not understand: ${JSON.stringify(other.slice(0, 60))}`,
+    );
   return [...new Set(ids)].sort();
 }
 

@@ -3,7 +3,7 @@ import type { Declared } from './declared.ts';
 import type { Mark } from './mark.ts';
 
 /** A service of a project that the agent did not start. */
-export type Former = { service: string; hash: string; count: number; running: boolean };
+export type Former = { service: string; image: string; hash: string; count: number; running: boolean };
 
 /** The state before the agent's first change. */
 export type ComposeBefore = {

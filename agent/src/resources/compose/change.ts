@@ -10,7 +10,7 @@ import { declaredContent, hashOf } from '../file-unix/seen.ts';
 import type { Database, Difference, Machine, Outcome } from '../provider/provider.ts';
 import { type ComposeBefore, type Former, withFormerPath } from './before.ts';
 import { type Declared, engineOf, fileOf, hiddenIn, imageOf, isAbsent, labels, projectOf } from './declared.ts';
-import { diffFormerFile, formerChanges, readiness, runsCompose, toRemove, undeclared } from './diff.ts';
+import { diffFormerFile, formerChanges, missingImages, readiness, runsCompose, toRemove, undeclared } from './diff.ts';
 import { beforeUp, isOwnFile, knownOf, type Mark, ownObjects, removeMark, withOwn, writeMark } from './mark.ts';
 import { containersOf, declaredServices, isUp, type SeenContainer, type SeenProject } from './seen.ts';
 import { runTrusted } from './trust.ts';
@@ -193,7 +193,7 @@ async function writeFile(resource: Declared, seen: SeenProject, machine: Machine
 
 /** Creates and starts the declared services. */
 async function start(change: Change, resource: Declared, seen: SeenProject, machine: Machine): Promise<void> {
-  const isPulled = await pullMissing(resource, seen, machine);
+  const isPulled = await pullMissing(resource, seen.wanted ?? [], seen, machine);
   const mark = await writeFile(resource, seen, machine);
   const wanted = seen.wanted ?? [];
   const names = wanted.map(({ name }) => name);
@@ -207,7 +207,9 @@ async function start(change: Change, resource: Declared, seen: SeenProject, mach
   try {
     await change.up(['--detach']);
   } catch (error) {
-    if (error instanceof HostFailure) writeMark(resource, await ended(), machine);
+    // If the engine does not respond either, the error of Compose says more.
+    const made = error instanceof HostFailure ? await ended().catch(() => null) : null;
+    if (made !== null) writeMark(resource, made, machine);
     throw error;
   }
   // The first version of Compose hashes the ids of the images too.
@@ -235,10 +237,15 @@ async function takeAway(change: Change, resource: Declared, seen: SeenProject, m
 }
 
 /** @returns whether an image was pulled */
-async function pullMissing(resource: Declared, { wanted, images }: SeenProject, machine: Machine): Promise<boolean> {
+async function pullMissing(
+  resource: Declared,
+  services: readonly { image: string }[],
+  seen: Pick<SeenProject, 'images'>,
+  machine: Machine,
+): Promise<boolean> {
   if (resource.body.pull === 'never') return false;
-  const missing = (wanted ?? []).map(({ image }) => image).filter((image) => !Object.hasOwn(images, image));
-  for (const image of new Set(missing)) await pullImage(imageOf(resource, image), machine);
+  const missing = missingImages(services, seen);
+  for (const image of missing) await pullImage(imageOf(resource, image), machine);
   return missing.length > 0;
 }
 
@@ -272,6 +279,8 @@ export async function removeProject(
     if (difference.action !== 'none') await removeOrRestoreFile(file, former, seen.file, difference, machine);
   };
   try {
+    if (Array.isArray(before.was) && formerChanges(before.was, seen).length > 0)
+      await pullMissing(resource, before.was, seen, machine);
     const stays = before.was === 'absent' ? await removeObjects(change, resource, before, seen) : [];
     await restoreFile();
     if (Array.isArray(before.was)) await restoreServices(change, before.was);

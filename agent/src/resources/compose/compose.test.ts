@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,13 +9,14 @@ import { machineWith } from '../../converge/test/machine-with.ts';
 import {
   composeMessage,
   fullReference,
+  pathOfCompose,
   servicesOf,
   type WantedService,
 } from '../../host/containers/compose-program.ts';
 import { HostFailure } from '../../host/failure.ts';
 import { PathWalk } from '../../host/files/path-walk.ts';
 import type { SeenFile } from '../file-unix/seen.ts';
-import type { Circumstances } from '../provider/provider.ts';
+import type { Circumstances, Machine } from '../provider/provider.ts';
 import type { ComposeBefore } from './before.ts';
 import { compose } from './compose.ts';
 import { type Declared, fileOf, hiddenIn, imageOf, inputsOf, projectOf } from './declared.ts';
@@ -160,9 +162,13 @@ describe('the output of Compose', () => {
 });
 
 describe('the declaration', () => {
-  test('makes the file readable by root only if it contains a secret', () => {
-    expect(fileOf(declare()).body.mode).toBe('0644');
-    expect(fileOf(declare({}, ['content'])).body.mode).toBe('0600');
+  test('refuses a secret in the file, of which the engine shows parts to every user', () => {
+    expect(() => compose.check(declare({}, ['content']))).toThrow('declare the value in `environment`');
+    expect(() => compose.check(declare({}, ['environment']))).not.toThrow();
+  });
+
+  test('makes the file as a declared file', () => {
+    expect(fileOf(declare()).body).toMatchObject({ path, content, owner: 'root', mode: '0644' });
     expect(fileOf(declare({ ensure: 'absent' })).body).toEqual({ path, ensure: 'absent' });
   });
 
@@ -184,6 +190,8 @@ describe('the declaration', () => {
 
   test.each<[Partial<Body>, string]>([
     [{ path: '/srv/../x' }, 'must not contain'],
+    [{ path: '/srv/a,b/compose.yaml' }, 'the path "/srv/a,b/compose.yaml" must not contain commas'],
+    [{ path: `/${'x'.repeat(1000)}` }, 'must be at most 1000 characters long'],
     [{ content: 'services: {}' }, 'the Compose file /srv/shop/compose.yaml must have `services`'],
     [{ environment: { 'A B': 'x' } }, 'cannot be passed'],
     [{ environment: { A: 'x\0' } }, 'cannot be passed'],
@@ -194,6 +202,7 @@ describe('the declaration', () => {
 
   test.each([
     ['services: { web: { image: "localhost/app:${TAG}" } }\n', '`image` of the service web'],
+    ['services: { web: { image: a, container_name: "${TAG}" } }\n', '`container_name` of the service web'],
     [`${content}networks: { front: { name: "\${TAG}" } }\n`, '`name` of the network front'],
     [`${content}volumes: { data: { name: a-$TAG } }\n`, '`name` of the volume data'],
   ])('refuses a variable in a name that becomes an argument, if the variables contain a secret: %j', (text, place) => {
@@ -269,6 +278,39 @@ describe('files that Compose reads by itself', () => {
     expect(runs).toBe(1);
   });
 
+  test('follows `env_file` and `label_file` only to files that no other user can change', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'muster-compose-env-'));
+    try {
+      for (const key of ['env_file', 'label_file']) {
+        const file = join(elsewhere, key);
+        const text = `services: { web: { image: a, ${key}: ${file} } }\n`;
+        const run = (machine: Machine, declared: string | null) =>
+          runTrusted(inFolder(), declared, machine, () => Promise.resolve('ran'));
+        writeFileSync(join(folder, 'compose.yaml'), text);
+        // Null stands for the file on the machine.
+        for (const declared of [text, null]) {
+          expect(await run(machineWith(), declared)).toBe('ran');
+          await expect(run(machineWith({ shared: [elsewhere] }), declared)).rejects.toThrow(
+            `users other than root can change the names in ${elsewhere}`,
+          );
+          writeFileSync(file, 'A=b\n');
+          expect(await run(machineWith(), declared)).toBe('ran');
+          chmodSync(file, 0o666);
+          await expect(run(machineWith(), declared)).rejects.toThrow(`Compose reads ${file}: make it a regular file`);
+          rmSync(file);
+          execFileSync('mkfifo', ['-m', '600', file]);
+          await expect(run(machineWith(), declared)).rejects.toThrow('make it a regular file');
+          rmSync(file);
+          symlinkSync('/etc/shadow', file);
+          await expect(run(machineWith(), declared)).rejects.toThrow('make it a regular file');
+          rmSync(file);
+        }
+      }
+    } finally {
+      rmSync(elsewhere, { recursive: true });
+    }
+  });
+
   test('hides messages that may quote these files, or a secret of the Compose file', async () => {
     const fail = () => Promise.reject(new HostFailure('cannot start: horse'));
     const message = async (resource: Declared, text: string | null) =>
@@ -276,10 +318,13 @@ describe('files that Compose reads by itself', () => {
     expect(await message(inFolder(), content)).toBe('cannot start: horse');
     const hidden = (reason: string) =>
       expect.stringContaining(`cannot start: the message of Compose is not shown, because ${reason}; run`);
-    expect(await message(inFolder(['content']), content)).toEqual(hidden('the Compose file contains a secret'));
     expect(await message(inFolder(['environment']), content)).toEqual(hidden('`environment` contains a secret'));
     for (const text of [null, 'services: { web: { image: a, env_file: a.env } }'])
       expect(await message(inFolder(), text)).toEqual(hidden('an env_file may contain secrets'));
+    // Version 2 of Compose may be installed only as a plugin of Docker.
+    expect(await message(inFolder(['environment']), content)).toContain(
+      `\`${pathOfCompose() ?? 'docker-compose'} --file`,
+    );
     writeFileSync(join(folder, '.env'), 'A=horse\n');
     expect(await message(inFolder(), content)).toEqual(hidden(`${join(folder, '.env')} may contain secrets`));
   });
@@ -563,13 +608,12 @@ describe('removal', () => {
     expect(remove(before(), seen({ ...nothingLeft, mark: null })).action).toBe('none');
   });
 
+  const former = [{ service: 'web', image: 'localhost/app:1', hash, count: 1, running: true }];
   test('refuses to remove containers that Muster did not start', () => {
     expect(() => remove(before(), seen({ mark: mark({ started: false }) }))).toThrow('remove them by hand');
     const other = { containers: [container({ file: '/x' })] };
     expect(() => remove(before(), seen(other))).toThrow('run from /x');
-    expect(() => remove(before({ was: [{ service: 'web', hash, count: 1, running: true }] }), seen(other))).toThrow(
-      'run from /x',
-    );
+    expect(() => remove(before({ was: former }), seen(other))).toThrow('run from /x');
     expect(remove(before(), seen(other), { ensure: 'absent' }).changes).toEqual([]);
   });
 
@@ -604,7 +648,6 @@ describe('removal', () => {
   });
 
   test('starts earlier services again, or keeps containers that cannot be restored', () => {
-    const former = [{ service: 'web', hash, count: 1, running: true }];
     expect(remove(before({ was: former }), seen({ mark: null }))).toMatchObject({
       ...{ action: 'none', message: 'already in its original state' },
     });
@@ -614,6 +657,20 @@ describe('removal', () => {
       });
     expect(remove(before({ was: 'kept' }), seen({ mark: null }))).toMatchObject({ action: 'none' });
     expect(remove(before({ was: 'ours' }), seen())).toMatchObject({ action: 'none' });
+  });
+
+  test('needs Compose and the images of earlier services only if it starts those again', () => {
+    const missing = { kind: 'programs' as const, message: 'docker-compose is not installed' };
+    const changed = { containers: [container({ hash: 'b' })], mark: null };
+    expect(() => remove(before({ was: former }), seen({ ...changed, missing }))).toThrow(
+      'can be neither removed nor restored: docker-compose is not installed',
+    );
+    expect(remove(before({ was: former }), seen({ mark: null, missing })).action).toBe('none');
+    expect(() => remove(before({ was: former }), seen({ ...changed, images: {} }), { pull: 'never' })).toThrow(
+      'cannot be restored: there is no image localhost/app:1 on this machine',
+    );
+    expect(remove(before({ was: former }), seen({ ...changed, images: {} })).action).toBe('remove');
+    expect(remove(before({ was: former }), seen({ mark: null, images: {} }), { pull: 'never' }).action).toBe('none');
   });
 
   test('fails without the program of the engine', () => {
@@ -662,7 +719,7 @@ test('counts a container only if it has a label of Compose that its image does n
 
 test('reads the labels of a container, which anyone who creates containers can write', () => {
   const found = { ...container(), name: 'x', labels: { 'com.docker.compose.service': 'x'.repeat(500) } };
-  expect(seenContainer(found as never)).toMatchObject({ service: 'x'.repeat(100), hash: '', file: '' });
+  expect(seenContainer(found as never)).toMatchObject({ service: `${'x'.repeat(100)}…`, hash: '', file: '' });
   const ofProject = (files: string, directory: string) =>
     seenContainer({
       ...found,
@@ -674,4 +731,8 @@ test('reads the labels of a container, which anyone who creates containers can w
   expect(ofProject('compose.yaml', '/srv/shop')).toBe('/srv/shop/compose.yaml');
   expect(ofProject('/srv/a.yaml,b.yaml', '/srv/shop')).toBe('/srv/a.yaml,/srv/shop/b.yaml');
   expect(ofProject('compose.yaml', '')).toBe('compose.yaml');
+  // Differs from every path that can be declared.
+  const long = `/${'x'.repeat(999)}`;
+  expect(ofProject(long, '')).toBe(long);
+  expect(ofProject(`${long}y`, '')).toBe(`${long}…`);
 });

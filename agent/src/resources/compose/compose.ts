@@ -6,14 +6,14 @@ import type { Machine } from '../provider/provider.ts';
 import type { ComposeBefore } from './before.ts';
 import { applyProject, removeProject } from './change.ts';
 import { checkDeclared, type Declared, fileOf, isAbsent } from './declared.ts';
-import { diffProject, diffProjectRemoval, movedFile } from './diff.ts';
+import { diffProject, diffProjectRemoval, missingImages, movedFile } from './diff.ts';
 import { isOwnProject } from './mark.ts';
 import { lookAtProject, lookForRemoval, type SeenProject } from './seen.ts';
 
 /**
  * A Compose project of Docker or Podman. The agent writes the Compose file, and Compose compares and creates the
- * containers. Values of variables are passed in the environment of Compose, and never appear in an argument or a
- * record.
+ * containers. Values of variables are passed in the environment of Compose. The engine may show them in arguments, such
+ * as a `command`, but the agent does not.
  */
 export const compose = defineProvider<'compose', SeenProject, ComposeBefore>({
   type: 'compose',
@@ -51,7 +51,9 @@ export const compose = defineProvider<'compose', SeenProject, ComposeBefore>({
   remember: async (resource, seen, _difference, before, machine) => ({
     file: await rememberedFile(resource, seen, before, machine),
     was: before?.was ?? formerOf(resource, seen),
-    images: [...new Set([...(before?.images ?? []), ...missingImages(resource, seen)])],
+    images: [
+      ...new Set([...(before?.images ?? []), ...(isAbsent(resource) ? [] : missingImages(seen.wanted ?? [], seen))]),
+    ],
   }),
   rememberForTrial: () => ({ file: null, was: 'ours', images: [] }),
 
@@ -62,7 +64,6 @@ export const compose = defineProvider<'compose', SeenProject, ComposeBefore>({
   remove: (resource, before, seen, _difference, machine) => removeProject(resource, before, seen, machine),
 
   wasApplied(resource, brief, seenNow, { action }) {
-    if (action === 'remove' && !isAbsent(resource)) return true;
     if (diffProject(resource, seenNow, { purpose: 'apply', restartBy: [] }).action !== 'none') return false;
     if (action !== 'restart') return true;
     const then = (brief as unknown as SeenProject).containers;
@@ -89,6 +90,3 @@ async function rememberedFile(
 
 const formerOf = ({ body: { path } }: Declared, { containers, mark, former }: SeenProject): ComposeBefore['was'] =>
   containers.length === 0 || isOwnProject(mark, path, containers) ? 'absent' : (former ?? 'kept');
-
-const missingImages = (resource: Declared, { wanted, images }: SeenProject): string[] =>
-  isAbsent(resource) ? [] : (wanted ?? []).map(({ image }) => image).filter((image) => !Object.hasOwn(images, image));

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import {
   composeFileFault,
+  composePathFault,
   composeReferences,
   composeVariableName,
   maximumComposeBytes,
@@ -37,7 +38,7 @@ export function fileOf(resource: Declared): ResolvedResource<'file-unix'> {
     : {
         ...{ path, owner: 'root', group: 'root' },
         ...(content != null ? { content } : source == null ? {} : { source }),
-        mode: resource.sensitive_fields.includes('content') ? '0600' : '0644',
+        mode: '0644',
       };
   return { ...resource, type: 'file-unix', identity: path, body };
 }
@@ -62,7 +63,14 @@ export const hiddenIn = ({ body }: Declared): string[] => [
 /** @throws HostFailure if Compose cannot use the declaration */
 export function checkDeclared(resource: Declared): void {
   const { path, content, environment } = resource.body;
+  // The engine shows parts of the file, such as images and commands, in arguments and messages.
+  if (resource.sensitive_fields.includes('content'))
+    throw new HostFailure(
+      `the Compose file ${path} must not contain a secret: write a variable such as \${TOKEN} in its place, and declare the value in \`environment\``,
+    );
   checkPath(path);
+  const fault = composePathFault(path);
+  if (fault !== undefined) throw new HostFailure(`the path ${JSON.stringify(path.slice(0, 60))} ${fault}`);
   if (resource.source !== undefined && resource.source.size > maximumComposeBytes)
     throw new HostFailure(`the Compose file ${path} must be at most 256 KiB long`);
   if (content != null) checkComposeFile(resource, content);
@@ -79,7 +87,7 @@ export function checkComposeFile({ body: { path }, sensitive_fields }: Declared,
   const [named] = composeReferences(text).withVariables;
   if (named !== undefined)
     throw new HostFailure(
-      `the Compose file ${path} must not have a variable in the \`${named.startsWith('the service') ? 'image' : 'name'}\` of ${named}, because \`environment\` contains a secret, and every user can read this name: write the name, or use a template`,
+      `the Compose file ${path} must not have a variable in the ${named}, because \`environment\` contains a secret, and every user can read this name: write the name, or use a template`,
     );
 }
 

@@ -154,13 +154,16 @@ function awaited(
   // Earlier resources may create files that the Compose file names.
   if (unread !== null) return later.length > 0 ? [] : [{ kind: 'programs', message: unread }];
   if (body.pull !== 'never') return [];
-  return [...new Set((wanted ?? []).map(({ image }) => image))]
-    .filter((image) => !Object.hasOwn(images, image))
-    .map((image) => ({
-      kind: 'programs',
-      message: `there is no image ${image} on this machine, and \`pull\` is never`,
-    }));
+  return missingImages(wanted ?? [], { images }).map((image) => ({ kind: 'programs', message: noImage(image) }));
 }
+
+const noImage = (image: string): string => `there is no image ${image} on this machine, and \`pull\` is never`;
+
+/** Returns the images of services that the machine does not have. */
+export const missingImages = (
+  services: readonly { image: string }[],
+  { images }: Pick<SeenProject, 'images'>,
+): string[] => [...new Set(services.map(({ image }) => image))].filter((image) => !Object.hasOwn(images, image));
 
 /** Returns the differences between the declared services and their containers. */
 function serviceChanges(resource: Declared, seen: SeenProject, later: readonly string[]): FieldChange[] {
@@ -239,7 +242,9 @@ function removalOf(
 ): Difference {
   const { missing, mark, networks, volumes } = seen;
   const { name, remove_volumes } = resource.body;
-  if (missing !== null && !(before.was === 'absent' && isAbsent(resource)))
+  const former = Array.isArray(before.was) ? formerChanges(before.was, seen) : [];
+  const isRestored = Array.isArray(before.was) && former.length === 0;
+  if (missing !== null && !isRestored && !(before.was === 'absent' && isAbsent(resource)))
     throw new HostFailure(`the project ${name} can be neither removed nor restored: ${missing.message}`);
   const file = diffFormerFile(resource, before, seen, copies);
   const changes = file.changes.filter(({ field }) => field !== 'ensure');
@@ -262,11 +267,12 @@ function removalOf(
       : { action: 'remove', changes: file.changes, diff: file.diff, message };
   }
   expectSameFile(resource, seen.containers);
-  const services = formerChanges(before.was, seen);
-  if (services.length === 0 && file.action === 'none') return nothing('already in its original state');
+  const [lacking] = former.length > 0 && resource.body.pull === 'never' ? missingImages(before.was, seen) : [];
+  if (lacking !== undefined) throw new HostFailure(`the project ${name} cannot be restored: ${noImage(lacking)}`);
+  if (former.length === 0 && file.action === 'none') return nothing('already in its original state');
   return {
     action: 'remove',
-    changes: [...file.changes, ...services],
+    changes: [...file.changes, ...former],
     diff: file.diff,
     message: 'restores the earlier services',
   };

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { maximumComposePath } from '@muster/protocol/module';
 import {
   lacksService,
   pathOfCompose,
@@ -66,7 +67,7 @@ export interface SeenProject {
   /** The declared services; null if Compose could not read them. */
   wanted: WantedService[] | null;
   containers: SeenContainer[];
-  /** Ids of the images of `wanted` that the machine has. */
+  /** Ids of the images that the machine has, of those of `wanted`, or of the services that a removal restores. */
   images: Record<string, string>;
   networks: string[];
   volumes: string[];
@@ -135,7 +136,9 @@ export async function lookForRemoval(
     before.file === null
       ? await lookAtFile(resource, machine)
       : await observeFileForRemoval(fileOf(resource), before.file.before, machine);
-  return lookAtObjects(resource, file, 'removal', machine);
+  const seen = await lookAtObjects(resource, file, 'removal', machine);
+  if (seen.missing !== null || !Array.isArray(before.was)) return seen;
+  return { ...seen, missing: missingCompose(resource), images: await imagesOf(resource, before.was, machine) };
 }
 
 const lookAtFile = (resource: Declared, machine: Machine): SeenFile | Promise<SeenFile> =>
@@ -230,8 +233,8 @@ export function seenContainer({ labels: found, ...container }: InspectedContaine
   const { id, status, startedAt, exitCode, health, image } = container;
   return {
     ...{ id, status, startedAt, exitCode, health, image },
-    service: (found[labels.service] ?? '').slice(0, 100),
-    hash: (found[labels.hash] ?? '').slice(0, 100),
+    service: shortened(found[labels.service] ?? '', 100),
+    hash: shortened(found[labels.hash] ?? '', 100),
     file: filesOf(found[labels.files] ?? '', found[labels.directory] ?? ''),
   };
 }
@@ -239,11 +242,16 @@ export function seenContainer({ labels: found, ...container }: InspectedContaine
 const filesOf = (files: string, directory: string): string =>
   files === ''
     ? ''
-    : files
-        .split(',')
-        .map((file) => (directory.startsWith('/') ? resolve(directory, file) : file))
-        .join(',')
-        .slice(0, 1000);
+    : shortened(
+        files
+          .split(',')
+          .map((file) => (directory.startsWith('/') ? resolve(directory, file) : file))
+          .join(','),
+        maximumComposePath,
+      );
+
+/** Shortens a text that is too long to be a declared one, so that it stays different from every declared one. */
+const shortened = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 /**
  * Returns the declared Compose file. A drift check does not fetch it: it reads the file on the machine if that has the
@@ -274,7 +282,7 @@ async function declaredText(
 /** Returns the ids of the images by their references. */
 async function imagesOf(
   resource: Declared,
-  wanted: readonly WantedService[],
+  wanted: readonly Pick<WantedService, 'image'>[],
   machine: Machine,
 ): Promise<Record<string, string>> {
   const references = [...new Set(wanted.map(({ image }) => image))];
@@ -303,20 +311,21 @@ async function formerServices(
   let described: WantedService[];
   try {
     const project = { ...projectOf(resource, null), profiles: [], variables: {} };
-    expectTrusted(resource.body.path, machine);
-    described = await wantedServices(project, { warn: machine.warn }, machine);
+    described = await runTrusted(resource, null, machine, () =>
+      wantedServices(project, { warn: machine.warn }, machine),
+    );
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     return null;
   }
-  const hashes = new Map(described.map(({ name, hash }) => [name, hash]));
-  if (containers.some(({ service, hash }) => hashes.get(service) !== hash)) return null;
-  return [...Map.groupBy(containers, ({ service }) => service)].map(([service, members]) => ({
-    service,
-    hash: hashes.get(service) ?? '',
-    count: members.length,
-    running: members.some(isUp),
-  }));
+  if (containers.some((one) => described.every(({ name, hash }) => name !== one.service || hash !== one.hash)))
+    return null;
+  return described.flatMap(({ name, image, hash }) => {
+    const members = containers.filter(({ service }) => service === name);
+    return members.length === 0
+      ? []
+      : [{ service: name, image, hash, count: members.length, running: members.some(isUp) }];
+  });
 }
 
 /** Reports whether the container runs, or the engine restarts it. */

@@ -44,6 +44,8 @@ test.each([
   ['services: { web: &a { <<: *a } }', 'must name the `image` of the service web'],
   ['services: { web: { image: a } }\nservices: { web: { build: . } }', 'must not have `services` twice'],
   ['services: { web: { build: } }', 'must not build the service web'],
+  ['services: { db: { image: a, provider: { type: aws } } }', 'must not leave the service db to a `provider`'],
+  ['x-a: &a { provider: { type: aws } }\nservices: { db: { <<: *a, image: a } }', 'to a `provider`'],
   ['x-b: &b { build: . }\nservices: { web: *b }', 'must not build the service web'],
   ['services: { web: { extends: { file: a.yaml, service: b } } }', 'must not extend the service web'],
   ['services:\n  web: { image: a }\n  web: { image: b }\n', 'must not declare the service web twice'],
@@ -95,14 +97,15 @@ test.each([
   [
     'x-a: &a { env_file: a.env }\nservices: { web: { <<: *a, image: "a:${TAG}" }, api: { image: $A } }',
     ['a.env'],
-    ['the service web', 'the service api'],
+    ['`image` of the service web', '`image` of the service api'],
   ],
   [
     'x-a: &a { name: "${A}" }\nservices: { web: { image: a } }\nnetworks: { front: *a, back: { name: b } }\nvolumes: { data: { <<: *a }, rest: }',
     [],
-    ['the network front', 'the volume data'],
+    ['`name` of the network front', '`name` of the volume data'],
   ],
   ['services: { web: { image: a, env_file: { path: a.env } } }', ['a.env'], []],
+  ['services: { web: { image: a, container_name: "w-$A" } }', [], ['`container_name` of the service web']],
   ['services: [', [], []],
   ['- a', [], []],
 ])('returns what a Compose file refers to: %j', (text, files, withVariables) => {

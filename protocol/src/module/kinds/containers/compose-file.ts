@@ -22,7 +22,18 @@ export const maximumComposeBytes = 3 * maximumLength;
 const sections = ['version', 'name', 'services', 'networks', 'volumes', 'configs', 'secrets'];
 
 /** Keys of a service, of its `extends`, of the entries of its `env_file`, of networks, and of volumes that are checked. */
-const checkedKeys = ['build', 'extends', 'image', 'file', 'env_file', 'label_file', 'path', 'name'];
+const checkedKeys = [
+  'build',
+  'extends',
+  'image',
+  'file',
+  'env_file',
+  'label_file',
+  'path',
+  'name',
+  'container_name',
+  'provider',
+];
 
 /** Reads a document without expanding aliases. Takes linear time. */
 class Reader {
@@ -101,7 +112,7 @@ export function readsEnvironmentFiles(text: string): boolean {
 interface ComposeReferences {
   /** Paths of the files from which services get variables or labels, as written. */
   files: string[];
-  /** The services, networks, and volumes whose `image` or `name` contains a variable, such as "the service web". */
+  /** The names of objects and images that contain a variable, such as "`image` of the service web". */
   withVariables: string[];
 }
 
@@ -112,6 +123,7 @@ export function composeReferences(text: string): ComposeReferences {
     const services = membersOf('services', reader);
     const withVariables = [
       ...withVariable('service', services, 'image'),
+      ...withVariable('service', services, 'container_name'),
       ...withVariable('network', membersOf('networks', reader), 'name'),
       ...withVariable('volume', membersOf('volumes', reader), 'name'),
     ];
@@ -142,7 +154,7 @@ function membersOf(section: 'services' | 'networks' | 'volumes', reader: Reader)
 const withVariable = (noun: string, members: readonly Member[], key: string): string[] =>
   members.flatMap(({ name, values }) => {
     const value = values.get(key);
-    return isScalar(value) && String(value.value).includes('$') ? [`the ${noun} ${name}`] : [];
+    return isScalar(value) && String(value.value).includes('$') ? [`\`${key}\` of the ${noun} ${name}`] : [];
   });
 
 function filesOf(services: readonly Member[], reader: Reader): string[] {
@@ -205,6 +217,8 @@ function serviceFault(name: string, service: YAMLMap, reader: Reader): string | 
   const values = reader.valuesOf(service);
   if (values.has('build'))
     return `must not build the service ${name}: push its image to a registry, and name it in \`image\``;
+  if (values.has('provider'))
+    return `must not leave the service ${name} to a \`provider\`: that is a program that Compose would run as root`;
   const base = values.get('extends');
   if (isMap(base) && reader.valuesOf(base).has('file'))
     return `must not extend the service ${name} from another file: declare everything in one file`;

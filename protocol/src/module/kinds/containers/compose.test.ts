@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { composeVariableName } from './compose.ts';
+import { composePathFault, composeVariableName } from './compose.ts';
 
 test.each([
   'HOME',
@@ -22,4 +22,10 @@ test.each(['_', 'IFS', 'PS4', 'BASH_ENV', 'LD_PRELOAD', 'GODEBUG', 'PYTHONPATH',
 
 test.each(['REPLY', 'TOKEN', 'TZ', 'ENV', 'GOOGLE_KEY', 'SSL_MODE', 'MY_PATH', 'HOME_URL'])('accepts %s', (name) => {
   expect(composeVariableName(name)).toBeUndefined();
+});
+
+test('refuses a path that a label of Compose cannot name', () => {
+  expect(composePathFault('/srv/a,b.yaml')).toBe('must not contain commas');
+  expect(composePathFault(`/${'x'.repeat(1000)}`)).toBe('must be at most 1000 characters long');
+  expect(composePathFault(`/${'x'.repeat(999)}`)).toBeUndefined();
 });

@@ -23,6 +23,17 @@ export const composeVariableName: format.Check = format.allOf(format.environment
     : undefined,
 );
 
+/** Maximum number of UTF-16 code units of the path of a Compose file. */
+export const maximumComposePath = 1000;
+
+/** Compose joins the paths of several files with commas. */
+export const composePathFault: format.Check = (path) =>
+  path.includes(',')
+    ? 'must not contain commas'
+    : path.length > maximumComposePath
+      ? `must be at most ${maximumComposePath} characters long`
+      : undefined;
+
 const serviceName = formatted(
   'A service',
   format.byPattern(
@@ -47,7 +58,7 @@ export const composeKind = {
       ),
       path: formatted(
         'Absolute path of the Compose file; the paths in the file are relative to its directory',
-        format.unixFile,
+        format.allOf(format.unixFile, composePathFault),
         { pattern: '^/' },
       ),
     },
