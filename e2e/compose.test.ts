@@ -243,7 +243,7 @@ ${compose} --project-directory /srv/shop --file /root/other.yaml up --detach 2> 
     expect(await machine.sh('ls /srv/shop; cat /srv/other/compose.yaml')).toBe('conf\n# by Ada\n');
   });
 
-  testSome('runs Compose only in a directory that only root can change, and shows nothing of a .env file', async () => {
+  test('runs Compose only in a directory that only root can change, and shows nothing of a .env file', async () => {
     await machine.sh(`mkdir -p /srv/open; chown nobody /srv/open; mkdir -p -m 1777 /srv/sticky; for directory in open sticky; do
   printf 'A=correct-horse\n' > /srv/$directory/.env; done
 printf '#!/bin/sh\ntouch /run/compose-ran\nexec /usr/bin/docker-compose "$@"\n' > /usr/local/bin/docker-compose
@@ -372,7 +372,7 @@ podman run -d --name other localhost/committed:1 /bin/sh -c 'while :; do sleep 1
     expect(await objects()).toBe(before);
   });
 
-  testSome('pulls with a password, and shows neither it nor variables in arguments, reports, and files', async () => {
+  test('pulls with a password, and shows neither it nor variables in arguments, reports, and files', async () => {
     const image = `${registry}/shop/app:1`;
     await machine.sh(`${registryUp}
 podman login --username '${registryUser}' --password '${registryPassword}' ${registry} > /dev/null 2>&1
@@ -401,6 +401,64 @@ done`);
       expect(text).not.toMatch(/horse|battery|staple/);
     await apply();
     expect(await machine.sh(`podman image exists ${image} || echo gone`)).toBe('gone\n');
+  });
+
+  test('changes nothing if it cannot start the services of a project again that it took over', async () => {
+    const path = '/srv/shop/compose.yaml';
+    await machine.sh(`podman tag localhost/app:2 localhost:1/old:1
+cat > ${path} <<'END'
+${composeFile({ web: 'image: localhost:1/old:1' })}END
+${compose} --file ${path} up --detach 2> /dev/null`);
+    expect(await apply(declare({ force: true }))).toMatchObject([{ status: 'changed' }]);
+    const state = async () => [
+      await inspect('{{.Id}} {{.State.Status}}', 'shop_web_1'),
+      await machine.sh(`cat ${path}`),
+    ];
+    const taken = await state();
+    await machine.sh('podman untag localhost/app:2 localhost:1/old:1; mv /usr/bin/docker-compose /usr/bin/kept');
+    expect(await apply()).toMatchObject([failure('docker-compose is not installed')]);
+    expect(await state()).toEqual(taken);
+    await machine.sh('mv /usr/bin/kept /usr/bin/docker-compose');
+    expect(await apply()).toMatchObject([failure('cannot pull localhost:1/old:1')]);
+    expect(await state()).toEqual(taken);
+    await machine.sh('podman tag localhost/app:2 localhost:1/old:1');
+    expect(await apply()).toMatchObject([{ action: 'remove', status: 'changed' }]);
+    expect(await machine.exec('podman', 'exec', 'shop_web_1', '/bin/cat', '/version')).toBe('two\n');
+    await machine.sh(
+      'podman rm --force --time 0 shop_web_1 > /dev/null; podman untag localhost/app:2 localhost:1/old:1',
+    );
+  });
+
+  test('reports why Compose failed if the engine fails right afterwards', async () => {
+    await machine.sh(`cat > /usr/local/bin/docker-compose <<'END'
+#!/bin/sh
+case " $* " in *' up '*)
+  printf '#!/bin/sh\necho "Error: the second error" >&2; exit 125\n' > /usr/local/bin/podman
+  chmod 755 /usr/local/bin/podman
+  echo 'Error: the first error' >&2
+  exit 1;;
+esac
+exec /usr/bin/docker-compose "$@"
+END
+chmod 755 /usr/local/bin/docker-compose`);
+    expect(await apply(declare({}))).toMatchObject([failure('the first error')]);
+    await machine.sh('rm /usr/local/bin/podman /usr/local/bin/docker-compose');
+    expect(await apply(declare({}))).toMatchObject([{ status: 'changed' }]);
+  });
+
+  testSome('replaces a file and a unit that ran the same project', async () => {
+    const path = '/srv/shop/docker-compose.yml';
+    const former: Declared = { 'file-unix': { path, content: web.replace('app:1', 'app:2') } };
+    await apply(former);
+    await machine.sh(`${compose} --file ${path} up --detach 2> /dev/null; podman stop shop_web_1 > /dev/null`);
+    const later = declare({ path, force: true });
+    expect(await apply(later)).toMatchObject([
+      failure(`${path} is managed as file-unix ${path} here`),
+      { action: 'remove', status: 'changed' },
+    ]);
+    expect(await apply(declare({ path }))).toMatchObject([failure('`force: true` takes it over')]);
+    expect(await apply(later)).toMatchObject([{ status: 'changed' }]);
+    expect(await names()).toBe('shop_web_1 running\n');
   });
 
   testSome('names the missing program, or the missing service of Podman', async () => {

@@ -139,7 +139,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     expect(await machine.sh('podman ps --all --external --quiet')).toBe('');
   });
 
-  testSome('leaves containers that the agent did not create, even if it needs their names', async () => {
+  test('leaves containers that the agent did not create, even if it needs their names', async () => {
     await apply(declare({}));
     const id = await inspect('{{.Id}}');
     await machine.sh('podman create -q --name web-muster-new localhost/app:1 /bin/sh > /dev/null');
@@ -200,7 +200,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
     await machine.sh('podman volume rm own');
   });
 
-  testSome('reports hostile output of the engine as a failure of the resource', async () => {
+  test('reports hostile output of the engine as a failure of the resource', async () => {
     const program = '/usr/local/bin/podman';
     try {
       for (const [text, message] of [
@@ -239,7 +239,7 @@ podman ps --all --external --noheading --format '{{.Names}} {{.Status}}'`);
       await machine.sh(`podman rmi ${image}:1 ${image}:2 > /dev/null 2>&1 || true`);
     });
 
-    testSome('pulls a missing image with a password that no process exposes, and removes it if declared', async () => {
+    test('pulls a missing image with a password that no process exposes, and removes it if declared', async () => {
       await machine.sh(`cat > /usr/local/bin/podman <<'END'
 #!/bin/sh
 { tr '\\0' ' ' < /proc/$$/cmdline; echo; env; } >> /run/started
