@@ -446,7 +446,7 @@ chmod 755 /usr/local/bin/docker-compose`);
     expect(await apply(declare({}))).toMatchObject([{ status: 'changed' }]);
   });
 
-  testSome('replaces a file and a unit that ran the same project', async () => {
+  testSome('takes over the stopped project of a file that another resource had', async () => {
     const path = '/srv/shop/docker-compose.yml';
     const former: Declared = { 'file-unix': { path, content: web.replace('app:1', 'app:2') } };
     await apply(former);
