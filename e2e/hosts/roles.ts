@@ -50,13 +50,13 @@ export const roles: readonly Role[] = [
           key_pairs: { id_deploy: { private: 'ann_key', public: 'ssh-ed25519 AAAA deploy' } },
           room: '12',
         },
-        ben: { shell: '/bin/sh', home: '/srv/homes/a/ben', system: true },
+        ben: { shell: '/bin/sh', home: '/srv/homes/a/b/c/d/ben', system: true },
       },
       absent_users: ['mallory'],
     },
     secrets: { ann_key: 'private' },
     shows:
-      'getent group readers | cut -d: -f4; stat -c "%U %a" /srv/homes/a/ben /srv/homes; cat /home/ann/.ssh/id_deploy /home/ann/.ssh/id_deploy.pub; id -nG ann; getent passwd ann | cut -d: -f5; getent shadow ann | cut -d: -f5; stat -c %a /home/ann; sudo -n -u ann sudo -n id -u; cd /home/ann; cat .ssh/config .ssh/authorized_keys .ssh/known_hosts; stat -c %U .gitconfig; grep -A1 user .gitconfig',
+      'getent group readers | cut -d: -f4; stat -c "%U %a" /srv/homes/a/b/c/d/ben /srv/homes; cat /home/ann/.ssh/id_deploy /home/ann/.ssh/id_deploy.pub; id -nG ann; getent passwd ann | cut -d: -f5; getent shadow ann | cut -d: -f5; stat -c %a /home/ann; sudo -n -u ann sudo -n id -u; cd /home/ann; cat .ssh/config .ssh/authorized_keys .ssh/known_hosts; stat -c %U .gitconfig; grep -A1 user .gitconfig',
     expected:
       'games,ben\nben 750\nroot 755\nprivatessh-ed25519 AAAA deploy\nann staff2\nAnn Example,12,,\n90\n750\n0\n# Managed by Muster.\nHost git\n  User g\nssh-ed25519 AAAA one\ngit-1.example.org ssh-ed25519 AAAA\nann\n[user]\nname = Ann\n',
     stays: [/^\/home\/ann(\/|$)/],
@@ -115,6 +115,7 @@ export const roles: readonly Role[] = [
     parameters: {
       // A test host permits 1024 open files.
       maxconn: 100,
+      global_maxconn: 200,
       listen: {
         web: {
           mode: 'http',
@@ -134,6 +135,12 @@ export const roles: readonly Role[] = [
         horizon: { type: 'horizon', binds: [{ address: '127.0.0.1', port: 8085 }] },
         heat: { type: 'heat', binds: [{ address: '127.0.0.1', port: 8086 }] },
         analytics: { type: 'contrail-analytics', binds: [{ address: '127.0.0.1', port: 8087 }] },
+        counts: {
+          type: 'stats',
+          user: 'reader',
+          password: 'haproxy_admin',
+          binds: [{ address: '127.0.0.1', port: 8089 }],
+        },
         numbers: { type: 'admin', binds: [{ address: '127.0.0.1', port: 8082 }] },
       },
       sections: {
@@ -143,8 +150,8 @@ export const roles: readonly Role[] = [
       admin: { user: 'ops', password: 'haproxy_admin' },
     },
     secrets: { haproxy_admin: 'horse-battery' },
-    shows: `bash -c 'exec 3<>/dev/tcp/127.0.0.1/8081; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; tail -n 1 <&3'; echo; haproxy-status.sh | grep -c web; stat -c %a /usr/bin/haproxy-status.sh`,
-    expected: 'hello\n2\n700\n',
+    shows: `bash -c 'exec 3<>/dev/tcp/127.0.0.1/8081; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; tail -n 1 <&3'; echo; for sign_in in other:one reader:horse-battery; do export sign_in; bash -c 'exec 3<>/dev/tcp/127.0.0.1/8089; printf "GET / HTTP/1.0\\r\\nAuthorization: Basic $(printf $sign_in | base64)\\r\\n\\r\\n" >&3; head -n 1 <&3 | cut -d " " -f 2'; done; haproxy-status.sh | grep -c web; stat -c %a /usr/bin/haproxy-status.sh`,
+    expected: 'hello\n401\n200\n2\n700\n',
     // The unit of the package mounts the socket of the log there, and Debian keeps the mount point.
     stays: [/^\/var\/lib\/haproxy(\/|$)/],
   },
@@ -210,7 +217,8 @@ export const roles: readonly Role[] = [
   },
   {
     name: 'ntp',
-    parameters: { manage_config: true, area: 'europe', timezone: 'Europe/Paris' },
+    // The package pool has no ntpsec.
+    parameters: { package: 'chrony', manage_config: true, area: 'europe', timezone: 'Europe/Paris' },
     shows: 'readlink /etc/localtime; grep -c europe.pool.ntp.org /etc/chrony/chrony.conf',
     expected: '/usr/share/zoneinfo/Europe/Paris\n4\n',
   },
