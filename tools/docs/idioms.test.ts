@@ -17,6 +17,8 @@ const faultsOf = (muster: string, example: string, resource: string): string[] =
 const motd =
   '{ id: motd, resource: { file-unix: { path: /etc/motd, content: "${{ param.level }}\\n", acl: [a, b] } } }';
 
+const silent = 'the row names no kind, field, or key that shows the idiom';
+
 test('the modules in docs/coming-from.md use all that the rows of their tables name', () => {
   expect(idiomFaults(page, read)).toEqual([]);
   expect(idiomCount(page)).toBeGreaterThan(125);
@@ -33,7 +35,7 @@ test('reports the rows of docs/coming-from.md whose resources lose a field', () 
 test.each([
   ['`file-unix`: `content`', '`motd`'],
   ['`acl: [a]`', '`motd`'],
-  ['`path: /etc/…`', '`motd`'],
+  ['`file-unix`: `path: /etc/…`', '`motd`'],
   ['`${{ param.level }}…`', '`motd`'],
   ['`param.level`', '`motd`'],
   ['`file-unix` after `--flag`', '`motd`'],
@@ -44,13 +46,28 @@ test.each([
 });
 
 test.each([
-  ['`file-unix`', '', 'the row names no resource in its last column, and does not say “not supported”'],
+  ['`file-unix`', '', 'the row names no resource in its last column, and does not begin with “not supported”'],
   ['`file-unix`', '`issue`', 'the modules of the section have 0 parts with the name issue, not 1'],
   ['`file-unix`: `mode`', '`motd`', 'none of motd uses mode'],
   ['`file-unix`, `line-unix`', '`motd`', 'none of motd uses line-unix'],
   ['`acl: [c]`', '`motd`', 'none of motd uses acl: [c]'],
   ['`only_if`', '`motd`', 'none of motd uses only_if'],
   ['`param.name`', '`motd`', 'none of motd uses param.name'],
+  ['`file-unix`, with `mode` not supported', '`motd`', 'none of motd uses mode'],
+  [
+    '`file-unix`: other fields are not supported',
+    '',
+    'the row names no resource in its last column, and does not begin with “not supported”',
+  ],
+  ['always: nothing else happens', '`motd`', silent],
+  ['`--flag`', '`motd`', silent],
+  ['`%`', '`motd`', silent],
+  ['`/`', '`motd`', silent],
+  ['`id`', '`motd`', silent],
+  ['`resource`', '`motd`', silent],
+  ['`id: motd`', '`motd`', silent],
+  ['`${{ … }}`', '`motd`', silent],
+  ['`acl`, `id`', '`motd`, `level`', 'level uses nothing that the row names'],
   ['`file-unix`', '`motd`, `level`', 'level uses nothing that the row names'],
 ])('refuses %s, shown by %s', (muster, example, fault) => {
   expect(faultsOf(muster, example, motd)).toContainEqual(`line 9: ${fault}`);

@@ -54,7 +54,7 @@ function rowsOf(text: string, first: number): Row[] {
   return text.split('\n').flatMap((row, index) => {
     if (!row.startsWith('| ') || row.startsWith('| Salt |')) return [];
     const [, , , muster = '', example = ''] = row.split(/(?<!\\)\|/).slice(1, -1);
-    const isSupported = !muster.includes('not supported');
+    const isSupported = !muster.trimStart().startsWith('not supported');
     return [{ line: first + index, spans: spansOf(muster), isSupported, names: spansOf(example) }];
   });
 }
@@ -145,22 +145,34 @@ function uses({ value, bodies }: Part, span: string, kinds: ReadonlySet<string>)
   return within(value).some((one) => typeof one === 'string' && matches(one, span, 'part'));
 }
 
+/** Keys that most resources have, so that they show no idiom. */
+const structural: ReadonlySet<string> = new Set(['id', 'name', 'path', 'resource', 'resources', 'supports']);
+
+/** Reports whether only some parts use what a row names. Flags are not in modules: the manual describes them. */
+function isTelling(span: string): boolean {
+  const expected = read(span);
+  const keys = isMapping(expected) ? Object.keys(expected) : [span];
+  return !span.startsWith('--') && /[a-z]{2}/i.test(span) && keys.some((key) => !structural.has(key));
+}
+
 /** Returns the faults of one row, without its line. */
 function rowFaults({ spans, isSupported, names }: Row, parts: readonly [string, Part][]): string[] {
   if (!isSupported) return [];
-  if (names.length === 0) return ['the row names no resource in its last column, and does not say “not supported”'];
+  if (names.length === 0)
+    return ['the row names no resource in its last column, and does not begin with “not supported”'];
   const named = names.map((name) => ({ name, found: parts.filter(([other]) => other === name) }));
   const faults = named.flatMap(({ name, found }) =>
     found.length === 1 ? [] : [`the modules of the section have ${found.length} parts with the name ${name}, not 1`],
   );
   const shown = named.flatMap(({ name, found }) => found.map(([, part]) => ({ name, part })));
   const kinds = new Set(spans.filter(isResourceType));
-  // The manual of the command line describes flags.
   const checked = spans.filter((span) => !span.startsWith('--'));
+  const telling = spans.filter(isTelling);
+  if (telling.length === 0) faults.push('the row names no kind, field, or key that shows the idiom');
   for (const span of checked)
     if (!shown.some(({ part }) => uses(part, span, kinds))) faults.push(`none of ${names.join(', ')} uses ${span}`);
   for (const { name, part } of shown)
-    if (checked.length > 0 && !checked.some((span) => uses(part, span, kinds)))
+    if (telling.length > 0 && !telling.some((span) => uses(part, span, kinds)))
       faults.push(`${name} uses nothing that the row names`);
   return faults;
 }
