@@ -351,9 +351,23 @@ END
       'name: nodejs, stream: "20"': 'name: engine, stream: "1"',
       'name: nodejs, version: "20.*"': 'name: engine, version: "1.*"',
     },
-    // The repository has only one module.
-    omitted: ['no-stream'],
-    prepare: 'mkdir /srv/none; createrepo_c --quiet /srv/none',
+    prepare: `mkdir /srv/none /srv/streams; createrepo_c --quiet /srv/none; createrepo_c --quiet /srv/streams
+cat > /srv/modules.yaml << 'END'
+---
+document: modulemd
+version: 2
+data:
+  name: postgresql
+  stream: "16"
+  version: 1
+  context: aaaaaaa1
+  arch: noarch
+  summary: made for tests
+  description: made for tests
+  license: { module: [MIT] }
+END
+modifyrepo_c --mdtype=modules /srv/modules.yaml /srv/streams/repodata > /dev/null
+printf '[streams]\\nname=streams\\nbaseurl=file:///srv/streams\\ngpgcheck=0\\n' > /etc/yum.repos.d/streams.repo`,
   });
 
   test.each(['@core', 'hel*'])(

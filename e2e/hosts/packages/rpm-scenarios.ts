@@ -11,7 +11,6 @@ interface Idioms {
   name: string;
   family: string;
   replacements: Readonly<Record<string, string>>;
-  omitted?: readonly string[];
   /** Shell text that prepares the machine. */
   prepare?: string;
 }
