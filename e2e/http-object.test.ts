@@ -2,7 +2,9 @@ import { kinds } from '@muster/protocol/module';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { operation } from '../agent/src/converge/test/desired.ts';
+import { expectModuleApplied } from './hosts/documentation/documented-module.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
+import { productSecrets, productsState, productsUp } from './hosts/http-api/products.ts';
 import { httpApi, httpApiState, httpApiUp } from './hosts/http-api/subjects.ts';
 import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
@@ -89,6 +91,27 @@ describe.skipIf(reason !== null)(`objects behind HTTP APIs${reason === null ? ''
       });
       expect((await agent.run(operation('apply', []))).results).toMatchObject([{ status: 'changed' }]);
       expect(await state()).toEqual({ users: {}, texts: {} });
+    } finally {
+      await hosts.end();
+    }
+  });
+
+  test('the idioms of the documentation are planned as they are applied, and removed', async () => {
+    const hosts = await TestHosts.open();
+    try {
+      const machine = await hosts.start('idiom-apis');
+      await machine.sh(productsUp);
+      const agent = await DrivenAgent.start(machine);
+      const before = await machine.sh(productsState);
+      const replacements = {
+        '"${{ secrets.grafana_admin }}"': productSecrets.basic,
+        '"${{ secrets.rabbitmq_admin }}"': productSecrets.basic,
+        '${{ secrets.keycloak_token }}': productSecrets.token,
+        '${{ secrets.metrics_password }}': 'metrics',
+        '${{ secrets.shop_password }}': 'shop',
+      };
+      await expectModuleApplied(agent, 'idiom-apis', { replacements });
+      expect(await machine.sh(productsState)).toBe(before);
     } finally {
       await hosts.end();
     }
