@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { operation } from '../agent/src/converge/test/desired.ts';
+import { expectModuleApplied } from './hosts/documentation/documented-module.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
+import { dockerComposeUp } from './hosts/subjects/containers/compose.ts';
 import {
+  containersList,
+  containersUp,
   dockerSubjects,
   dockerUp,
   registry,
@@ -21,6 +25,26 @@ const open = async () => TestHosts.open({ base: await containersRoot() });
 describeSubjects('containers of Docker on a test host', dockerSubjects, open);
 
 const reason = noHosts();
+
+/**
+ * Shell text that starts a registry which both engines use instead of docker.io. Unlike the other test images, its images
+ * have a command.
+ */
+const publicRegistryUp = `${registryUp.replace(/^auth: .*\n/m, '')}
+printf '[[registry]]\\nprefix = "docker.io/library"\\nlocation = "${registry}/library"\\ninsecure = true\\n' > /etc/containers/registries.conf.d/public.conf
+mkdir -p /etc/systemd/system/docker.service.d
+printf '[Service]\\nExecStart=\\nExecStart=/usr/sbin/dockerd -H fd:// --registry-mirror http://${registry}\\n' > /etc/systemd/system/docker.service.d/mirror.conf
+systemctl daemon-reload
+podman create --quiet --name made localhost/app:1 /bin/sh > /dev/null
+printf '#!/bin/sh\\n' > /tmp/migrate
+chmod 755 /tmp/migrate
+podman cp /tmp/migrate made:/bin/migrate
+podman commit --quiet --change 'CMD ${JSON.stringify(runs)}' made localhost/made > /dev/null
+for image in nginx:1.27.4 notes:1.4 batch:2.0 schema:3.1 blog:1.0; do
+  podman push --quiet localhost/made ${registry}/library/$image > /dev/null
+done
+podman rm made > /dev/null
+`;
 
 describe.skipIf(reason !== null)(`containers of Docker${reason === null ? '' : ` (${reason})`}`, () => {
   test('pulls with a password that is not left in any file, and reports a daemon that is not running', async () => {
@@ -70,6 +94,35 @@ chmod 755 /usr/local/bin/docker`);
       await machine.sh('systemctl start docker');
       await apply();
       expect(await machine.exec('/usr/bin/docker', 'ps', '--all', '--quiet')).toBe('');
+    } finally {
+      await hosts.end();
+    }
+  });
+
+  test('the idioms of the documentation are planned as they are applied, and removed', async () => {
+    const hosts = await open();
+    try {
+      const machine = await hosts.start('idiom-containers');
+      const agent = await DrivenAgent.start(machine);
+      await machine.sh(`${containersUp}${publicRegistryUp}${dockerComposeUp}`);
+      const apply = async (...all: Declared[]) => (await agent.run(operation('apply', all.map(resolved)))).results;
+      // The module removes this container.
+      await machine.sh('podman create --quiet --name wiki localhost/app:1 /bin/sh > /dev/null');
+      const content = `services: { web: { image: "docker.io/library/blog:1.0", volumes: ["data:/data"] } }
+volumes: { data: {} }
+`;
+      const blog: Declared = { compose: { name: 'blog', path: '/srv/blog/compose.yaml', content, engine: 'docker' } };
+      expect(await apply(blog)).toMatchObject([{ status: 'changed', message: null }]);
+      const objects = async () =>
+        (
+          await machine.sh(`${containersList}; ${containersList.replaceAll('podman', 'docker')}
+podman images --format '{{.Repository}}:{{.Tag}}'; docker images --format '{{.Repository}}:{{.Tag}}'; docker volume ls --quiet`)
+        )
+          .split('\n')
+          .filter((line) => /web|notes|wiki|shop|blog|^batch /.test(line));
+      expect(await objects()).toEqual(['wiki created', '/blog-web-1 running', 'blog:1.0', 'blog_data']);
+      await expectModuleApplied(agent, 'idiom-containers', { present: ['podman', 'skopeo'] });
+      expect(await objects()).toEqual(['wiki created']);
     } finally {
       await hosts.end();
     }

@@ -15,7 +15,7 @@ mkdir -p /srv/shop/conf
 `;
 
 /** Shell text that starts Docker with the images of the tests, and installs the second version of Compose. */
-const dockerComposeUp = `mkdir -p ${dirname(composePlugin)} /srv/shop/conf
+export const dockerComposeUp = `mkdir -p ${dirname(composePlugin)} /srv/shop/conf
 ln -s ${secondCompose} ${composePlugin}
 ${dockerUp}`;
 
