@@ -7,6 +7,7 @@ import { operation } from '../agent/src/converge/test/desired.ts';
 import { isSampling, sampled, seededRandom } from '../lib/test/sampled.ts';
 import { blocksOf } from '../tools/docs/markdown.ts';
 import { root } from '../tools/suite/cli.ts';
+import { expectModuleApplied } from './hosts/documentation/documented-module.ts';
 import { DrivenAgent } from './hosts/driven-agent.ts';
 import type { Machine } from './hosts/machine.ts';
 import { volatilePaths } from './hosts/root-difference.ts';
@@ -108,6 +109,18 @@ describePackages('npm', () => {
     expect(machine.changes()).toEqual(before);
   });
 });
+
+const shopRepository = '/var/cache/shop.git';
+/** Shell text that creates a git repository with the lock file of npm and the requirements of pip. */
+const shopRepositoryUp = `git init --quiet ${shopRepository}
+cd ${shopRepository}
+echo '{ "name": "shop", "version": "1.4.2", "dependencies": { "part": "^1.0.0" } }' > package.json
+npm install --silent --no-audit --no-fund --package-lock-only --cache=/tmp/npm
+printf 'tool==1.0.0\\npart==1.0.0\\n' > requirements.txt
+git add .
+git -c user.name=a -c user.email=a@example.com commit --quiet --message one
+git tag v1.4.2
+`;
 
 const secretIndex = 'http://ada-u5er:pa55-w0rd@127.0.0.1:4874/private/t0ken-in-path/simple/';
 
@@ -525,5 +538,28 @@ describePackages('pip', () => {
       { status: 'failed', message: expect.stringMatching(/there is no requirements file \/srv\/requirements\.txt/) },
     ]);
     expect(await machine.sh('ls /opt')).toBe('');
+  });
+});
+
+describe.skipIf(reason !== null)(`packages of npm and pip${reason === null ? '' : ` (${reason})`}`, () => {
+  test('the idioms of the documentation are planned as they are applied, and removed', async () => {
+    const hosts = await open();
+    try {
+      const machine = await hosts.start('idiom-languages');
+      await machine.sh(`${npmRegistryUp}echo registry=${npmRegistry} > /root/.npmrc
+${pipIndexUp}${shopRepositoryUp}`);
+      const agent = await DrivenAgent.start(machine);
+      const changes = () => machine.changes([...volatilePaths, '/root/.npm']);
+      const before = changes();
+      const replacements = {
+        'https://git.example.com/shop.git': shopRepository,
+        'virtualenv: /opt/httpie': `virtualenv: /opt/httpie, index_url: "${pipIndex}"`,
+        'virtualenv: /opt/shop': `virtualenv: /opt/shop, index_url: "${pipIndex}"`,
+      };
+      await expectModuleApplied(agent, 'idiom-languages', { replacements, present: ['npm', 'python3-venv'] });
+      expect(changes()).toEqual(before);
+    } finally {
+      await hosts.end();
+    }
   });
 });

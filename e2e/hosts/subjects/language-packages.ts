@@ -3,9 +3,9 @@ import { repositoryInside } from '../machine.ts';
 import { volatilePaths } from '../root-difference.ts';
 import type { Subject } from './subject.ts';
 
-/** Builds a Debian root with npm and Python. */
+/** Builds a Debian root with git, npm, and Python. */
 export const languagesRoot = (): Promise<string> =>
-  derivedRoot({ name: 'languages', packages: ['npm', 'python3-venv'] });
+  derivedRoot({ name: 'languages', packages: ['git', 'npm', 'python3-venv'] });
 
 export const npmRegistry = 'http://127.0.0.1:4873/';
 
