@@ -8,7 +8,7 @@ import {
   replacedFunctions,
   variables,
 } from './environment.ts';
-import { literalBytes, requireRange } from './functions/corrections.ts';
+import { beyondInt, largestInt, literalBytes, requireRange } from './functions/corrections.ts';
 import { expressionFunctions } from './functions/index.ts';
 import { standardFunctions } from './functions/standard.ts';
 import { evaluateMap, forbiddenKey } from './map-literal.ts';
@@ -133,8 +133,11 @@ class NamesOf {
     if (node.op === 'value') {
       if (node.args instanceof Uint8Array)
         (node as { args: unknown }).args = literalBytes(node.input.slice(node.start, node.end), node.args);
+      if (typeof node.args === 'bigint' && node.args > largestInt) this.fault ??= beyondInt(node.args);
       return;
     }
+    // The smallest int is written as `-` and a number that is too large by one.
+    if (node.op === '-_' && node.args.op === 'value' && node.args.args === largestInt + 1n) return;
     this.read.push(...readOperands(node));
     if (node.op === 'id') this.#identifier(node.args, bound);
     else if (node.op === 'rcall') this.#method(node.args, bound);

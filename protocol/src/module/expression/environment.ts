@@ -205,8 +205,8 @@ function environmentOf(): Environment {
   return environment;
 }
 
-/** Number of steps to charge for a call of an expression function, which takes up to 2 µs for small values. */
-const stepsOfFunction = 20;
+/** Number of steps to charge for a call of an expression function. Functions that take more than 0.4 µs charge the rest. */
+const stepsOfFunction = 4;
 
 /**
  * Returns the number of steps to charge for a method. Timestamp methods are slow, because they may load a time zone.

@@ -88,9 +88,9 @@ const written = (lines: readonly string[]): string =>
     .map((line) => `${line}\n`)
     .join('');
 
-/** Counts the steps for writing text, one per 16 characters, and returns the text. */
+/** Counts the steps for writing text, 20 and one per 16 characters, and returns the text. */
 function metered(meter: Meter, text: string): string {
-  meter.spend(text.length >> 4);
+  meter.spend(20 + (text.length >> 4));
   return text;
 }
 

@@ -3,7 +3,6 @@ import { ExpressionError, entriesOf, fromCel, maximumOutput, Omit, Secret, textO
 import type { ExpressionFunction } from './function.ts';
 
 /** Returns a string that is equal for equal values, regardless of the order of keys. */
-/** Returns a text that is the same for equal values. Texts and whole numbers, which are frequent, take a tenth of the time. */
 function canonical(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'bigint' && Number.isSafeInteger(Number(value))) return String(value);
@@ -83,7 +82,8 @@ export const listFunctions: readonly ExpressionFunction[] = [
     about: 'The list without repeated elements; the first occurrence stays.',
     examples: [['unique(["b", "a", "b"])', '["b","a"]']],
     call: (meter, list: readonly unknown[]) => {
-      meter.spend(6 * list.length);
+      // A text or number takes 0.2 µs, and a list or map 1.6 µs.
+      for (const item of list) meter.spend(typeof item === 'object' ? 16 : 2);
       return unique(list);
     },
   },
@@ -129,7 +129,7 @@ export const listFunctions: readonly ExpressionFunction[] = [
     about: 'Both maps as one. Values in `other` take precedence; nested maps are merged, and lists are replaced.',
     examples: [['merge({"a": 1, "b": {"c": 2}}, {"b": {"d": 3}})', '{"a":1,"b":{"c":2,"d":3}}']],
     call: (meter, map: unknown, other: unknown) => {
-      meter.spend(20);
+      meter.spend(12);
       return merged(map, other);
     },
   },

@@ -130,7 +130,10 @@ export const textFunctions: readonly ExpressionFunction[] = [
     about:
       'Formats the text: replaces `%s`, `%d`, `%f` (`%.2f`), `%e`, `%x`, `%X`, `%o`, and `%b` with the values, and `%%` with a percent sign.',
     examples: [['"%s:%d".format(["host", 80])', '"host:80"']],
-    call: (_, text: string, values: readonly unknown[]) => format(text, values),
+    call: (meter, text: string, values: readonly unknown[]) => {
+      meter.spend(10);
+      return format(text, values);
+    },
   },
   {
     name: 'matches',
