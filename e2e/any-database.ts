@@ -5,7 +5,8 @@ import type { Orchestrator, Stage } from './stage.ts';
 
 /**
  * Registers a suite for SQLite and for PostgreSQL: in `npm test` for one of them, which the seed of the run selects. If
- * PostgreSQL cannot run, its suite is skipped with the reason; with `CI=true`, it fails.
+ * PostgreSQL cannot run, its suite uses SQLite, or is skipped if there is already one for SQLite. With `CI=true`, it
+ * fails.
  * @param suite gets a function that starts an orchestrator with a new database, and the name of the database
  */
 export function describeAnyDatabase(
@@ -13,10 +14,10 @@ export function describeAnyDatabase(
   suite: (startWith: (stage: Stage) => Promise<Orchestrator>, database: 'SQLite' | 'PostgreSQL') => void,
 ): void {
   const databases = sampled(['SQLite', 'PostgreSQL'] as const, 1, !isSampling(), seededRandom(name));
-  if (databases.includes('SQLite'))
-    describe(`${name} with SQLite`, () => suite((stage) => stage.orchestrator(), 'SQLite'));
+  const isWithSqlite = databases.includes('SQLite');
+  if (isWithSqlite) describe(`${name} with SQLite`, () => suite((stage) => stage.orchestrator(), 'SQLite'));
   if (!databases.includes('PostgreSQL')) return;
-  describe(`${name} with PostgreSQL`, () => {
+  describe(`${name} with PostgreSQL${isWithSqlite ? '' : ', or SQLite if PostgreSQL cannot run'}`, () => {
     let server: PostgresServer | undefined;
     let missing: PostgresMissing | undefined;
     beforeAll(async () => {
@@ -28,10 +29,13 @@ export function describeAnyDatabase(
       }
     });
     beforeEach(({ skip }) => {
-      if (missing) skip(missing.message);
+      if (missing && isWithSqlite) skip(missing.message);
     });
     afterAll(() => server?.stop());
-    const url = () => server!.createDatabase();
-    suite(async (stage) => stage.orchestrator({ env: { MUSTER_DATABASE_URL: await url() } }), 'PostgreSQL');
+    const start = async (stage: Stage): Promise<Orchestrator> => {
+      if (server === undefined) return stage.orchestrator();
+      return stage.orchestrator({ env: { MUSTER_DATABASE_URL: await server.createDatabase() } });
+    };
+    suite(start, 'PostgreSQL');
   });
 }
