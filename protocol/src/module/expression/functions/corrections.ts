@@ -7,7 +7,7 @@ import { versionOperators } from './versions.ts';
 
 type Signature = readonly [signature: string, call: (meter: Meter, ...values: never[]) => unknown];
 
-/** Characters that Unicode calls white space. JavaScript's `trim` also removes U+FEFF, and keeps U+0085. */
+/** Characters that Unicode calls white space. JavaScript's `trim` also removes the byte order mark, and keeps U+0085. */
 const blanks: ReadonlySet<string> = new Set(
   '\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
 );
