@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { OperationMessage } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
@@ -112,6 +113,7 @@ export class Dispatcher {
       });
       return;
     }
+    const isKnown = isDeepStrictEqual(standing, link.standing);
     link.standing = standing;
     if (standing.status === 'approved' && link.ignoredReports) {
       // The agent resends reports that were ignored before its approval only on a new link.
@@ -119,7 +121,7 @@ export class Dispatcher {
       link.close(1012, 'approved');
       return;
     }
-    link.send({ type: 'status', ...standing });
+    if (!isKnown) link.send({ type: 'status', ...standing });
   }
 
   private async sendCancellations(link: Link): Promise<void> {

@@ -289,7 +289,11 @@ class PostgresDatabase implements Database {
   #inTurn(unit: Unit, bound: readonly BoundValue[][]): Promise<UnitResult> {
     const { turn } = unit;
     if (turn === undefined) return this.#attempts(unit, bound);
-    const run = () => this.#attempts(unit, bound);
+    const run = () => {
+      // The connection may have been lost while the transaction waited.
+      this.#requireLock();
+      return this.#attempts(unit, bound);
+    };
     const result = (this.#turns.get(turn) ?? Promise.resolve()).then(run, run);
     this.#turns.set(turn, result);
     const forget = () => {
