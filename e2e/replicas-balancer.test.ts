@@ -51,7 +51,9 @@ describe('replicas behind HAProxy, configured as documented', () => {
     stage,
     onTestFinished,
   }) => {
-    const nats = new NatsServer(documented(page, { language: 'nats' }, { '/etc/nats/': 'FOLDER/' }));
+    const nats = new NatsServer(
+      documented(page, { language: 'nats' }, { '/etc/nats/nats.example': 'FOLDER/localhost' }),
+    );
     onTestFinished(() => nats.stop());
     createCertificate(nats.folder);
     await nats.start();
@@ -114,7 +116,7 @@ const module = JSON.stringify({
 const areReady = (count: number) => (listed: Replica[]) =>
   listed.length === count && listed.every(({ ready, draining }) => ready && !draining);
 
-/** Executes the commands on the page that create the certificate of the NATS server. */
+/** Executes the commands on the page that create the certificates of the servers. */
 function createCertificate(folder: string): void {
   const commands = documented(page, { language: 'sh', content: 'openssl' }, { 'nats.example': 'localhost' });
   execFileSync('sh', ['-ec', commands], { cwd: folder, stdio: 'pipe' });
@@ -129,27 +131,19 @@ async function startReplicas(
   writeFileSync(at('database-url'), `${url}\n`, { mode: 0o600 });
   writeFileSync(at('nats-credentials'), 'muster:CHANGE_ME\n', { mode: 0o600 });
   const create = (name: string) => {
-    const config = [
-      documented(
-        page,
-        { language: 'yaml', content: 'replica:' },
-        {
-          'muster-1': name,
-          '/etc/muster/database-url': at('database-url'),
-          'muster.example': '127.0.0.1',
-          '192.0.2.2': balancerAddress,
-        },
-      ),
-      documented(
-        page,
-        { language: 'yaml', content: 'nats:' },
-        {
-          'nats.example:4222': `localhost:${nats.port}`,
-          '/etc/muster/nats-credentials': at('nats-credentials'),
-          '/etc/muster/nats-ca.crt': join(nats.folder, 'ca.crt'),
-        },
-      ),
-    ].join('');
+    const config = documented(
+      page,
+      { language: 'yaml', content: 'replica:' },
+      {
+        'muster-1': name,
+        '/etc/muster/database-url': at('database-url'),
+        'muster.example': '127.0.0.1',
+        '192.0.2.2': balancerAddress,
+        'nats.example:4222': `localhost:${nats.port}`,
+        '/etc/muster/nats-credentials': at('nats-credentials'),
+        '/etc/muster/ca.crt': join(nats.folder, 'ca.crt'),
+      },
+    );
     writeFileSync(at(`${name}.yml`), config, { mode: 0o600 });
     return new Orchestrator(stage, stage.folder(name), { flags: ['--config', at(`${name}.yml`)] });
   };

@@ -10,6 +10,18 @@ import { TestHosts } from './test-hosts.ts';
 /** Builds a root with curl and wget, which the enrollment line needs. */
 export const curlRoot = () => derivedRoot({ name: 'debian-curl', packages: ['curl', 'wget'] });
 
+/**
+ * Builds the root for the machines of docs/replicas.md. It contains the servers of all of them; a server runs on a machine
+ * only after it was started there.
+ */
+export const replicasRoot = (): Promise<string> =>
+  derivedRoot({
+    name: 'replicas',
+    packages: ['postgresql', 'haproxy', 'nats-server', 'openssl', 'curl', 'wget'],
+    finish:
+      'cd "$new/etc/systemd/system/multi-user.target.wants"; rm haproxy.service nats-server.service postgresql.service',
+  });
+
 /** Opens test hosts whose machines have curl and wget. */
 export const openHosts = async (): Promise<TestHosts> => TestHosts.open({ base: await curlRoot() });
 

@@ -6,7 +6,7 @@ import { missing } from '../requirements.ts';
 import { packagePool } from './apt/pool.ts';
 import { baseRoot } from './base-root.ts';
 import { firewallsRoot } from './firewalls/firewalls-root.ts';
-import { curlRoot } from './installed.ts';
+import { curlRoot, replicasRoot } from './installed.ts';
 import { rpmRoot } from './packages/dnf-root.ts';
 import { pacmanRoot } from './packages/pacman-root.ts';
 import { zypperRoot } from './packages/zypper-root.ts';
@@ -25,6 +25,7 @@ if (missing('linux', 'root', 'namespaces', 'hosts') === null) {
     curlRoot(),
     containersRoot(),
     databasesRoot(),
+    replicasRoot(),
     selinuxRoot(),
     firewallsRoot(),
     recipesRoot().then((root) => packagePool(root, 'recipes')),

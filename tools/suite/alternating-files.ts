@@ -33,7 +33,7 @@ export const groups: readonly (readonly string[])[] = [
   ['e2e/hostile-agent.test.ts', 'e2e/hostile-hosts.test.ts', 'e2e/hostile-network.test.ts'],
   ['e2e/backup.test.ts', 'e2e/key-rotation.test.ts', 'e2e/move.test.ts'],
   ['e2e/replicas.test.ts', 'e2e/replicas-nats.test.ts'],
-  ['e2e/replicas-balancer.test.ts', 'e2e/replicas-upgrade.test.ts'],
+  ['e2e/hosts/replicas.test.ts', 'e2e/replicas-balancer.test.ts', 'e2e/replicas-upgrade.test.ts'],
   [
     ...['e2e/benches/ended.test.ts', 'e2e/benches/smoke-1.test.ts', 'e2e/benches/smoke-2.test.ts'],
     'e2e/benches/smoke-3.test.ts',
