@@ -21,18 +21,23 @@ export class AgentFleet {
 
   /**
    * Connects all agents.
+   * @param targets the orchestrators, to which the agents are assigned in turn
    * @param atOnce  maximum number of agents that dial at the same time
    * @param sampled whether the agents send samples
    * @returns seconds until the last agent is connected
    */
-  async connect(target: SimulatedTarget, atOnce: number, sampled = false): Promise<number> {
+  async connect(
+    targets: SimulatedTarget | readonly SimulatedTarget[],
+    atOnce: number,
+    sampled = false,
+  ): Promise<number> {
     const began = performance.now();
     const each = Math.ceil(this.count / this.workers.length);
     await Promise.all(
       this.workers.map((worker, i) =>
         order(worker, {
           type: 'connect',
-          target,
+          targets: [targets].flat(),
           first: i * each,
           count: Math.min(each, this.count - i * each),
           atOnce: Math.ceil(atOnce / this.workers.length),

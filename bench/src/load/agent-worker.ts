@@ -1,8 +1,8 @@
 // A process that simulates many agents and executes its parent's commands.
-import { SimulatedAgent, type SimulatedTarget } from './simulated-agent.ts';
+import { SimulatedAgent, type SimulatedTarget, sampleSecs } from './simulated-agent.ts';
 
 export type WorkerOrder =
-  | { type: 'connect'; target: SimulatedTarget; count: number; first: number; atOnce: number; sampled: boolean }
+  | { type: 'connect'; targets: SimulatedTarget[]; count: number; first: number; atOnce: number; sampled: boolean }
   | { type: 'send'; bytes: number }
   | { type: 'leave' }
   | { type: 'return'; atOnce: number }
@@ -11,18 +11,19 @@ export type WorkerOrder =
 export type WorkerAnswer = { type: 'done'; operation?: string } | { type: 'failed'; message: string };
 
 const agents: SimulatedAgent[] = [];
-/** Default interval between an agent's samples. */
-const sampleMs = 30_000;
 /** Timer for the samples. On each tick, some of the agents take a sample. */
 let measuring: NodeJS.Timeout | undefined;
 const measuringSteps = 300;
 
 function measure(): void {
   let step = 0;
-  measuring = setInterval(() => {
-    for (let at = step; at < agents.length; at += measuringSteps) agents[at]!.measured();
-    step = (step + 1) % measuringSteps;
-  }, sampleMs / measuringSteps);
+  measuring = setInterval(
+    () => {
+      for (let at = step; at < agents.length; at += measuringSteps) agents[at]!.measured();
+      step = (step + 1) % measuringSteps;
+    },
+    (sampleSecs * 1000) / measuringSteps,
+  );
 }
 
 /** Runs `work` for all agents, for at most `atOnce` of them at the same time. */
@@ -56,7 +57,9 @@ async function execute(order: WorkerOrder): Promise<WorkerAnswer> {
   let next = 0;
   const dialler = async () => {
     while (next < order.count) {
-      const agent = await SimulatedAgent.create(order.target, order.first + next++, order.sampled);
+      const number = order.first + next++;
+      const target = order.targets[number % order.targets.length]!;
+      const agent = await SimulatedAgent.create(target, number, order.sampled);
       agents.push(agent);
       agent.measured();
       await agent.connect();

@@ -127,6 +127,8 @@ async function newIdentity(): Promise<AgentIdentity> {
 
 const ignore = () => {};
 const bufferedSamples = 64;
+/** Seconds between the samples of an agent, by default. */
+export const sampleSecs = 30;
 const attributes = { platform: 'linux', distro: 'debian', version: '12', arch: 'x86_64', init_system: 'systemd' };
 
 export interface SimulatedTarget {

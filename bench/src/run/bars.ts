@@ -86,6 +86,11 @@ export const bars = {
   plan: {
     cpu: atMost('CPU time to plan 100 resources of kinds that call other programs', 1.5, 's'),
   },
+  replicas: {
+    agent: atMost('CPU time of an agent that sends samples', 1.3, '× one process'),
+    operation: atMost('CPU time of an operation in an apply', 1.3, '× one process'),
+    event: atMost('CPU time of an event', 1.3, '× one process'),
+  },
   resolve: {
     cel: atMost('CPU time to resolve a resource, with conditions and loops', 20, 'µs'),
     plain: atMost('CPU time to resolve a resource, without CEL', 10, 'µs'),

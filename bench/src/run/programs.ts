@@ -29,6 +29,10 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   metrics: bench('metrics', 'samples stored per second, against raw inserts in batches'),
   'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and latency of reads'),
   plan: bench('plan', 'CPU time of a plan of 100 resources of kinds that call other programs, without changes'),
+  replicas: bench(
+    'replicas',
+    'CPU time of agents, operations, and events on three replicas, against one process on PostgreSQL',
+  ),
   resolve: bench('resolve', 'CPU time to resolve modules with conditions and loops, against modules without CEL'),
   return: bench('return', 'time until 50 %, 90 %, 99 %, and all agents are connected after several restarts'),
   'side-by-side': bench(
@@ -79,7 +83,7 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
     what: '500 faults of replicas, PostgreSQL, NATS, and connections, and a check of what clients saw; `npm test` covers 10',
   },
   roles: {
-    program: 'roles',
+    program: 'soaks/roles',
     what: 'all modules of examples/roles except swapfile on Debian machines; `npm test` covers a sample',
   },
 };

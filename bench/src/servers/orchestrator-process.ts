@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream, readFileSync } from 'node:fs';
+import { copyFileSync, createWriteStream, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Client, Transport } from '@muster/protocol/client';
@@ -17,6 +17,21 @@ const collecting = ['--import', 'data:text/javascript,process.on("SIGUSR2",()=>{
 const collectMs = 500;
 /** Environment variables that the launcher sets for the orchestrator. */
 const launcherVariables = { MALLOC_ARENA_MAX: '1' };
+/** Files in the data directory that are equal on all replicas of a fleet. */
+const sharedKeys = ['identity.key', 'api.key', 'api.crt', 'secrets.keys'];
+
+export interface OrchestratorOptions {
+  /** Called with the data directory before the orchestrator starts. */
+  prepare?: (dataDir: string) => Promise<void>;
+  /** URL of a PostgreSQL database; null for SQLite in the data directory. */
+  databaseUrl?: string | null;
+  /** Node.js flags. */
+  flags?: readonly string[];
+  /** Variables to add to the environment. */
+  environment?: Readonly<Record<string, string>>;
+  /** The first admin; default: a new one. */
+  operator?: Operator;
+}
 
 /** A real orchestrator on free ports, with its own data directory. */
 export class OrchestratorProcess {
@@ -33,7 +48,12 @@ export class OrchestratorProcess {
   private child: ChildProcess;
   private readonly spawn: (apiPort: string, agentPort: string) => ChildProcess;
 
-  private constructor(nodeArgs: readonly string[], dataDir: string, operator: Operator, databaseUrl: string | null) {
+  private constructor(
+    nodeArgs: readonly string[],
+    dataDir: string,
+    operator: Operator,
+    environment: Readonly<Record<string, string>>,
+  ) {
     this.transport = retryingResets(
       transportTo(() => this.certificate),
       (path) => {
@@ -59,34 +79,40 @@ export class OrchestratorProcess {
       const args = [...nodeArgs, ...own, '--log-format', 'json', ...flags];
       return spawn(...endingWithStarter(process.execPath, args), {
         stdio: ['ignore', 'pipe', 'inherit'],
-        env: { ...process.env, ...launcherVariables, ...(databaseUrl && { MUSTER_DATABASE_URL: databaseUrl }) },
+        env: { ...process.env, ...launcherVariables, ...environment },
       });
     };
     this.child = this.spawn('0', '0');
   }
 
-  /**
-   * Starts the orchestrator. Resolves when it is ready.
-   * @param options.prepare     called with the data directory before the orchestrator starts
-   * @param options.databaseUrl URL of a PostgreSQL database; null for SQLite in the data directory
-   * @param options.flags Node.js flags
-   */
+  /** Starts the orchestrator. Resolves when it is ready. */
   static async start({
     prepare,
     databaseUrl = null,
     flags = serverFlags,
-  }: {
-    prepare?: (dataDir: string) => Promise<void>;
-    databaseUrl?: string | null;
-    flags?: readonly string[];
-  } = {}): Promise<OrchestratorProcess> {
-    const operator = newOperator();
+    environment = {},
+    operator = newOperator(),
+  }: OrchestratorOptions = {}): Promise<OrchestratorProcess> {
     const dataDir = scratchDirectory('orchestrator');
     const program = join(await bundles(), 'orchestrator.cjs');
     await prepare?.(dataDir);
-    const orchestrator = new OrchestratorProcess([...flags, ...collecting, program], dataDir, operator, databaseUrl);
+    const orchestrator = new OrchestratorProcess([...flags, ...collecting, program], dataDir, operator, {
+      ...(databaseUrl === null ? {} : { MUSTER_DATABASE_URL: databaseUrl }),
+      ...environment,
+    });
     await orchestrator.ready();
     return orchestrator;
+  }
+
+  /** Starts another replica with the keys and the operator of this one. The options must name the same database. */
+  startReplica(options: OrchestratorOptions): Promise<OrchestratorProcess> {
+    return OrchestratorProcess.start({
+      ...options,
+      operator: this.operator,
+      prepare: async (dataDir) => {
+        for (const file of sharedKeys) copyFileSync(join(this.dataDir, file), join(dataDir, file));
+      },
+    });
   }
 
   /** Creates an enrollment token for `uses` agents, which approves them and tags them with `bench=yes`. */

@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface ServerAddress {
@@ -27,9 +27,25 @@ export const serverFlags = ['--expose-gc', '--max-semi-space-size=8'];
 /** Returns a process's memory and CPU time, from /proc. */
 export function usageOf(pid: number): Usage {
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
+  return { rss: rssKb * 1024, cpuSecs: cpuSecsOf(pid).own };
+}
+
+/** Returns the CPU time of a process, and that of its children that have ended, in seconds. */
+function cpuSecsOf(pid: number): { own: number; ended: number } {
   // Splits after the second field, the program name in parentheses, because the name may contain spaces.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
-  return { rss: rssKb * 1024, cpuSecs: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond };
+  const secs = (at: number) => (Number(fields[at]) + Number(fields[at + 1])) / ticksPerSecond;
+  return { own: secs(11), ended: secs(13) };
+}
+
+/** Returns the CPU time of a server with a process for each connection, such as PostgreSQL, in seconds. */
+export function cpuSecsWithChildren(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  const { own, ended } = cpuSecsOf(pid);
+  return children.reduce(
+    (sum, child) => sum + (existsSync(`/proc/${child}/stat`) ? cpuSecsOf(child).own : 0),
+    own + ended,
+  );
 }
 
 /**

@@ -20,16 +20,25 @@ export function natsMissing(): string | null {
   return 'needs nats-server';
 }
 
+type CommandOf = (command: string, args: readonly string[]) => [command: string, args: readonly string[]];
+
 /** A NATS server on loopback. Its port stays the same after a restart. */
 export class NatsServer {
   readonly #folder = scratchDirectory('muster-nats-');
   readonly #config: string;
+  readonly #commandOf: CommandOf;
   #process: ChildProcess | null = null;
   port = -1;
+  /** URL of its monitoring endpoint; null unless its configuration sets `http`. */
+  monitoringUrl: string | null = null;
 
-  /** @param config statements of its configuration file; `FOLDER` stands for {@link folder} */
-  constructor(config = '') {
+  /**
+   * @param config statements of its configuration file; `FOLDER` stands for {@link folder}
+   * @param commandOf returns the command that runs the server, with the server's PID
+   */
+  constructor(config = '', commandOf: CommandOf = (command, args) => [command, args]) {
     this.#config = config;
+    this.#commandOf = commandOf;
   }
 
   /** A folder for files that its configuration refers to. */
@@ -41,13 +50,18 @@ export class NatsServer {
     return `nats://127.0.0.1:${this.port}`;
   }
 
+  /** PID of the running server. */
+  get pid(): number {
+    return this.#process!.pid!;
+  }
+
   async start(): Promise<void> {
     const ports = join(this.#folder, 'ports');
     mkdirSync(ports, { recursive: true });
     const config = join(this.#folder, 'nats.conf');
     writeFileSync(config, this.#config.replaceAll('FOLDER', this.#folder));
     const args = ['-c', config, '-a', '127.0.0.1', '-p', String(this.port), '--ports_file_dir', ports];
-    const started = spawn(program!, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const started = spawn(...this.#commandOf(program!, args), { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#process = started;
     let output = '';
     started.stderr!.on('data', (data: Buffer) => {
@@ -58,8 +72,9 @@ export class NatsServer {
       if (started.exitCode !== null) throw new Error(`nats-server ended: ${output}`);
       await sleep(20);
     }
-    const { nats } = JSON.parse(readFileSync(file, 'utf8')) as { nats: string[] };
-    this.port = Number(new URL(nats[0]!).port);
+    const urls = JSON.parse(readFileSync(file, 'utf8')) as { nats: string[]; monitoring?: string[] };
+    this.port = Number(new URL(urls.nats[0]!).port);
+    this.monitoringUrl = urls.monitoring?.[0] ?? null;
   }
 
   /** Kills the server without notifying its clients. */

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { root } from '../../tools/suite/cli.ts';
-import { benchOptions } from './run/options.ts';
+import { root } from '../../../tools/suite/cli.ts';
+import { benchOptions } from '../run/options.ts';
 
 /**
  * Applies and removes all modules in `examples/roles` instead of a sample. `--smoke` only lists the test.
