@@ -18,7 +18,7 @@ test.each([
   ['terminals', 'terminal'],
   ['windows list', 'maintenance list'],
   ['enrolment-tokens list', 'enrollment-tokens list'],
-  ['reconcile -l role=web', 'out-of-sync --no-outdated -l role=web'],
+  ['reconcile -l role=web', 'out-of-sync -l role=web'],
   ['plan agent', 'plan agent'],
 ])('reads %s as %s', (line, usual) => {
   expect(withNoun(typed(line), isNoun)).toEqual(typed(usual));

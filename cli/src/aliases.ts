@@ -25,9 +25,6 @@ export const formerNouns: Readonly<Record<string, string>> = {
   windows: 'maintenance',
 };
 
-/** Options that keep the defaults of nouns from earlier releases. Later options take precedence. */
-const formerDefaults: Readonly<Record<string, readonly string[]>> = { reconcile: ['--no-outdated'] };
-
 /** Aliases for subcommands. If a noun has a subcommand with the name of an alias, the subcommand takes precedence. */
 export const otherVerbs: Readonly<Record<string, readonly string[]>> = {
   list: ['ls'],
@@ -110,8 +107,7 @@ export function withNoun(words: readonly string[], isNoun: (word: string) => boo
   if (noun === undefined) return [...words];
   const next = words[operandAt(words, at + 1)];
   if (word === 'agent' && !agentVerbs.has(next ?? '')) return [...words];
-  const defaults = words.some(isHelp) ? [] : Object.hasOwn(formerDefaults, word) ? formerDefaults[word] : undefined;
-  return words.toSpliced(at, 1, noun, ...(defaults ?? []));
+  return words.with(at, noun);
 }
 
 interface Subcommands {

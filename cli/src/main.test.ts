@@ -8,7 +8,9 @@ import { makeCertificate } from '../test/certificate.ts';
 import { agent, drift, operation, result, variety } from '../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
 import { makeHome, musterHere as run, muster as spawned } from '../test/process.ts';
+import { formerNouns } from './aliases.ts';
 import type { Prompter } from './keys/prompt.ts';
+import { loadShapes } from './shapes/index.ts';
 import { showFingerprint } from './transport/trust.ts';
 
 // Runs the whole program in this process. The server validates every request with the route table.
@@ -621,6 +623,17 @@ describe('modules', () => {
     expect((await muster('modules', 'list')).stdout).toMatch(/motd .* ada/);
     expect((await muster('modules', 'remove', 'motd', '--yes')).exit).toBe(0);
     expect(JSON.parse((await muster('modules', 'schema')).stdout)).toMatchObject({ type: 'object' });
+  });
+
+  test('prints the output schemas of renamed nouns under their former names', async () => {
+    const verbs = Object.keys(await loadShapes()).map((words) => words.split(' '));
+    for (const [former, now] of Object.entries(formerNouns)) {
+      const renamed = verbs.filter(([noun]) => noun === now);
+      expect(renamed, former).not.toEqual([]);
+      for (const [, ...verb] of renamed)
+        expect(await muster('schema', former, ...verb), former).toEqual(await muster('schema', now, ...verb));
+      expect((await muster('schema', former, ...(renamed[0]?.slice(1) ?? []))).exit, former).toBe(0);
+    }
   });
 });
 

@@ -114,7 +114,7 @@ export const nouns: readonly Noun[] = [
   {
     name: 'out-of-sync',
     group: desired,
-    summary: 'List the agents that need an apply, the worst first',
+    summary: 'List the agents that are out of sync, the worst first',
     load: () => import('../verbs/drift/reconcile.ts'),
   },
   {

@@ -542,11 +542,12 @@ describe('the fleet', () => {
   });
 
   test('shows counts in the overview, and omits zeros', async () => {
-    const { stdout, exit } = await muster('overview');
+    const { stdout, stderr, exit } = await muster('overview');
     expect(exit).toBe(0);
     expect(stdout).toContain('412 approved, 409 connected, 3 offline, 2 pending, 1 rejected');
     expect(stdout).toContain('398 in sync, 3 outdated, 2 with accepted drift, 7 out of sync, 2 never applied');
     expect(stdout).toContain('7 agents: 2 apply failed, 5 drifted, 1 check failed');
+    expect(stderr).toContain('To see the issues: muster out-of-sync --outdated');
     expect(stdout).not.toContain('to remove');
     expect(await json('overview')).toMatchObject({ off: { agents: 7 } });
   });
@@ -567,17 +568,16 @@ describe('the fleet', () => {
     expect((await muster('reconcile', '--reason', 'bad')).exit).toBe(2);
   });
 
-  test('lists outdated agents too, except under the former name', async () => {
+  test('lists outdated agents only with --outdated, also under the former name', async () => {
     const queries = async (...words: string[]) => {
       server.seen.length = 0;
       await muster(...words);
       return sent('listReconcile')?.query;
     };
-    const all = { limit: '50', include_outdated: 'true' };
-    expect(await queries('out-of-sync')).toEqual(all);
-    expect(await queries('out-of-sync', '--no-outdated')).toEqual({ limit: '50' });
-    expect(await queries('reconcile')).toEqual({ limit: '50' });
-    expect(await queries('reconcile', '--outdated')).toEqual(all);
+    for (const noun of ['out-of-sync', 'reconcile']) {
+      expect(await queries(noun)).toEqual({ limit: '50' });
+      expect(await queries(noun, '--outdated')).toEqual({ limit: '50', include_outdated: 'true' });
+    }
     expect((await muster('reconcile', '--help')).stdout).toContain('Usage: muster out-of-sync [options]');
   });
 

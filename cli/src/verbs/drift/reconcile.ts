@@ -14,7 +14,6 @@ interface Options {
   selector?: string;
   reason?: OffReason;
   accepted?: boolean;
-  /** Undefined means true. */
   outdated?: boolean;
   limit: string;
   exitCode?: boolean;
@@ -25,8 +24,7 @@ export const register: Register = (command, act) => {
     .addOption(selectorOption())
     .addOption(new Option('--reason <reason>', 'Only agents with this issue').choices(offReasons))
     .option('--accepted', 'Include agents whose drift was accepted')
-    .option('--no-outdated', 'Leave out agents with only outdated modules')
-    .addOption(new Option('--outdated', 'The default').hideHelp())
+    .option('--outdated', 'Include agents with outdated modules')
     .option('--limit <n>', 'Maximum number', '50')
     .option('--exit-code', 'Exit with 3 when the list is not empty')
     .addOption(watchOption())
@@ -45,7 +43,7 @@ async function list(context: Context, options: Options): Promise<Exit> {
     ...(selector === undefined ? {} : { filter: selector }),
     ...(options.reason === undefined ? {} : { reason: options.reason }),
     ...(options.accepted ? { include_accepted: 'true' as const } : {}),
-    ...(options.outdated === false ? {} : { include_outdated: 'true' as const }),
+    ...(options.outdated ? { include_outdated: 'true' as const } : {}),
   };
   const { call } = await context.connect();
   const found = await call(listReconcile, { query }).catch(showingFault(selector ?? ''));
@@ -61,6 +59,6 @@ async function list(context: Context, options: Options): Promise<Exit> {
       found,
     );
   const counts = ({ reasons, outdated }: OffAgent) =>
-    reasons.length > 0 || (options.outdated !== false && outdated !== undefined);
+    reasons.length > 0 || (options.outdated === true && outdated !== undefined);
   return options.exitCode && found.some(counts) ? exits.pending : exits.done;
 }

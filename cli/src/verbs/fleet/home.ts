@@ -49,7 +49,9 @@ function attention(
     ...(agents.pending === 0
       ? []
       : [`${counted(agents.pending, 'agent waits', 'agents wait')} for approval: muster agents list --status pending`]),
-    ...(outdated === 0 ? [] : [`${counted(outdated, 'agent is', 'agents are')} outdated: muster out-of-sync`]),
+    ...(outdated === 0
+      ? []
+      : [`${counted(outdated, 'agent is', 'agents are')} outdated: muster out-of-sync --outdated`]),
     ...(unread_notifications === 0
       ? []
       : [`${counted(unread_notifications, 'unread notification')}: muster notifications list --unread`]),
@@ -81,7 +83,7 @@ function nextCommands({ agents }: Overview): [command: string, effect: string][]
         ]
       : [
           ['muster agents', 'list the agents'],
-          ['muster out-of-sync', 'list the agents that need an apply'],
+          ['muster out-of-sync', 'list the agents that are out of sync'],
         ];
   return [
     ...first,

@@ -23,7 +23,7 @@ async function overview(context: Context): Promise<Exit> {
   else out.print(overviewText(found, out.style));
   const isOutdated = (found.desired_state.outdated ?? 0) > 0;
   if (found.off.agents > 0 || isOutdated)
-    out.note(out.noteColor.dim('\nTo see the agents that need an apply: muster out-of-sync'));
+    out.note(out.noteColor.dim(`\nTo see the issues: muster out-of-sync${isOutdated ? ' --outdated' : ''}`));
   return exits.done;
 }
 
