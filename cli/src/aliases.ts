@@ -76,7 +76,7 @@ const defaultVerbs: Readonly<Record<string, string>> = {
 /** Nouns with a single subcommand. The name of the subcommand may be omitted before its arguments. */
 const single: ReadonlySet<string> = new Set(['selectors', 'settings', 'state']);
 /** Nouns whose subcommand `show` may be omitted before the name of an agent. */
-const shown: ReadonlySet<string> = new Set(['metrics']);
+export const shown: ReadonlySet<string> = new Set(['metrics']);
 
 /** Global options with a value. */
 const withValue: ReadonlySet<string> = new Set(['--url', '--profile', '--key-file', '--fingerprint']);

@@ -175,6 +175,19 @@ test.each([
   expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'usage', message, remedy: hint } });
 });
 
+test.each([
+  'agents --status pending --help',
+  'agents -l role=web --help',
+  'runs --status failed --help',
+  'metrics web --help',
+  'agents web-1 -h',
+])('prints help for muster %s', async (line) => {
+  const [noun = '', ...rest] = line.split(' ');
+  const { exit, stdout, stderr } = await musterHere([noun, ...rest], env);
+  expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+  expect(stdout).toContain(`Usage: muster ${noun} `);
+});
+
 test('tests a cause for every exit code', () => {
   expect(new Set(Object.values(causes).map(({ exit }) => exit))).toEqual(new Set(Object.values(exits)));
 });

@@ -1,7 +1,7 @@
 import { executable } from '@muster/protocol/executable';
 import { Command, CommanderError, Help, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { operandAt, otherVerbs, withNoun, withoutNoun, withVerb } from '../aliases.ts';
+import { operandAt, otherVerbs, shown, withNoun, withoutNoun, withVerb } from '../aliases.ts';
 import type { Context } from '../context/context.ts';
 import type { Act } from '../context/verb.ts';
 import { capital, commandsFirst, inBrief, pipedWidth, wrapProse } from './help-text.ts';
@@ -184,8 +184,14 @@ async function completed(program: Command, typed: readonly string[], act: Act): 
   return words;
 }
 
-/** Returns the command that the words name, and the first word that is not part of the name. */
-function commandIn(program: Command, words: readonly string[]): { command: Command; rest: string | undefined } {
+/**
+ * Returns the command that the words name, the first word that is not part of the name, and the word before it, which
+ * may be an option with a value.
+ */
+function commandIn(
+  program: Command,
+  words: readonly string[],
+): { command: Command; rest: string | undefined; before: string | undefined } {
   let command = program;
   let at = operandAt(words);
   for (; at !== -1; at = operandAt(words, at + 1)) {
@@ -195,7 +201,7 @@ function commandIn(program: Command, words: readonly string[]): { command: Comma
     if (below === undefined) break;
     command = below;
   }
-  return { command, rest: words[at] };
+  return { command, rest: words[at], before: words[at - 1] };
 }
 
 /** Reports whether a word may be the ID or the name of an item: `01K`, `web-1`. */
@@ -204,9 +210,10 @@ const namesItem = (word: string): boolean => /[\d-]/.test(word);
 /** Rejects an unknown command before `--help`, for which commander would print the help of the command above. */
 function requireKnown(program: Command, words: readonly string[]): void {
   if (!words.some((word) => word === '-h' || word === '--help')) return;
-  const { command, rest } = commandIn(program, words);
+  const { command, rest, before } = commandIn(program, words);
   if (rest === undefined || command.commands.length < 2 || command.registeredArguments.length > 0) return;
-  if (command !== program && namesItem(rest)) return;
+  // The word may be the value of an option, or an item whose subcommand was omitted.
+  if (command !== program && (before?.startsWith('-') || namesItem(rest) || shown.has(command.name()))) return;
   throw new CommanderError(1, 'commander.unknownCommand', `error: unknown command '${rest}'`);
 }
 
