@@ -1406,29 +1406,70 @@ describe('applying and planning an assignment', () => {
       summary: null,
     };
     const run_id = '01KAGZ5R3E5F6G7H8J9K0M1N2P';
-    answers.getRun = ({ route }) => {
-      const example = route.example.answer as Run;
-      const results = [
-        { ...failed, node_id: 'a' },
-        { ...failed, node_id: 'b', status: 'succeeded' },
-        { ...failed, node_id: 'c', operation_id: null, status: 'cancelled' },
-      ];
-      return { body: { ...example, run_id, assignment: null, kind: 'apply', status: 'failed', results } };
+    const ended = (fields: Partial<Run>) => {
+      answers.getRun = ({ route }) => {
+        const example = route.example.answer as Run;
+        const results = [
+          { ...failed, node_id: 'a' },
+          { ...failed, node_id: 'b', status: 'succeeded' },
+          { ...failed, node_id: 'c', operation_id: null, status: 'cancelled' },
+          { ...failed, node_id: 'gone' },
+        ];
+        return { body: { ...example, run_id, assignment: null, kind: 'apply', status: 'failed', results, ...fields } };
+      };
     };
+    ended({});
+    const known = (...ids: string[]) => {
+      answers.listAgents = () => ({ body: ids.map((node_id) => agent({ node_id, name: node_id })) });
+    };
+    known('a', 'b', 'c');
+    const planned = [
+      { ...failed, node_id: 'a', status: 'succeeded', summary: { ...operation(variety).summary, removed: 2 } },
+    ];
+    const plan = { run_id, assignment: null, kind: 'plan', status: 'succeeded' } as const;
+    answers.startRun = ({ body, route }) =>
+      (body as { kind: string }).kind === 'plan'
+        ? { body: { ...(route.example.answer as Run), ...plan, results: planned } }
+        : undefined;
     answers.listAudit = ({ route }) => {
       const page = route.example.answer as { events: object[] };
       const [event] = page.events;
-      const started = { ...event, target: { type: 'run', id: run_id }, metadata: { modules: ['motd'] } };
+      const started = {
+        ...event,
+        target: { type: 'run', id: run_id },
+        metadata: { modules: ['motd'], canary: 0, batch: 2, max_failures: 1 },
+      };
       return { body: { ...page, events: [started] } };
     };
     const started = () => server.seen.filter(({ route }) => route.id === 'startRun').map(({ body }) => body);
     expect((await muster('runs', 'retry', run_id)).exit).toBe(2);
-    await muster('runs', 'retry', run_id, '--yes');
-    expect(started()).toEqual([{ kind: 'apply', modules: ['motd'], node_ids: ['a'] }]);
+    // Removing resources needs --remove, unless the operator typed the modules.
+    const refused = await muster('runs', 'retry', run_id, '--yes');
+    expect(refused.stderr).toContain('without -m this would remove 2 resources on 1 agent; nothing was changed');
+    expect(started()).toEqual([{ kind: 'plan', modules: ['motd'], node_ids: ['a'] }]);
+    server.seen.length = 0;
+    const allowed = await muster('runs', 'retry', run_id, '--yes', '--remove', '--batch', '3');
+    expect(allowed.stderr).toContain('Left out 1 agent no longer approved.');
+    expect(sent('listAgents')?.query).toEqual({ status: 'approved' });
+    const pace = { batch: 2, max_failures: 1 };
+    expect(started()).toEqual([{ kind: 'apply', modules: ['motd'], node_ids: ['a'], ...pace, batch: 3 }]);
     await muster('runs', 'retry', run_id, '--yes', '--include-skipped', '-m', 'nginx');
-    expect(started()[1]).toEqual({ kind: 'apply', modules: ['nginx'], node_ids: ['a', 'c'] });
+    expect(started()[1]).toEqual({ kind: 'apply', modules: ['nginx'], node_ids: ['a', 'c'], ...pace });
+    known('b');
+    expect((await muster('runs', 'retry', run_id, '--yes')).stderr).toContain(
+      'no agent can be retried: 2 agents no longer approved',
+    );
+    known('a');
+    // A halted run has ended only when its open operations have.
+    ended({ status: 'halted', finished_at: null });
+    expect((await muster('runs', 'retry', run_id, '--yes')).stderr).toContain(`run ${run_id} has not ended`);
+    expect(started()).toHaveLength(2);
+    ended({});
     answers.listAudit = ({ route }) => ({ body: { ...(route.example.answer as object), events: [] } });
     expect((await muster('runs', 'retry', run_id, '--yes')).stderr).toContain('no longer contains the modules');
+    const unpaced = await muster('runs', 'retry', run_id, '--yes', '-m', 'nginx');
+    expect(unpaced.stderr).toContain('The audit log no longer contains the pace of this run.');
+    expect(started()[2]).toEqual({ kind: 'apply', modules: ['nginx'], node_ids: ['a'] });
   });
 
   test('lists agents by connection, by sync state, and in an order', async () => {

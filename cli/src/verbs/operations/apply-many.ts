@@ -11,6 +11,8 @@ import { counted } from '../../text/style.ts';
 
 interface ApplyOptions {
   modules: readonly string[];
+  /** Whether the operator named the modules. Otherwise, removing resources needs `remove`. */
+  isNamed: boolean;
   fanOut: FanOut & { max_failures?: number };
   yes: boolean;
   remove: boolean;
@@ -27,7 +29,7 @@ export async function applyToMany(
   context: Context,
   call: Client,
   agents: readonly Pick<Agent, 'node_id'>[],
-  { modules, fanOut, yes, remove, queue, ttl }: ApplyOptions,
+  { modules, isNamed, fanOut, yes, remove, queue, ttl }: ApplyOptions,
 ): Promise<Exit> {
   const { out } = context;
   const options = { kind: 'apply' as const, modules, fanOut };
@@ -38,7 +40,7 @@ export async function applyToMany(
     out.note(`To see the progress: muster runs show ${sanitiseLine(run.run_id)}`);
     return exits.done;
   }
-  const isGuarded = modules.length === 0 && !remove;
+  const isGuarded = !isNamed && !remove;
   let plan: Run | null = null;
   if (!yes || isGuarded) {
     plan = await planFleet(context, call, agents, modules);

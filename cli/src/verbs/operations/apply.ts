@@ -30,7 +30,7 @@ export const register: Register = (command, act) => {
     .option('--all', 'Every approved agent')
     .addOption(moduleOption())
     .option('-y, --yes', 'Apply without showing the plan or asking')
-    .option('--remove', 'Allow removing resources no longer assigned')
+    .option('--remove', 'Without -m: allow removing unassigned resources')
     .option('--plan <operation>', 'Apply exactly this plan of the agent, or fail')
     .addOption(new Option('--plan-id <operation>', 'Same as --plan').hideHelp())
     .option('--queue', 'Queue the apply, even if the agent is offline')
@@ -82,7 +82,8 @@ async function apply(context: Context, typed: string[], options: Options): Promi
   if (agent === undefined || !isOneNamed(typed, agents)) {
     if (given !== undefined) throw usageError('--plan works for one agent', 'Specify only the plan’s agent.');
     const { yes = false, remove = false, queue = false } = options;
-    return await applyToMany(context, call, agents, { modules, fanOut, yes, remove, queue, ttl });
+    const isNamed = modules.length > 0;
+    return await applyToMany(context, call, agents, { modules, isNamed, fanOut, yes, remove, queue, ttl });
   }
   if (Object.keys(fanOut).length > 0) throw usageError('--canary, --batch, and --max-failures need several agents');
   const name = agentLabel(agent);
