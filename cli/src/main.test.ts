@@ -1122,6 +1122,14 @@ describe('plan, apply, drift, operations', () => {
       limit: '5',
     });
     expect((await muster('operations', 'list', '--limit', 'x')).exit).toBe(2);
+    server.seen.length = 0;
+    for (const status of ['canceled', 'cancelled'])
+      expect((await muster('operations', 'list', '--status', status)).exit).toBe(0);
+    expect(server.seen.filter(({ route }) => route.id === 'listOperations').map(({ query }) => query.status)).toEqual([
+      'cancelled',
+      'cancelled',
+    ]);
+    expect((await muster('operations', 'list', '--status', 'bad')).exit).toBe(2);
     const shown = await muster('operations', 'show', '01kagz4d3e5f6g7h8j9k0m1n2p', '--output');
     expect(shown.stdout).toContain('site/deploy exit 0\ndeployed');
     expect(

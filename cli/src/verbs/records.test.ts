@@ -500,16 +500,26 @@ describe('the fleet', () => {
     const [off] = listReconcile.example.answer;
     const listed = (name: string) => agent({ name, node_id: name.padEnd(32, '0') });
     const entry = (name: string, reasons: string[]) => ({ ...off, name, node_id: name.padEnd(32, '0'), reasons });
-    answers.listAgents = () => ({ body: [listed('web-1'), listed('web-2'), listed('web-3'), listed('web-4')] });
-    answers.listReconcile = () => ({ body: [entry('web-1', ['drifted']), entry('web-2', [])] });
+    const { outdated: _, ...accepted } = entry('web-5', []);
+    answers.listAgents = () => ({ body: ['web-1', 'web-2', 'web-3', 'web-4', 'web-5'].map(listed) });
+    answers.listReconcile = () => ({ body: [entry('web-1', ['drifted']), entry('web-2', []), accepted] });
     answers.matchSelector = () => ({ body: { matches: ['web-4'.padEnd(32, '0')] } });
     const rows = (await person(120, true).types('agents', 'list')).stdout.trim().split('\n');
     expect(rows[0]).toMatch(/NAME +CONNECTION +SYNC/);
     expect(
-      rows.slice(1, 5).map((row) => row.match(/connected +(in sync|out of sync|outdated|never applied)/)?.[1]),
-    ).toEqual([...['out of sync', 'outdated', 'in sync', 'never applied']]);
+      rows.slice(1, 6).map((row) => row.match(/connected +(in sync|out of sync|outdated|accepted|never applied)/)?.[1]),
+    ).toEqual([...['out of sync', 'outdated', 'in sync', 'never applied', 'accepted']]);
     expect(sent('matchSelector')?.body).toEqual({ selector: '', never_applied: true });
-    expect(sent('listReconcile')?.query).toEqual({ include_outdated: 'true', limit: '500' });
+    expect(sent('listReconcile')?.query).toEqual({
+      include_accepted: 'true',
+      include_outdated: 'true',
+      limit: '500',
+    });
+    for (const [word, name] of [
+      ['in-sync', 'web-3'],
+      ['accepted', 'web-5'],
+    ] as const)
+      expect((await json('agents', 'list', '--sync', word)).map((each: { name: string }) => each.name)).toEqual([name]);
     const ofEarlierRelease = { code: 'invalid_input', detail: 'include_outdated is unknown' } as const;
     for (const answer of [{ body: [] }, ofEarlierRelease]) {
       answers.listReconcile = () => answer;

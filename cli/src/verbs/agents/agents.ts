@@ -10,6 +10,7 @@ import {
   matchSelector,
   type OffAgent,
 } from '@muster/protocol/http';
+import { syncStateOf } from '@muster/protocol/sync-state';
 import { type Command, Option } from 'commander';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
@@ -34,7 +35,7 @@ import { registerValues } from './values.ts';
 
 /** Statuses of agents and of the connections of approved agents. */
 const listedStatuses = [...agentStatuses, 'connected', 'offline'] as const;
-const syncWords = ['in-sync', 'out-of-sync', 'outdated', 'never-applied'] as const;
+const syncWords = ['in-sync', 'out-of-sync', 'outdated', 'accepted', 'never-applied'] as const;
 
 export const register: Register = (command, act) => {
   command
@@ -91,12 +92,12 @@ const shortId = 12;
 type OffByNode = ReadonlyMap<string, OffAgent>;
 
 /**
- * Returns the agents that are out of sync or outdated.
+ * Returns the agents that are out of sync or outdated, or whose drift was accepted.
  * @param only the agents to request; all if it is empty
  * @returns null if the orchestrator is an earlier release, which does not support the parameter
  */
 async function readOff(call: Client, only: { agent?: string; filter?: string }): Promise<OffByNode | null> {
-  const query = { include_outdated: 'true', limit: '500', ...only } as const;
+  const query = { include_accepted: 'true', include_outdated: 'true', limit: '500', ...only } as const;
   try {
     const off = await call(listReconcile, { query, all: true });
     return new Map(off.map((each) => [each.node_id, each]));
@@ -177,9 +178,11 @@ interface SyncOfAgents {
 }
 
 /** Returns the sync state of an agent as words; null if the agent has none, or it is not known. */
-const syncOf = ({ node_id, status }: Agent, { off, neverApplied }: SyncOfAgents): string | null =>
-  syncWord(off.get(node_id)) ??
-  (status !== 'approved' || neverApplied === null ? null : neverApplied.has(node_id) ? 'never applied' : 'in sync');
+function syncOf({ node_id, status }: Agent, { off, neverApplied }: SyncOfAgents): string | null {
+  const entry = off.get(node_id);
+  if (entry === undefined && (status !== 'approved' || neverApplied === null)) return null;
+  return syncStateOf(entry ?? null, neverApplied?.has(node_id) !== true).replaceAll('_', ' ');
+}
 
 const syncColumn = (sync: SyncOfAgents): Column<Agent> => ({
   heading: 'SYNC',

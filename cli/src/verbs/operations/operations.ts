@@ -33,7 +33,10 @@ export const register: Register = (command, act) => {
     .command('list')
     .description('List operations, newest first')
     .option('--agent <agent>', 'Only operations of this agent')
-    .addOption(new Option('--status <status>', 'Only operations with this status').choices(operationStatuses))
+    .addOption(
+      // The action parses the value, because it accepts `canceled` too.
+      new Option('--status <status>', 'Only operations with this status').choices(operationStatuses).argParser(String),
+    )
     .option('--kind <kind>', 'Only this kind: apply or plan')
     .option('--limit <n>', 'Maximum number', '50')
     .option('--offset <n>', 'Number of newer operations to skip', '0')
