@@ -351,7 +351,10 @@ END
       'name: nodejs, stream: "20"': 'name: engine, stream: "1"',
       'name: nodejs, version: "20.*"': 'name: engine, version: "1.*"',
     },
-    prepare: `mkdir /srv/none /srv/streams; createrepo_c --quiet /srv/none; createrepo_c --quiet /srv/streams
+    // Other tests may leave `shell`, because scripts of their packages need it, and drop the modules of the repository.
+    prepare: `dnf -qy remove shell
+modifyrepo_c --mdtype=modules /srv/rpms/modules.yaml /srv/rpms/repodata > /dev/null; dnf -q clean all
+mkdir /srv/none /srv/streams; createrepo_c --quiet /srv/none; createrepo_c --quiet /srv/streams
 cat > /srv/modules.yaml << 'END'
 ---
 document: modulemd

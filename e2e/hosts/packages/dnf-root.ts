@@ -32,8 +32,8 @@ data:
   license: { module: [MIT] }
   artifacts: { rpms: ["engine-0:$stream.0-1.noarch"] }
 END
-done > "$new/srv/build/modules.yaml"
-chroot "$new" modifyrepo_c --mdtype=modules /srv/build/modules.yaml /srv/rpms/repodata > /dev/null
+done > "$new/srv/rpms/modules.yaml"
+chroot "$new" modifyrepo_c --mdtype=modules /srv/rpms/modules.yaml /srv/rpms/repodata > /dev/null
 echo module_platform_id=platform:el9 >> "$new/etc/dnf/dnf.conf"
 chroot "$new" rpm --initdb
 rm -rf "$new/srv/build" "$new/root/rpmbuild" "$new/root/.rpmdb"
