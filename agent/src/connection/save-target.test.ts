@@ -34,7 +34,7 @@ describe('the saved target', () => {
       expect(await saveTarget(folder, { ...order, host: 'other.example', orchestratorKey: null, token: null })).toBe(
         nodeId,
       );
-      // The key stays pinned. The token is kept, because it may be unused.
+      // The key stays pinned. The token is kept, because it may not have been used yet.
       expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ ...known, host: 'other.example' });
     });
   });

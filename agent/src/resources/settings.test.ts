@@ -64,7 +64,7 @@ describe('a kernel parameter', () => {
     expect(diffParameter(one, seen(null, absent, null), apply).awaits).toMatchObject([{ kind: 'programs' }]);
   });
 
-  test('hides a secret kernel parameter in both values', () => {
+  test('hides both the old and the new value of a secret kernel parameter', () => {
     const secret = declared('sysctl', { key: 'net.core.x', value: 's3cret' }, ['value']);
     const { changes } = diffParameter(secret, seen('s3cret', text('net.core.x = old', 0o600), 'old'), apply);
     expect(changes).toEqual([{ field: 'persisted', from: '(sensitive)', to: '(sensitive)' }]);

@@ -172,7 +172,8 @@ export class NatsConnection {
           try {
             received(channel, Buffer.from(data.buffer, data.byteOffset, data.byteLength));
           } catch (error) {
-            // The message counts as received, so its hints would be lost without a gap.
+            // Reconnects: the message already counts as received, so no gap in the message numbers would reveal that its hints
+            // were lost.
             refused.resolve(new Error(`failed to handle a message: ${explain(error)}`));
           }
         },

@@ -121,7 +121,7 @@ async function settleInterrupted(
     corrective: false,
   };
   // Does not use `check` in two cases. A trigger forces the run regardless of `check`, so `check` cannot reveal whether
-  // the script ran. A canceled operation kills observing programs and does not repeat steps.
+  // the script ran. After a cancellation, the agent has killed the programs that observe, and repeats no step.
   if (provider.revealsCompletion(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
     try {
       const seen = await provider.observe(resource, circumstances, progress.view.machine());

@@ -19,7 +19,7 @@ import { firstCertificate, lifetimeOf, namesOf, shownTime } from './chain.ts';
 
 /** The files of a certificate: each is observed, written, and restored like a declared file. */
 
-/** A file of a resource. */
+/** A file that a certificate resource places. */
 export interface PlacedFile {
   /** Name of the file in changes. */
   name: string;

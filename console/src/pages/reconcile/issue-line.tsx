@@ -3,7 +3,7 @@ import type { Issue } from './issues.ts';
 
 type IssueText = Pick<Issue, 'name' | 'text'>;
 
-/** An issue: the name of its resource in the font of code, then the difference or the error. */
+/** Shows an issue: the name of its resource in a monospace font, then the difference or the error. */
 export function IssueLine({
   issue: { name, text },
   maxLength = 160,

@@ -104,7 +104,8 @@ podman stop shop_old_1 > /dev/null
   {
     ...podman,
     name: 'compose, absent',
-    // Plans show this file, so it has no line of the other one, which counts as secret.
+    // Has no line in common with `content` below: plans show this file, and the tests treat each line of `content` as a
+    // secret.
     prepare: `${podmanComposeUp}echo '# by Ada' > /srv/shop/compose.yaml\n`,
     desired: { compose: { name: 'shop', path: '/srv/shop/compose.yaml', ensure: 'absent', force: true } },
     changed: {

@@ -87,7 +87,7 @@ function jsonIn(meter: Meter, bytes: Uint8Array): unknown {
     throw new ExpressionError(`the JSON has more than ${maximumDepth} levels of lists and maps`);
   const text = orRefuse(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   const isLong = longNumber.test(text);
-  // Reading the digits of a number takes about 0.4 µs for each value.
+  // `withDigits` takes about 0.4 µs for each value, not only for numbers.
   if (isLong) meter.spend(8 * steps);
   return fromJson(orRefuse((): unknown => (isLong ? JSON.parse(text, withDigits) : JSON.parse(text))));
 }
